@@ -1,0 +1,100 @@
+# The front door: `make help`.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+KUBERNETES_VERSION := v1.36.3
+GOLANGCI_LINT_VERSION := v2.15.0
+BIN := $(CURDIR)/bin
+# Seconds that each fuzz target is run by `make fuzz`.
+FUZZTIME ?= 30s
+
+export CGO_ENABLED ?= 0
+
+##@ Use
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/stepgate
+	go build -trimpath -ldflags '-s -w' -o $(BIN)/stepgate ./cmd/stepgate
+
+.PHONY: demo
+demo: tools ## Play a rollout against a real API server, with and without the right order
+	@echo "==> building stepgate and the demo (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/demo ./test/demo
+	@$(BIN)/demo
+
+##@ Test
+
+.PHONY: test
+test: verify lint unit integration ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration
+	@echo "==> make test: passed"
+
+.PHONY: unit
+unit: ## Unit, property and table tests and the fuzz seeds, with the race detector
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration)
+
+.PHONY: integration
+integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
+	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+.PHONY: latency
+latency: tools ## Measure the decision latency of `stepgate serve` at 10 and 100 siblings
+	go test -run '^$$' -bench '^BenchmarkServe' -benchtime 200x -timeout 20m ./test/integration
+
+##@ Check
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the pinned linter; it also enforces which package may import which
+	$< run ./...
+
+.PHONY: verify
+verify: ## Check that go.mod, go.sum and the formatting are as the tools leave them
+	go mod tidy -diff
+	cd test/tools && go mod tidy -diff
+	go mod verify >/dev/null
+	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files -co --exclude-standard '*.go'); exit 1; }
+
+##@ Tools
+
+.PHONY: tools
+tools: ## Build etcd and kube-apiserver into bin/ (once; skipped when KUBEBUILDER_ASSETS is set)
+ifdef KUBEBUILDER_ASSETS
+	@echo "==> using etcd and kube-apiserver of KUBEBUILDER_ASSETS=$(KUBEBUILDER_ASSETS)"
+else
+	@$(MAKE) --no-print-directory $(BIN)/etcd $(BIN)/kube-apiserver
+endif
+
+# Both are rebuilt when their versions change, and only then.
+$(BIN)/etcd: test/tools/go.mod test/tools/go.sum
+	@echo "==> building etcd (from an empty cache: about 1 minute)"
+	cd test/tools && go build -trimpath -ldflags '-s -w' -o $@ go.etcd.io/etcd/server/v3
+	@touch $@
+
+$(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
+	@echo "==> building kube-apiserver $(KUBERNETES_VERSION) (from an empty cache: about 3 minutes)"
+	cd test/tools && go build -trimpath -ldflags '-s -w \
+	  -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	  -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36' \
+	  -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+$(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):
+	@echo "==> building golangci-lint $(GOLANGCI_LINT_VERSION) (from an empty cache: about 1 minute)"
+	GOBIN=$(BIN) go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(BIN)/golangci-lint $@
+
+.PHONY: clean
+clean: ## Remove bin/
+	rm -rf $(BIN)

@@ -1,0 +1,123 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+)
+
+// gateWorld is what a gate sees: the newest leaf, whose name is its CommonName, and which of them are trusted.
+type gateWorld struct {
+	newest  *tls.Certificate
+	trusted string
+	absent  bool
+	now     time.Time
+}
+
+func (w *gateWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if w.newest == nil {
+		return nil, errors.New("not signed")
+	}
+	return w.newest, nil
+}
+
+func (w *gateWorld) Accepts(certificate *tls.Certificate, _ time.Time) error {
+	if w.absent || certificate != nil && strings.Contains(w.trusted, certificate.Leaf.Subject.CommonName) {
+		return nil
+	}
+	return errors.New("not trusted")
+}
+
+func (w *gateWorld) sign(name string) {
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour)}
+	leaf.Subject.CommonName = name
+	w.newest = &tls.Certificate{Certificate: [][]byte{nil}, Leaf: leaf}
+}
+
+// TestGate runs scenarios of these words: sign:X signs a leaf, valid for an hour; trust:XY makes the bundle verify
+// X and Y and nothing else; absent and present remove and restore the configuration; wait:D lets time pass. After
+// each the gate looks; serve:X (serve:- for none) is what must be served then. It settles for 5 s.
+func TestGate(t *testing.T) {
+	for name, scenario := range map[string]string{
+		"nothing is signed":                                      "serve:-",
+		"at first start a leaf waits for the bundle":             "sign:a serve:- wait:1m serve:-",
+		"at first start a leaf need not settle":                  "sign:a serve:- trust:a serve:a",
+		"a new leaf is held back until the bundle carries it":    "trust:a sign:a serve:a sign:b serve:a wait:59m serve:a",
+		"a new leaf is held back until it has settled":           "trust:a sign:a sign:b trust:ab serve:a wait:4999ms serve:a wait:1ms serve:b",
+		"a leaf of the same CA settles too":                      "trust:ab sign:a sign:b serve:a wait:5s serve:b",
+		"settling starts again when the bundle loses the CA":     "trust:a sign:a sign:b trust:ab wait:4s trust:a trust:ab wait:4s serve:a wait:1s serve:b",
+		"a newer leaf settles for itself":                        "trust:abc sign:a sign:b wait:4s sign:c wait:1s serve:a wait:4s serve:c",
+		"a leaf that was overtaken is never served":              "trust:a sign:a sign:b sign:c trust:abc wait:5s serve:c",
+		"an expired leaf gives way to one that has not settled":  "trust:a sign:a wait:3599s sign:b trust:ab serve:a wait:2s serve:b",
+		"an expired leaf gives way to one that is not trusted":   "trust:a sign:a wait:59m sign:b wait:1m serve:a wait:1s serve:b",
+		"a leaf is served to its last moment":                    "trust:a sign:a wait:1h sign:b serve:a",
+		"an expired leaf is served while there is no other":      "trust:a sign:a wait:2h serve:a",
+		"a served leaf that is refused gives way at once":        "trust:a sign:a sign:b serve:a trust:b serve:b",
+		"a served leaf stays when the bundle is wiped":           "trust:a sign:a sign:b trust: wait:1m serve:a",
+		"without a configuration the newest leaf is served":      "absent sign:a serve:a sign:b serve:b",
+		"a configuration that appears does not unserve the leaf": "absent sign:a serve:a present serve:a",
+		"a configuration that goes frees the held leaf":          "trust:a sign:a sign:b serve:a absent serve:b",
+	} {
+		t.Run(name, func(t *testing.T) { runGate(t, scenario) })
+	}
+}
+
+func runGate(t *testing.T, scenario string) {
+	t.Helper()
+	g := NewWithT(t)
+	w := &gateWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	gate := newLeafGate(w, w, 5*time.Second, func() time.Time { return w.now })
+	for _, word := range strings.Fields(scenario) {
+		verb, value, _ := strings.Cut(word, ":")
+		switch verb {
+		case "sign":
+			w.sign(value)
+		case "trust":
+			w.trusted = value
+		case "absent", "present":
+			w.absent = verb == "absent"
+		case "wait":
+			d, err := time.ParseDuration(value)
+			g.Expect(err).NotTo(HaveOccurred())
+			w.now = w.now.Add(d)
+		case "serve":
+			expectServed(g, gate, value, scenario)
+		default:
+			t.Fatalf("no such word: %s", word)
+		}
+		gate.look(logr.Discard())
+	}
+}
+
+func expectServed(g Gomega, gate *leafGate, want, scenario string) {
+	certificate, err := gate.GetCertificate(nil)
+	if want == "-" {
+		g.Expect(err).To(HaveOccurred(), scenario)
+		return
+	}
+	g.Expect(err).NotTo(HaveOccurred(), scenario)
+	g.Expect(certificate.Leaf.Subject.CommonName).To(Equal(want), scenario)
+}
+
+func TestGateSaysWhatItWaitsFor(t *testing.T) {
+	g := NewWithT(t)
+	w := &gateWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	gate := newLeafGate(w, w, 5*time.Second, func() time.Time { return w.now })
+
+	gate.look(logr.Discard())
+	_, err := gate.GetCertificate(nil)
+	g.Expect(err).To(MatchError("no serving certificate has been signed yet: if this lasts, see that stepgate's service " +
+		"account may get, list, watch, create and update the CA Secret: not signed"))
+
+	w.sign("a")
+	gate.look(logr.Discard())
+	_, err = gate.GetCertificate(nil)
+	g.Expect(err).To(MatchError("a serving certificate is signed, but held back: not trusted"))
+}

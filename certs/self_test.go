@@ -1,0 +1,164 @@
+package certs
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestSelfFromFirstStartToRotation(t *testing.T) {
+	g := NewWithT(t)
+	first := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
+	second := makeCA(t, authorityName, time.Now(), time.Now().Add(72*time.Hour))
+	client, ca, metrics := fake.NewClientset(configurationOf(nil, nil)), &fakeAuthority{}, prometheus.NewPedanticRegistry()
+	o := selfOptions()
+	o.Settle, o.Metrics = time.Second, metrics
+	source, err := newSelf(o, client, ca)
+	g.Expect(err).NotTo(HaveOccurred())
+	start(t, source.Start)
+
+	g.Eventually(source.Ready).Should(MatchError(ContainSubstring("no serving certificate has been signed yet")))
+	g.Expect(gauges(g, metrics)).To(Equal(map[string]float64{inSyncMetric: 0}))
+
+	ca.rotate(g, client, first)
+	g.Eventually(source.Ready, "10s").Should(Succeed())
+	g.Expect(servedBy(source, first)).To(BeTrue())
+	g.Expect(bundlesIn(g, client)).To(Equal([][]byte{first.pem(), first.pem()}))
+	certificate, err := source.GetCertificate(nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(certificate.Leaf.VerifyHostname("10.0.0.1")).To(Succeed())
+	g.Expect(certificate.Leaf.VerifyHostname("stepgate.argocd.svc")).To(Succeed())
+	g.Expect(gauges(g, metrics)).To(Equal(map[string]float64{
+		inSyncMetric: 1, "serving": float64(certificate.Leaf.NotAfter.Unix()), "ca": float64(first.certificate.NotAfter.Unix()),
+	}))
+
+	ca.rotate(g, client, second)
+	g.Eventually(func(g Gomega) {
+		both := append(first.pem(), second.pem()...)
+		g.Expect(bundlesIn(g, client)).To(Equal([][]byte{both, both}))
+		g.Expect(servedBy(source, first)).To(BeTrue(), "the new leaf has not settled")
+	}, "10s", "5ms").Should(Succeed())
+	g.Eventually(func() bool { return servedBy(source, second) }, "10s").Should(BeTrue())
+	g.Expect(source.Ready()).To(Succeed())
+}
+
+func TestSelfServesNothingThatTheBundleCannotVerify(t *testing.T) {
+	g := NewWithT(t)
+	client, ca := fake.NewClientset(configurationOf(nil)), &fakeAuthority{}
+	client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+	ca.rotate(g, client, makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour)))
+	source, err := newSelf(selfOptions(), client, ca)
+	g.Expect(err).NotTo(HaveOccurred())
+	start(t, source.Start)
+
+	g.Eventually(source.Ready, "10s").Should(MatchError("a serving certificate is signed, but held back: " +
+		"ValidatingWebhookConfiguration stepgate: webhook a.stepgate.io has no caBundle, so the API server cannot verify stepgate: " +
+		selfRemedy + "; the last attempt to keep the CA bundle failed: " +
+		"writing the caBundle of ValidatingWebhookConfiguration stepgate: forbidden"))
+	_, err = source.GetCertificate(nil)
+	g.Expect(err).To(MatchError(ContainSubstring("held back")))
+}
+
+func TestSelfRepairsAWipedBundle(t *testing.T) {
+	g := NewWithT(t)
+	client, ca := fake.NewClientset(configurationOf(nil)), &fakeAuthority{}
+	own := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
+	ca.rotate(g, client, own)
+	source, err := newSelf(selfOptions(), client, ca)
+	g.Expect(err).NotTo(HaveOccurred())
+	start(t, source.Start)
+	g.Eventually(source.Ready, "10s").Should(Succeed())
+
+	g.Expect(client.Tracker().Update(configurations, configurationOf(nil), "")).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(bundlesIn(g, client)).To(Equal([][]byte{own.pem()}))
+		g.Expect(patches(client)).To(HaveLen(2))
+		g.Expect(source.Ready()).To(Succeed())
+	}, "5s").Should(Succeed())
+	g.Expect(servedBy(source, own)).To(BeTrue())
+}
+
+func TestSelfWithoutAConfiguration(t *testing.T) {
+	for name, configuration := range map[string]string{
+		"none is named":           "",
+		"the named one is absent": testConfiguration,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			client, ca, metrics := fake.NewClientset(), &fakeAuthority{}, prometheus.NewPedanticRegistry()
+			own := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
+			ca.rotate(g, client, own)
+			o := selfOptions()
+			o.WebhookConfiguration, o.Metrics = configuration, metrics
+			source, err := newSelf(o, client, ca)
+			g.Expect(err).NotTo(HaveOccurred())
+			start(t, source.Start)
+
+			g.Eventually(source.Ready, "10s").Should(Succeed())
+			g.Expect(servedBy(source, own)).To(BeTrue())
+			g.Eventually(func() map[string]float64 { return gauges(g, metrics) }, "10s").Should(And(HaveKeyWithValue(inSyncMetric, 1.0), HaveKey("ca")))
+			g.Expect(patches(client)).To(BeEmpty())
+			for _, action := range client.Actions() {
+				if configuration == "" {
+					g.Expect(action.GetResource()).NotTo(Equal(configurations), "it is not even looked at")
+				}
+			}
+		})
+	}
+}
+
+func TestSelfEndsWithItsAuthority(t *testing.T) {
+	g := NewWithT(t)
+	source, err := newSelf(selfOptions(), fake.NewClientset(), &fakeAuthority{fail: errors.New("boom")})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(source.Start(t.Context())).To(MatchError(
+		"signing serving certificates has stopped: failed to run certificate authority: boom"))
+}
+
+func TestSelfOptions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*SelfOptions)
+		want   string
+	}{
+		"all is set":        {func(*SelfOptions) {}, ""},
+		"no configuration":  {func(o *SelfOptions) { o.WebhookConfiguration = "" }, ""},
+		"an address only":   {func(o *SelfOptions) { o.DNSNames = nil }, ""},
+		"no REST config":    {func(o *SelfOptions) { o.RESTConfig = nil }, "RESTConfig is not set"},
+		"no Secret":         {func(o *SelfOptions) { o.Secret.Name = "" }, "the namespace and the name of the CA Secret must be set"},
+		"no Secret's space": {func(o *SelfOptions) { o.Secret.Namespace = "" }, "the namespace and the name of the CA Secret must be set"},
+		"no name at all": {func(o *SelfOptions) { o.DNSNames, o.IPAddresses = nil, nil },
+			"neither a DNS name nor an IP address is given; use the one by which the API server calls stepgate, such as stepgate.argocd.svc"},
+		"a CA that ends before its leaves": {func(o *SelfOptions) { o.CADuration, o.LeafDuration = time.Minute, time.Hour },
+			"the CA's lifetime (1m0s) must be longer than the leaf's (1h0m0s)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			o := selfOptions()
+			tc.change(&o)
+			_, err := NewSelf(o)
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError("self-signed serving certificate: " + tc.want))
+		})
+	}
+}
+
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	g := NewWithT(t)
+	o := selfOptions()
+	o.Metrics = prometheus.NewPedanticRegistry()
+	_, err := NewSelf(o)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = NewSelf(o)
+	g.Expect(err).To(MatchError(ContainSubstring("registering the certificate metrics")))
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// options are the flags of `stepgate serve`.
+type options struct {
+	kubeconfig string
+
+	mode                  string
+	require               string
+	gateRollbacks         bool
+	allowFailedOperations bool
+	serverAccounts        []string
+	controllerAccounts    []string
+	appSetAccounts        []string
+	bypassUsers           []string
+
+	webhookAddress string
+	metricsAddress string
+	probeAddress   string
+	shutdownDelay  time.Duration
+
+	certMode             string
+	certDir              string
+	certSecret           string
+	certDNSNames         []string
+	certIPAddresses      []net.IP
+	webhookConfiguration string
+}
+
+func (o *options) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; the Pod's own service account when empty")
+
+	f.StringVar(&o.mode, "mode", "enforce", "enforce (reject) or audit (admit and record); an ApplicationSet's annotation "+webhook.ModeAnnotation+" wins")
+	f.StringVar(&o.require, "require", "revision", "what an earlier Application needs to be done: health, synced or revision; an ApplicationSet's annotation "+webhook.RequireAnnotation+" wins")
+	f.BoolVar(&o.gateRollbacks, "gate-rollbacks", false, "gate rollbacks to an older entry of the history like any other sync")
+	f.BoolVar(&o.allowFailedOperations, "allow-failed-operations", false, "count an earlier Application as done although its last sync failed, if it is Healthy and Synced")
+	f.StringSliceVar(&o.serverAccounts, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; only from it a bypass in a sync is honoured (repeatable)")
+	f.StringSliceVar(&o.controllerAccounts, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&o.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with `argocd app sync APP --info "+webhook.BypassInfo+"=REASON` (repeatable)")
+
+	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 switches it off")
+	f.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 switches it off")
+	f.DurationVar(&o.shutdownDelay, "shutdown-delay", 10*time.Second, "how long to go on serving, not ready, after SIGTERM")
+
+	f.StringVar(&o.certMode, "cert-mode", "self", "self (own CA in a Secret, renewed and published by stepgate) or files (a mounted Secret)")
+	f.StringVar(&o.certDir, "cert-dir", "", "folder with tls.crt and tls.key, for --cert-mode files")
+	f.StringVar(&o.certSecret, "cert-secret", "", "NAMESPACE/NAME of the Secret that holds the CA, for --cert-mode self")
+	f.StringSliceVar(&o.certDNSNames, "cert-dns-name", nil, "DNS name in the certificate, for --cert-mode self (repeatable)")
+	f.IPSliceVar(&o.certIPAddresses, "cert-ip-address", nil, "IP address in the certificate, for --cert-mode self (repeatable)")
+	f.StringVar(&o.webhookConfiguration, "webhook-configuration", "", "name of the ValidatingWebhookConfiguration whose caBundle is kept (self) and checked for readiness (both)")
+}
+
+// config reads what the gate judges by.
+func (o *options) config() (webhook.Config, error) {
+	mode, err := webhook.ParseMode(o.mode)
+	if err != nil || mode == webhook.Off {
+		return webhook.Config{}, &usageError{fmt.Sprintf("--mode: %q is not one of enforce, audit", o.mode)}
+	}
+	require, err := policy.ParseRequire(o.require)
+	if err != nil {
+		return webhook.Config{}, &usageError{"--require: " + err.Error()}
+	}
+	return webhook.Config{
+		Mode: mode, Require: require, GateRollbacks: o.gateRollbacks, AllowFailedOperations: o.allowFailedOperations,
+		ServerAccounts: o.serverAccounts, ControllerAccounts: o.controllerAccounts, ApplicationSetAccounts: o.appSetAccounts,
+		BypassUsers: o.bypassUsers,
+	}, nil
+}
+
+// validate says what is wrong with the flags that config does not read.
+func (o *options) validate() error {
+	for flag, address := range map[string]string{
+		"--webhook-bind-address": o.webhookAddress, "--metrics-bind-address": o.metricsAddress, "--health-probe-bind-address": o.probeAddress,
+	} {
+		if address == "0" && flag != "--webhook-bind-address" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return &usageError{fmt.Sprintf("%s: %q is not HOST:PORT or :PORT", flag, address)}
+		}
+	}
+	if o.shutdownDelay < 0 {
+		return &usageError{"--shutdown-delay: it cannot be negative"}
+	}
+	for _, user := range o.bypassUsers {
+		if user == "" {
+			return &usageError{"--bypass-user: it cannot be empty"}
+		}
+	}
+	switch o.certMode {
+	case "self":
+		if _, err := o.secretName(); err != nil {
+			return err
+		}
+		if len(o.certDNSNames)+len(o.certIPAddresses) == 0 {
+			return &usageError{"--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"}
+		}
+		if o.certDir != "" {
+			return &usageError{"--cert-dir goes with --cert-mode files only"}
+		}
+	case "files":
+		if o.certDir == "" {
+			return &usageError{"--cert-mode files needs --cert-dir"}
+		}
+	default:
+		return &usageError{fmt.Sprintf("--cert-mode: %q is not one of self, files", o.certMode)}
+	}
+	return nil
+}
+
+func (o *options) secretName() (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(o.certSecret, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, &usageError{fmt.Sprintf("--cert-secret: %q is not NAMESPACE/NAME (--cert-mode self needs it)", o.certSecret)}
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}

@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Evaluate decides whether the target may sync. It is total: every Input has a Decision, and what it cannot prove it
+// denies. All blockers are reported, not only the first.
+func Evaluate(in Input) Decision {
+	if d, settled := Scope(in); settled {
+		return d
+	}
+	d := in.decision(Deny, "")
+	d.Blockers = blockers(in, d.Step)
+	if len(d.Blockers) == 0 {
+		d.Outcome, d.Reason = Allow, EarlierStepsDone
+		return d
+	}
+	d.Reason = d.Blockers[0].Reason
+	return d
+}
+
+// Relevant settles the writes that need no read at all. Settled means that the Decision is final.
+func Relevant(t Target) (d Decision, settled bool) {
+	switch {
+	case !t.Operation.Written:
+		return Decision{Outcome: NotGated, Reason: NotAnOperationWrite, Step: -1}, true
+	case t.Operation.DryRun:
+		return Decision{Outcome: NotGated, Reason: DryRunOperation, Step: -1}, true
+	case !t.Managed:
+		return Decision{Outcome: NotGated, Reason: NotManaged, Step: -1}, true
+	}
+	return Decision{Step: -1}, false
+}
+
+// Scope settles the writes that need the ApplicationSet but no sibling. Settled means that the Decision is final;
+// otherwise the siblings of the steps before StepOf the target decide.
+func Scope(in Input) (d Decision, settled bool) {
+	if d, settled := Relevant(in.Target); settled {
+		return d, true
+	}
+	set, op := in.ApplicationSet, in.Target.Operation
+	switch {
+	case set == nil:
+		return in.decision(NotGated, ApplicationSetNotFound), true
+	case !set.RollingSync || len(set.Steps) == 0:
+		return in.decision(NotGated, NotRollingSync), true
+	case set.Deleting || in.Target.Deleting:
+		return in.decision(NotGated, Deleting), true
+	case in.Settings.Off:
+		return in.decision(NotGated, GateOff), true
+	case in.Settings.Bypassed:
+		return in.decision(NotGated, Bypassed), true
+	}
+	step := in.step()
+	switch {
+	case step < 0:
+		return in.decision(NotGated, NotSelected), true
+	case step == 0:
+		return in.decision(Allow, FirstStep), true
+	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks:
+		return in.decision(Allow, Rollback), true
+	}
+	return in.decision(Deny, ""), false
+}
+
+// step is the later of the target's old and new step: editing a label in the same write is no way round the gate.
+func (in Input) step() int {
+	if in.ApplicationSet == nil {
+		return -1
+	}
+	return max(StepOf(in.ApplicationSet.Steps, in.Target.Labels), oldStep(in))
+}
+
+func oldStep(in Input) int {
+	if in.Target.OldLabels == nil {
+		return -1
+	}
+	return StepOf(in.ApplicationSet.Steps, in.Target.OldLabels)
+}
+
+func (in Input) decision(o Outcome, r Reason) Decision {
+	d := Decision{Outcome: o, Reason: r, Step: in.step()}
+	if in.ApplicationSet != nil {
+		d.ApplicationSet = in.ApplicationSet.Namespace + "/" + in.ApplicationSet.Name
+	}
+	return d
+}
+
+// blockers are the Applications of the steps before step that are not done, by step and then by name.
+func blockers(in Input, step int) []Blocker {
+	var found []Blocker
+	recorded := make(map[string]Recorded, len(in.ApplicationSet.Recorded))
+	for _, r := range in.ApplicationSet.Recorded {
+		recorded[r.Application] = r
+	}
+	live := make(map[string]bool, len(in.Siblings))
+	seen := firstSeen(in.Target, recorded)
+	for _, sibling := range in.Siblings {
+		live[sibling.Name] = true
+		at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
+		if at < 0 || at >= step || sibling.Name == in.Target.Name || sibling.Deleting || recorded[sibling.Name].Step == -1 {
+			continue
+		}
+		if reason, detail := notDone(sibling, in.Target, seen, in.Settings); reason != "" {
+			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail})
+		}
+	}
+	for name, r := range recorded {
+		if at := r.Step - 1; at >= 0 && at < step && !live[name] && name != in.Target.Name {
+			found = append(found, Blocker{Application: name, Step: at, Reason: NotCreated})
+		}
+	}
+	slices.SortFunc(found, func(a, b Blocker) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
+	})
+	return found
+}

@@ -1,0 +1,131 @@
+package policy_test
+
+import (
+	"strings"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// labelRows are writes that edit the target's step label together with the operation.
+func labelRows() map[string]row {
+	degraded := "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first"
+	return settled(map[string]row{
+		"neither step is later than the first":      {scenario: "1:dev=Degraded > 1:prod,was:0", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
+		"it was in no step, and still is":           {scenario: "1:dev=Degraded > 0:prod,was:0", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
+		"it was in the first step, and is in none":  {scenario: "1:dev=Degraded > 0:prod,was:1", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
+		"it is being created, in the first step":    {scenario: "1:dev=Degraded > 1:prod,created", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
+		"it is being created, selected by no step":  {scenario: "1:dev=Degraded > 0:prod,created", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
+		"its labels were none at all, in the first": {scenario: "1:dev=Degraded > 1:prod", edit: func(in *policy.Input) { in.Target.OldLabels = map[string]string{} }, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
+	}, map[string]row{
+		"the old step is later":                 {scenario: "1:dev=Degraded > 1:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"the new step is later":                 {scenario: "1:dev=Degraded > 3:prod,was:1", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"the old step selected it, the new not": {scenario: "1:dev=Degraded > 0:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"it comes into a step":                  {scenario: "1:dev=Degraded > 3:prod,was:0", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"it is being created in a later step":   {scenario: "1:dev=Degraded > 3:prod,created", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"the siblings between the two steps count": {
+			scenario: "1:dev 2:qa=Degraded > 1:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "2:qa=NotHealthy",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 2 has 1 Application that is not done: qa (NotHealthy: Degraded); qa has to become Healthy first",
+		},
+	})
+}
+
+// siblingRows ask who counts as a sibling of an earlier step.
+func siblingRows() map[string]row {
+	admit := func(scenario string) row {
+		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
+	}
+	notCreated := row{
+		wantReason: policy.NotCreated, wantBlockers: "1:dev=NotCreated",
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotCreated); the ApplicationSet controller has to create dev first",
+	}
+	absent := func(scenario string) row { r := notCreated; r.scenario = scenario; return r }
+	return map[string]row{
+		"siblings of the same step do not count":          admit("1:dev 2:other=Degraded > 2:prod"),
+		"siblings of later steps do not count":            admit("1:dev 3:other=Degraded > 2:prod"),
+		"siblings of no step do not count":                admit("0:other=Degraded > 2:prod"),
+		"the target is not its own sibling":               admit("1:dev 1:prod=Degraded,op > 2:prod"),
+		"nor is it absent":                                admit("1:dev > 2:prod | prod/1"),
+		"a sibling that is being deleted":                 admit("1:dev=Degraded,deleting > 2:prod"),
+		"a deleted sibling is not absent":                 admit("1:dev=Degraded,deleting > 2:prod | dev/1"),
+		"a sibling that is not generated any more":        admit("1:dev=Degraded > 2:prod | dev/-1"),
+		"absent, and not generated any more":              admit("> 2:prod | dev/-1"),
+		"absent, of the same step":                        admit("> 2:prod | dev/2"),
+		"absent, of a later step":                         admit("> 2:prod | dev/3"),
+		"absent, with a step that is no number":           admit("> 2:prod | dev/0"),
+		"recorded under an earlier step, live in a later": admit("3:dev=Degraded > 2:prod | dev/1"),
+		"absent":                               absent("> 2:prod | dev/1"),
+		"absent, while the target is recorded": absent("> 2:prod | dev/1 prod/2/50"),
+		"absent, although a namesake of the target's step": absent("2:other > 2:prod | dev/1 other/2"),
+		"a sibling recorded under another step, and live": {
+			scenario: "1:dev=Degraded > 2:prod | dev/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: one + "(NotHealthy: Degraded); dev has to become Healthy first",
+		},
+		"the step before is done, the one before that is not": {
+			scenario: "1:dev=Degraded 2:qa > 3:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+		},
+		"the step before has nobody, the one before that is not done": {
+			scenario: "1:dev=Degraded > 4:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: "step 4 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+		},
+	}
+}
+
+// messageRows ask that all blockers are reported, in order, and that the sentence survives any text.
+func messageRows() map[string]row {
+	return map[string]row{
+		"all blockers are reported, by step and then by name": {
+			scenario: "2:qa,op 1:z=Degraded 1:a=Healthy/OutOfSync > 3:prod", wantReason: policy.NotSynced,
+			wantBlockers: "1:a=NotSynced 1:z=NotHealthy 2:qa=OperationInProgress",
+			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 3 Applications that are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress); sync it first: argocd app sync a",
+		},
+		"two of one step": {
+			scenario: "1:b,refresh 1:a@c > 2:prod", wantReason: policy.RevisionMismatch, wantStale: true,
+			wantBlockers: "1:a=RevisionMismatch 1:b=RefreshPending",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 2 Applications that are not done: a (RevisionMismatch: compared to c, not a), b (RefreshPending); refresh it: argocd app get a --refresh",
+		},
+		"one of two is more than stale": {
+			scenario: "1:a@c 1:b=Degraded > 2:prod", wantReason: policy.RevisionMismatch,
+			wantBlockers: "1:a=RevisionMismatch 1:b=NotHealthy",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 2 Applications that are not done: a (RevisionMismatch: compared to c, not a), b (NotHealthy: Degraded); refresh it: argocd app get a --refresh",
+		},
+		"the fourth is counted": {
+			scenario: "1:a,op 1:b,op 1:c,op 1:d,op > 2:prod", wantReason: policy.OperationInProgress,
+			wantBlockers: "1:a=OperationInProgress 1:b=OperationInProgress 1:c=OperationInProgress 1:d=OperationInProgress",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 4 Applications that are not done: a (OperationInProgress), b (OperationInProgress), c (OperationInProgress) and 1 more; wait until the operation of a has ended",
+		},
+		"three steps, five blockers, one of them absent": {
+			scenario: "3:e=Missing 3:d,respec 2:c,refresh 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotCreated,
+			wantBlockers: "1:a=NotCreated 1:b=OperationFailed 2:c=RefreshPending 3:d=SpecNotCompared 3:e=NotHealthy",
+			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: steps 1, 2 and 3 have 5 Applications that are not done: a (NotCreated), b (OperationFailed: Failed), c (RefreshPending) and 2 more; the ApplicationSet controller has to create a first",
+		},
+		"control characters in a health": {
+			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].Health = "De\ngr\x00\x1b[31ma\u202eded\xff" },
+			wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: one + "(NotHealthy: De?gr??[31ma?ded?); dev has to become Healthy first",
+		},
+		"a very long sync status": {
+			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].SyncStatus = strings.Repeat("x", 100_000) },
+			wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced",
+			wantMessage: one + "(NotSynced: " + strings.Repeat("x", 57) + "...); sync it first: argocd app sync dev",
+		},
+		"hostile revisions": {
+			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) {
+				in.Siblings[0].Compared[0].Revision = "a\r\nb"
+				in.Target.Wanted = []policy.Source{{Key: "common", Revision: strings.Repeat("ä", 50)}}
+			},
+			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			wantMessage: one + "(RevisionMismatch: compared to a??b, not " + strings.Repeat("?", 50) + ")" + refreshDev,
+		},
+		"forty characters that are no commit": {
+			scenario: "1:dev@" + strings.Repeat("G", 40) + " > 2:prod@" + strings.Repeat("f", 41), wantReason: policy.RevisionMismatch,
+			wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			wantMessage: one + "(RevisionMismatch: compared to " + strings.Repeat("G", 40) + ", not " + strings.Repeat("f", 41) + ")" + refreshDev,
+		},
+		"so many wanted revisions that they are cut": {
+			scenario:   "1:dev > 2:prod,wants:" + strings.Repeat("b", 30) + "+" + strings.Repeat("c", 30) + "+" + strings.Repeat("d", 30),
+			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " or " + strings.Repeat("c", 23) + "...)" + refreshDev,
+		},
+	}
+}

@@ -1,0 +1,124 @@
+package policy
+
+import "time"
+
+// Input is all that a decision rests on.
+type Input struct {
+	Target Target
+	// ApplicationSet is the target's controlling ApplicationSet, read live. Nil means that it does not exist (or no
+	// longer has the UID of the ownerReference); Scope alone may be called before it was read.
+	ApplicationSet *ApplicationSet
+	// Siblings are the live Applications of the same ApplicationSet. The target may be among them and is ignored.
+	Siblings []Application
+	Settings Settings
+}
+
+// Settings is how the gate is configured for one ApplicationSet.
+type Settings struct {
+	Require Require
+	// Off is the mode "off" on the ApplicationSet.
+	Off bool
+	// Bypassed is a valid bypass, by annotation or in the operation itself.
+	Bypassed bool
+	// GateRollbacks makes rollbacks gated like any other sync.
+	GateRollbacks bool
+	// AllowFailedOperations switches the row OperationFailed off.
+	AllowFailedOperations bool
+}
+
+// Target is the Application whose operation is being written, as it will be after the write.
+type Target struct {
+	Application
+	// OldLabels are its labels before the write; nil when it is being created.
+	OldLabels map[string]string
+	// Managed says that an ApplicationSet controls it, before or after the write.
+	Managed   bool
+	Operation Operation
+	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
+	Wanted []Source
+	// FirstSeen is when stepgate itself first saw the target at its present pending revision; zero when it did not.
+	FirstSeen time.Time
+}
+
+// Operation is the operation being written.
+type Operation struct {
+	// Written says that the write makes an operation appear or changes it.
+	Written bool
+	DryRun  bool
+	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
+	Automated bool
+	// RollsBack says that its explicit revisions and sources equal an older entry of the target's history.
+	RollsBack bool
+}
+
+// ApplicationSet is what the rule needs of an ApplicationSet.
+type ApplicationSet struct {
+	Namespace, Name, UID string
+	Deleting             bool
+	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
+	RollingSync bool
+	Steps       []Step
+	// Recorded is its status.applicationStatus.
+	Recorded []Recorded
+}
+
+// Recorded is one entry of an ApplicationSet's status.applicationStatus.
+type Recorded struct {
+	Application string
+	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more, and 0 when
+	// the object's text is not a number.
+	Step           int
+	TransitionedAt time.Time
+}
+
+// Application is what the rule needs of an Application, at most about 1 KiB.
+type Application struct {
+	Name     string
+	Labels   map[string]string
+	Deleting bool
+	// RefreshRequested is the presence of the refresh annotation.
+	RefreshRequested bool
+	// OperationSet is the presence of .operation.
+	OperationSet bool
+	Health       string
+	SyncStatus   string
+	// SpecCompared says that status.sync.comparedTo equals spec (sources and destination), by Argo CD's own Equals.
+	SpecCompared bool
+	// ReconciledAt has a resolution of one second; zero means never.
+	ReconciledAt time.Time
+	// Compared are the sources and revisions of the last comparison.
+	Compared []Source
+	// LastOperation is the zero value when there was none.
+	LastOperation LastOperation
+	// LastSync is the last successful full sync that is known.
+	LastSync LastSync
+	// Ran are the distinct sources and revisions of the history.
+	Ran []Source
+}
+
+// Source is one source of an Application at a revision.
+type Source struct {
+	// Key identifies repository, chart and targetRevision; the path is not part of it.
+	Key string
+	// Revision is a commit, chart version or digest.
+	Revision string
+}
+
+// LastOperation is what the rule needs of status.operationState.
+type LastOperation struct {
+	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
+	Phase string
+	// Full says that it was neither a dry run nor limited to some resources.
+	Full       bool
+	FinishedAt time.Time
+	// AtCompared says that it ran at the revisions that are now compared.
+	AtCompared bool
+}
+
+// LastSync is the last successful full sync.
+type LastSync struct {
+	// FinishedAt is zero when none is known.
+	FinishedAt time.Time
+	// AtCompared says that it deployed the revisions and sources that are now compared.
+	AtCompared bool
+}

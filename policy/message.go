@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	namedBlockers = 3
+	maxDetail     = 60
+)
+
+// Message is the decision as one sentence for whoever asked for the sync: blockers first, then the way out. It is
+// byte-stable: Argo CD stores it in conditions, where a text that changes would be a status write per retry. The API
+// server puts `admission webhook "..." denied the request:` before it.
+func (d Decision) Message() string {
+	if len(d.Blockers) == 0 {
+		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
+	}
+	first := d.Blockers[0]
+	return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s: %s; %s",
+		d.Step+1, d.ApplicationSet, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
+}
+
+// Names lists the first blockers with their reasons, and how many more there are.
+func (d Decision) Names() string {
+	var names []string
+	for _, b := range d.Blockers[:min(len(d.Blockers), namedBlockers)] {
+		why := string(b.Reason)
+		if b.Detail != "" {
+			why += ": " + b.Detail
+		}
+		names = append(names, b.Application+" ("+why+")")
+	}
+	list := strings.Join(names, ", ")
+	if more := len(d.Blockers) - namedBlockers; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
+
+func (d Decision) subject() string {
+	var steps []string
+	for _, b := range d.Blockers {
+		if s := strconv.Itoa(b.Step + 1); !slices.Contains(steps, s) {
+			steps = append(steps, s)
+		}
+	}
+	subject, verb := "step "+steps[0], "has"
+	if last := len(steps) - 1; last > 0 {
+		subject, verb = "steps "+strings.Join(steps[:last], ", ")+" and "+steps[last], "have"
+	}
+	if len(d.Blockers) == 1 {
+		return subject + " " + verb + " 1 Application that is not done"
+	}
+	return fmt.Sprintf("%s %s %d Applications that are not done", subject, verb, len(d.Blockers))
+}
+
+// short cuts a commit to seven characters, as git does, and anything else to a bearable length.
+func short(revision string) string {
+	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
+		return revision[:7]
+	}
+	return clean(revision)
+}
+
+func oneOf(revisions map[string]bool) string {
+	var texts []string
+	for _, r := range slices.Sorted(maps.Keys(revisions)) {
+		texts = append(texts, short(r))
+	}
+	return clean(strings.Join(texts, " or "))
+}
+
+// clean makes text from an Application's status, which anybody who may write the Application chooses, safe to show.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	if len(s) > maxDetail {
+		s = s[:maxDetail-3] + "..."
+	}
+	return s
+}

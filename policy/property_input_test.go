@@ -1,0 +1,139 @@
+package policy_test
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// choices turns bytes into an Input, one byte per choice, so that a fuzzer and a random source can both drive it. The
+// first option of each choice is the ordinary one: it is also what is chosen when the bytes have run out.
+type choices struct{ left []byte }
+
+func (c *choices) upTo(n int) int {
+	if len(c.left) == 0 {
+		return 0
+	}
+	chosen := int(c.left[0]) % n
+	c.left = c.left[1:]
+	return chosen
+}
+
+// rarely is true once in so many choices.
+func (c *choices) rarely(once int) bool { return c.upTo(once) == once-1 }
+
+func of[T any](c *choices, from ...T) T { return from[c.upTo(len(from))] }
+
+func inputFrom(data []byte) policy.Input {
+	c := &choices{left: data}
+	in := policy.Input{
+		Settings: policy.Settings{
+			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireSynced, policy.RequireHealth),
+			Off:     c.rarely(30), Bypassed: c.rarely(30), GateRollbacks: c.rarely(2), AllowFailedOperations: c.rarely(4),
+		},
+	}
+	if !c.rarely(30) {
+		in.ApplicationSet = c.applicationSet()
+	}
+	in.Target = c.target()
+	for i := range c.upTo(6) {
+		sibling := c.application()
+		// Names are unique within a namespace; the target may be among its own siblings.
+		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
+		in.Siblings = append(in.Siblings, sibling)
+	}
+	return in
+}
+
+func (c *choices) applicationSet() *policy.ApplicationSet {
+	set := &policy.ApplicationSet{
+		Namespace: "argocd", Name: of(c, "guestbook", strings.Repeat("s", 253)),
+		RollingSync: !c.rarely(30), Deleting: c.rarely(30),
+	}
+	for i := range of(c, 3, 3, 3, 4, 2, 1, 0) {
+		step := policy.Step{{
+			Key: "step", Operator: of(c, "In", "In", "In", "In", "In", "In", "NotIn", "Exists"), Values: []string{strconv.Itoa(i + 1)},
+		}}
+		if c.rarely(6) {
+			step = append(step, policy.Expression{Key: "env", Operator: of(c, "In", "NotIn", ""), Values: of(c, nil, []string{"dev"})})
+		}
+		if c.rarely(20) {
+			step = nil
+		}
+		set.Steps = append(set.Steps, step)
+	}
+	for _, name := range []string{"app-0", "app-1", "app-5", "gone"} {
+		if c.rarely(6) {
+			set.Recorded = append(set.Recorded, policy.Recorded{
+				Application: name, Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(),
+			})
+		}
+	}
+	return set
+}
+
+func (c *choices) target() policy.Target {
+	t := policy.Target{
+		Application: c.application(), Managed: !c.rarely(30), FirstSeen: c.time(),
+		Operation: policy.Operation{
+			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10),
+		},
+	}
+	t.Name = of(c, "app-0", "target", "target")
+	t.Labels, t.OldLabels = c.labels("3", "3", "3", "2", "1", "0"), c.labels("3", "3", "2", "1", "0")
+	t.Wanted = of(c, t.Compared, t.Compared, c.sources())
+	return t
+}
+
+func (c *choices) application() policy.Application {
+	return policy.Application{
+		Labels:           c.labels("1", "1", "2", "2", "3", "0"),
+		Deleting:         c.rarely(20),
+		RefreshRequested: c.rarely(20),
+		OperationSet:     c.rarely(20),
+		Health:           of(c, "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Degraded", "", c.hostile()),
+		SyncStatus:       of(c, "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "OutOfSync", "OutOfSync", "Unknown", "", c.hostile()),
+		SpecCompared:     !c.rarely(20),
+		ReconciledAt:     of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
+		Compared:         c.sources(),
+		LastOperation: policy.LastOperation{
+			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
+			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
+		},
+		LastSync: policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2)},
+		Ran:      of(c, nil, c.sources()),
+	}
+}
+
+func (c *choices) labels(steps ...string) map[string]string {
+	switch c.upTo(12) {
+	case 11:
+		return nil
+	case 10:
+		return map[string]string{"step": of(c, steps...), "env": of(c, "dev", "")}
+	default:
+		return map[string]string{"step": of(c, steps...)}
+	}
+}
+
+func (c *choices) sources() []policy.Source {
+	var all []policy.Source
+	for range of(c, 1, 1, 2, 0) {
+		all = append(all, policy.Source{
+			Key:      of(c, "common", "common", "lib"),
+			Revision: of(c, "a", "a", "a", "a", "b", "", "864496e0c1a2b3d4e5f60718293a4b5c6d7e8f90", c.hostile()),
+		})
+	}
+	return all
+}
+
+func (c *choices) time() time.Time {
+	return of(c, time.Time{}, second("99"), second("100"), second("100.5"), second("101"), second("102"))
+}
+
+// hostile is text that whoever may write an Application's status can choose.
+func (c *choices) hostile() string {
+	return of(c, "a\nb", "\x00", "\u202e", "\xff\xfe", "é", strings.Repeat("long ", 500), " ", "); all is well", string(c.left))
+}

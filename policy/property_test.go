@@ -1,0 +1,167 @@
+package policy_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const (
+	propertyInputs = 20_000
+	// longestMessage holds three names of 253 characters with their details, the ApplicationSet's name, and the way out.
+	longestMessage = 2048
+)
+
+// FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
+func FuzzEvaluate(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add([]byte("a gate that cannot be walked round"))
+	f.Add([]byte{3, 1, 0, 1, 1, 0, 1, 2, 0, 1, 3, 2, 0, 0, 1, 1, 4, 200, 17, 90, 3, 3, 3})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		f.Add(randomBytes(random))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkProperties(t, inputFrom(data)) })
+}
+
+// TestPropertiesHold asks the same of many seeded inputs, and that they were worth asking.
+func TestPropertiesHold(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	outcomes, reasons := map[policy.Outcome]int{}, map[policy.Reason]int{}
+	for range propertyInputs {
+		d := checkProperties(t, inputFrom(randomBytes(random)))
+		outcomes[d.Outcome]++
+		reasons[d.Reason]++
+		for _, b := range d.Blockers {
+			reasons[b.Reason]++
+		}
+	}
+	t.Log(outcomes, reasons)
+	g := NewWithT(t)
+	for _, outcome := range []policy.Outcome{policy.Deny, policy.Allow, policy.NotGated} {
+		g.Expect(outcomes[outcome]).To(BeNumerically(">", propertyInputs/20), "too few inputs with %s", outcome)
+	}
+	for _, reason := range policy.Reasons() {
+		g.Expect(reasons[reason]).To(BeNumerically(">", 0), "no input with %s", reason)
+	}
+}
+
+func randomBytes(r *rand.Rand) []byte {
+	data := make([]byte, 300)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+func checkProperties(t *testing.T, in policy.Input) policy.Decision {
+	t.Helper()
+	g := NewWithT(t)
+	d := policy.Evaluate(in)
+	message := d.Message()
+
+	again := policy.Evaluate(in)
+	g.Expect(again).To(Equal(d), "evaluated twice")
+	g.Expect(again.Message()).To(Equal(message), "evaluated twice")
+
+	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny), "a Deny has blockers, nothing else has: %+v", d)
+	if d.Outcome == policy.Deny {
+		g.Expect(d.Reason).To(Equal(d.Blockers[0].Reason))
+	}
+	g.Expect(policy.Reasons()).To(ContainElement(d.Reason))
+	checkText(g, message)
+	for _, b := range d.Blockers {
+		g.Expect(b.Step).To(And(BeNumerically(">=", 0), BeNumerically("<", d.Step)))
+		checkText(g, b.Detail)
+	}
+	checkOrder(g, in, d)
+	checkDoneSiblings(g, in, d)
+	checkLevels(g, in)
+	return d
+}
+
+// checkText asks for one line of printable ASCII of bounded length: it is stored in conditions and shown on terminals.
+func checkText(g *WithT, text string) {
+	g.Expect(len(text)).To(BeNumerically("<=", longestMessage))
+	for _, b := range []byte(text) {
+		if b < ' ' || b > '~' {
+			g.Expect(text).To(BeEmpty(), "holds the byte %q", b)
+		}
+	}
+}
+
+// checkOrder asks that the order in which a LIST answers never matters.
+func checkOrder(g *WithT, in policy.Input, want policy.Decision) {
+	reversed := in
+	reversed.Siblings = slices.Clone(in.Siblings)
+	slices.Reverse(reversed.Siblings)
+	rotated := in
+	if half := len(in.Siblings) / 2; half > 0 {
+		rotated.Siblings = slices.Concat(in.Siblings[half:], in.Siblings[:half])
+	}
+	for _, other := range []policy.Input{reversed, rotated} {
+		d := policy.Evaluate(other)
+		g.Expect(d).To(Equal(want), "in another order")
+		g.Expect(d.Message()).To(Equal(want.Message()), "in another order")
+	}
+}
+
+// checkDoneSiblings asks that one more Application that is done never holds anybody up.
+func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
+	done := policy.Application{
+		Name: "one-more", Labels: map[string]string{"step": "1"}, Health: "Healthy", SyncStatus: "Synced",
+		SpecCompared: true, ReconciledAt: second("1000000"),
+	}
+	bySource := done
+	bySource.Compared = in.Target.Wanted
+	for _, sibling := range []policy.Application{done, bySource} {
+		more := in
+		more.Siblings = append(slices.Clone(in.Siblings), sibling)
+		g.Expect(policy.Evaluate(more)).To(Equal(before), "one more that is done")
+	}
+}
+
+// checkLevels asks that a stricter level never admits what a less strict one denies, and drops no blocker of it.
+func checkLevels(g *WithT, in policy.Input) {
+	var blocked []string
+	for _, level := range []policy.Require{policy.RequireHealth, policy.RequireSynced, policy.RequireRevision} {
+		in.Settings.Require = level
+		d := policy.Evaluate(in)
+		names := []string{}
+		for _, b := range d.Blockers {
+			names = append(names, b.Application)
+		}
+		for _, name := range blocked {
+			if !slices.Contains(names, name) {
+				g.Expect(names).To(ContainElement(name), "at %s", level)
+			}
+		}
+		blocked = names
+	}
+}
+
+// TestARecordedNameCannotBreakTheMessage has its own input: unlike the name of an Application, which the API server
+// checks, the names in an ApplicationSet's status are whatever somebody wrote there.
+func TestARecordedNameCannotBreakTheMessage(t *testing.T) {
+	for name, recorded := range map[string]string{
+		"control characters":    "dev\n\x1b[31m",
+		"not ASCII":             "d\u202eev",
+		"a hundred thousand":    string(slices.Repeat([]byte("x"), 100_000)),
+		"a name that is no end": "dev (NotHealthy); all is well\r",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := scenario("> 2:prod | dev/1")
+			in.ApplicationSet.Recorded[0].Application = recorded
+			d := policy.Evaluate(in)
+			g.Expect(d.Outcome).To(Equal(policy.Deny), "what cannot be read must not be skipped")
+			g.Expect(d.Reason).To(Equal(policy.NotCreated))
+			checkText(g, d.Message())
+			checkText(g, d.Blockers[0].Application)
+		})
+	}
+}

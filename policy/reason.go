@@ -1,0 +1,85 @@
+package policy
+
+// Reason is the code of one row of the rule. It appears in denials, audit annotations, metric labels and Events, and
+// docs/decisions.md explains each.
+type Reason string
+
+// Reasons why a write is not gated, in the order in which they are looked for.
+const (
+	NotAnOperationWrite    Reason = "NotAnOperationWrite"
+	DryRunOperation        Reason = "DryRunOperation"
+	NotManaged             Reason = "NotManaged"
+	ApplicationSetNotFound Reason = "ApplicationSetNotFound"
+	NotRollingSync         Reason = "NotRollingSync"
+	Deleting               Reason = "Deleting"
+	GateOff                Reason = "GateOff"
+	Bypassed               Reason = "Bypassed"
+	NotSelected            Reason = "NotSelected"
+)
+
+// Reasons why a gated write is allowed.
+const (
+	FirstStep        Reason = "FirstStep"
+	Rollback         Reason = "Rollback"
+	EarlierStepsDone Reason = "EarlierStepsDone"
+)
+
+// Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
+const (
+	OperationInProgress Reason = "OperationInProgress"
+	NotCreated          Reason = "NotCreated"
+	NotReconciled       Reason = "NotReconciled"
+	NotHealthy          Reason = "NotHealthy"
+	SyncUnknown         Reason = "SyncUnknown"
+	SpecNotCompared     Reason = "SpecNotCompared"
+	RefreshPending      Reason = "RefreshPending"
+	HealthStale         Reason = "HealthStale"
+	NotSynced           Reason = "NotSynced"
+	OperationFailed     Reason = "OperationFailed"
+	RevisionMismatch    Reason = "RevisionMismatch"
+	ComparisonOlder     Reason = "ComparisonOlder"
+)
+
+// Reasons lists every Reason of the rule: first those of writes, then those of blockers, each in the order of the rule.
+func Reasons() []Reason {
+	return []Reason{
+		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
+		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone,
+		OperationInProgress, NotCreated, NotReconciled, NotHealthy, SyncUnknown, SpecNotCompared, RefreshPending,
+		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder,
+	}
+}
+
+// Stale reports whether the reason says only that a sibling was compared too early: a refresh may clear it.
+func (r Reason) Stale() bool {
+	switch r {
+	case SpecNotCompared, RefreshPending, RevisionMismatch, ComparisonOlder:
+		return true
+	default:
+		return false
+	}
+}
+
+// wayOut says what an operator can do about a blocker, as the end of a denial's sentence.
+func (r Reason) wayOut(application string) string {
+	switch r {
+	case OperationInProgress:
+		return "wait until the operation of " + application + " has ended"
+	case NotCreated:
+		return "the ApplicationSet controller has to create " + application + " first"
+	case NotReconciled, HealthStale:
+		return "wait until Argo CD has compared " + application
+	case NotHealthy:
+		return application + " has to become Healthy first"
+	case SyncUnknown:
+		return "Argo CD cannot compare " + application + ": see its conditions"
+	case SpecNotCompared, RefreshPending, RevisionMismatch, ComparisonOlder:
+		return "refresh it: argocd app get " + application + " --refresh"
+	case NotSynced:
+		return "sync it first: argocd app sync " + application
+	case OperationFailed:
+		return "sync it again: argocd app sync " + application
+	default:
+		return application + " has to be done first"
+	}
+}

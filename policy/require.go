@@ -1,0 +1,39 @@
+package policy
+
+import "fmt"
+
+// Require is how much an Application of an earlier step has to show before it counts as done. The zero value is the
+// strictest.
+type Require int
+
+const (
+	// RequireRevision asks for everything: also that it was compared with what the target is about to deploy.
+	RequireRevision Require = iota
+	// RequireSynced asks that it is Healthy, Synced and up to date with its own spec and last operation.
+	RequireSynced
+	// RequireHealth asks only that it exists, was reconciled, is Healthy, and has no operation in progress.
+	RequireHealth
+)
+
+// ParseRequire reads "health", "synced" or "revision". On any other text it returns the strictest, RequireRevision,
+// together with an error that names the valid values.
+func ParseRequire(s string) (Require, error) {
+	for _, r := range []Require{RequireRevision, RequireSynced, RequireHealth} {
+		if s == r.String() {
+			return r, nil
+		}
+	}
+	return RequireRevision, fmt.Errorf("%q is not one of health, synced, revision", s)
+}
+
+// String is the text that ParseRequire reads.
+func (r Require) String() string {
+	switch r {
+	case RequireSynced:
+		return "synced"
+	case RequireHealth:
+		return "health"
+	case RequireRevision:
+	}
+	return "revision"
+}

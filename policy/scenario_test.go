@@ -1,0 +1,216 @@
+package policy_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// A scenario is an Input on one line: the siblings, then ">" and the target, then "|" and what is special about the
+// ApplicationSet (argocd/guestbook, four steps). "1:dev 2:qa=Degraded > 3:prod" is a sync of prod, in step 3, while dev
+// is done and qa is Degraded.
+//
+//	Application  STEP:NAME[=HEALTH[/SYNC]][@REVISIONS][,FLAG...]    step 0 is no step at all
+//	REVISIONS    what it was compared with: "b" is the common repository at b, "lib:b" another source, "a+lib:b" both,
+//	             "-" none. The default is "a", for siblings and target alike.
+//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), NAME/STEP[/SECOND] (an applicationStatus entry)
+//
+// Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
+//
+//	at:SECOND|never  nohealth  refresh  respec  deleting      status, refresh annotation, spec not compared
+//	op  running  terminating                                  an operation that is asked for or under way
+//	ended:SECOND  failed:SECOND  error:SECOND                 the last operation: full, at the compared revision ...
+//	partial  elsewhere                                        ... unless it was partial, or at another revision
+//	synced:SECOND  syncedold:SECOND                           the last successful full sync, of what is compared or not
+//	ran:REVISIONS                                             the history
+//	none  dryrun  unmanaged  auto  back                       target: no operation written, its kind, who controls it
+//	wants:REVISIONS  was:STEP  seen:SECOND                    target: explicit revisions, step before the write, first seen
+func scenario(text string) policy.Input {
+	text, special, _ := strings.Cut(text, "|")
+	others, target, found := strings.Cut(text, ">")
+	if !found {
+		panic("a scenario needs a target: " + text)
+	}
+	in := policy.Input{ApplicationSet: guestbook()}
+	for _, word := range strings.Fields(others) {
+		in.Siblings = append(in.Siblings, parseApplication(word).Application)
+	}
+	in.Target = parseApplication(strings.TrimSpace(target))
+	for _, word := range strings.Fields(special) {
+		in.ApplicationSet = edited(in.ApplicationSet, word)
+	}
+	return in
+}
+
+func guestbook() *policy.ApplicationSet {
+	set := &policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "u1", RollingSync: true}
+	for _, value := range []string{"1", "2", "3", "4"} {
+		set.Steps = append(set.Steps, policy.Step{{Key: "step", Operator: "In", Values: []string{value}}})
+	}
+	return set
+}
+
+func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
+	switch word {
+	case "gone":
+		return nil
+	case "deleting":
+		set.Deleting = true
+	case "other":
+		set.RollingSync = false
+	case "empty":
+		set.Steps = nil
+	default:
+		entry := append(strings.Split(word, "/"), "0")
+		set.Recorded = append(set.Recorded, policy.Recorded{
+			Application: entry[0], Step: number(entry[1]), TransitionedAt: second(entry[2]),
+		})
+	}
+	return set
+}
+
+func parseApplication(word string) policy.Target {
+	words := strings.Split(word, ",")
+	head, revisions, _ := strings.Cut(words[0], "@")
+	head, status, _ := strings.Cut(head, "=")
+	step, name, _ := strings.Cut(head, ":")
+	health, sync, _ := strings.Cut(status, "/")
+	app := policy.Target{
+		Application: policy.Application{
+			Name: name, Labels: inStep(step), Health: or(health, "Healthy"), SyncStatus: or(sync, "Synced"),
+			SpecCompared: true, ReconciledAt: second("100"), Compared: sources(or(revisions, "a")),
+		},
+		Managed:   true,
+		Operation: policy.Operation{Written: true},
+	}
+	app.OldLabels, app.Wanted = app.Labels, app.Compared
+	for _, flag := range words[1:] {
+		name, value, _ := strings.Cut(flag, ":")
+		if !setFlag(&app.Application, name, value) && !setTargetFlag(&app, name, value) {
+			panic("no such flag: " + flag)
+		}
+	}
+	return app
+}
+
+func setFlag(a *policy.Application, name, value string) bool {
+	switch name {
+	case "at":
+		a.ReconciledAt = second(value)
+	case "nohealth":
+		a.Health = ""
+	case "nosync":
+		a.SyncStatus = ""
+	case "refresh":
+		a.RefreshRequested = true
+	case "respec":
+		a.SpecCompared = false
+	case "deleting":
+		a.Deleting = true
+	case "op":
+		a.OperationSet = true
+	case "running", "terminating":
+		a.LastOperation.Phase = title(name)
+	case "ended":
+		a.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, FinishedAt: second(value)}
+	case "failed", "error":
+		a.LastOperation = policy.LastOperation{Phase: title(name), Full: true, AtCompared: true, FinishedAt: second(value)}
+	case "partial":
+		a.LastOperation.Full = false
+	case "elsewhere":
+		a.LastOperation.AtCompared = false
+	case "synced", "syncedold":
+		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced"}
+	case "ran":
+		a.Ran = sources(value)
+	default:
+		return false
+	}
+	return true
+}
+
+func setTargetFlag(t *policy.Target, name, value string) bool {
+	switch name {
+	case "none":
+		t.Operation.Written = false
+	case "dryrun":
+		t.Operation.DryRun = true
+	case "unmanaged":
+		t.Managed = false
+	case "auto":
+		t.Operation.Automated = true
+	case "back":
+		t.Operation.RollsBack = true
+	case "wants":
+		t.Wanted = sources(value)
+	case "was":
+		t.OldLabels = inStep(value)
+	case "created":
+		t.OldLabels = nil
+	case "seen":
+		t.FirstSeen = second(value)
+	default:
+		return false
+	}
+	return true
+}
+
+func inStep(step string) map[string]string {
+	return map[string]string{"step": strconv.Itoa(number(step))}
+}
+
+func sources(text string) []policy.Source {
+	if text == "-" {
+		return nil
+	}
+	var parsed []policy.Source
+	for word := range strings.SplitSeq(text, "+") {
+		key, revision, named := strings.Cut(word, ":")
+		if !named {
+			key, revision = "common", word
+		}
+		parsed = append(parsed, policy.Source{Key: key, Revision: revision})
+	}
+	return parsed
+}
+
+// second counts from a fixed moment; "never" and second 0 are the zero time.
+func second(text string) time.Time {
+	if text == "never" || text == "0" {
+		return time.Time{}
+	}
+	after, err := time.ParseDuration(text + "s")
+	if err != nil {
+		panic(err)
+	}
+	return time.Date(2026, time.September, 21, 12, 0, 0, 0, time.UTC).Add(after)
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+func or(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// written is the short form in which a table wants blockers, such as "1:dev=NotHealthy 2:qa=NotSynced".
+func written(blockers []policy.Blocker) string {
+	var words []string
+	for _, b := range blockers {
+		words = append(words, fmt.Sprintf("%d:%s=%s", b.Step+1, b.Application, b.Reason))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,77 @@
+package policy_test
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+func TestTheZeroDecisionDenies(t *testing.T) {
+	g := NewWithT(t)
+	var d policy.Decision
+	g.Expect(d.Outcome).To(Equal(policy.Deny))
+	g.Expect(d.Outcome.String()).To(Equal("deny"))
+	g.Expect(d.Stale()).To(BeFalse(), "without a blocker there is nothing to refresh")
+	g.Expect(d.Message()).To(Equal("deny ()"))
+	g.Expect(policy.Outcome(math.MaxInt).String()).To(Equal("deny"), "what is not known admits nothing")
+}
+
+func TestTheStricterOfTwoDecisions(t *testing.T) {
+	ordered := []policy.Decision{
+		{Outcome: policy.Deny, Reason: policy.NotHealthy},
+		{Outcome: policy.Allow, Reason: policy.FirstStep},
+		{Outcome: policy.NotGated, Reason: policy.NotSelected},
+	}
+	g := NewWithT(t)
+	for i := range ordered {
+		for j := range ordered {
+			g.Expect(policy.Stricter(ordered[i], ordered[j])).To(Equal(ordered[min(i, j)]), "%d and %d", i, j)
+		}
+	}
+	first, second := policy.Decision{Step: 1}, policy.Decision{Step: 2}
+	g.Expect(policy.Stricter(first, second)).To(Equal(first), "of two that are equally strict the first")
+}
+
+func TestParseRequire(t *testing.T) {
+	for text, want := range map[string]struct {
+		wantRequire policy.Require
+		wantError   string
+	}{
+		"health":   {wantRequire: policy.RequireHealth},
+		"synced":   {wantRequire: policy.RequireSynced},
+		"revision": {wantRequire: policy.RequireRevision},
+		"":         {wantError: `"" is not one of health, synced, revision`},
+		"Health":   {wantError: `"Health" is not one of health, synced, revision`},
+		"health ":  {wantError: `"health " is not one of health, synced, revision`},
+		"a\nb":     {wantError: `"a\nb" is not one of health, synced, revision`},
+	} {
+		t.Run(text, func(t *testing.T) {
+			g := NewWithT(t)
+			parsed, err := policy.ParseRequire(text)
+			// A typing error must not make the gate less strict: it is then the zero value, RequireRevision.
+			g.Expect(parsed).To(Equal(want.wantRequire))
+			if want.wantError != "" {
+				g.Expect(err).To(MatchError(want.wantError))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(parsed.String()).To(Equal(text))
+		})
+	}
+}
+
+// TestOnlyStaleReasonsAreStale pins section 4.2 of the design: a refresh clears these and no others.
+func TestOnlyStaleReasonsAreStale(t *testing.T) {
+	var stale []policy.Reason
+	for _, reason := range policy.Reasons() {
+		if reason.Stale() {
+			stale = append(stale, reason)
+		}
+	}
+	NewWithT(t).Expect(stale).To(Equal([]policy.Reason{
+		policy.SpecNotCompared, policy.RefreshPending, policy.RevisionMismatch, policy.ComparisonOlder,
+	}))
+}

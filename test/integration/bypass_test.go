@@ -1,0 +1,56 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// TestTricksAreNoWayRound writes what would make prod look like something else together with its operation.
+func TestTricksAreNoWayRound(t *testing.T) {
+	r := newRollout(t)
+	for trick, patch := range map[string]string{
+		"the step label edited to step 1":        `{"metadata":{"labels":{"envLabel":"env-dev"}},"operation":{"sync":{}}}`,
+		"the step label edited to no step":       `{"metadata":{"labels":{"envLabel":"none"}},"operation":{"sync":{}}}`,
+		"the step label removed":                 `{"metadata":{"labels":null},"operation":{"sync":{}}}`,
+		"the ownerReference stripped":            `{"metadata":{"ownerReferences":null},"operation":{"sync":{}}}`,
+		"the ownerReference to one that is gone": `{"metadata":{"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","kind":"ApplicationSet","name":"gone","uid":"1","controller":true}]},"operation":{"sync":{}}}`,
+		"a claim to be the controller":           `{"operation":{"initiatedBy":{"username":"applicationset-controller","automated":true},"sync":{}}}`,
+		"a claim to be an allow-listed user":     `{"operation":{"initiatedBy":{"username":"admin"},"sync":{"revision":"HEAD"}}}`,
+	} {
+		err := r.as(local.Human).Patch(r.ctx, r.app("prod"), client.RawPatch(types.MergePatchType, []byte(patch)))
+		r.denied(err, r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+		r.Expect(r.stored("prod")).To(BeFalse(), trick)
+	}
+}
+
+func TestABypassInASyncIsHonouredOnlyFromArgocdServer(t *testing.T) {
+	r := newRollout(t, "--bypass-user=alice", "--argocd-server-account="+local.ServerAccount)
+	bypass := func(user string) *argo.Operation {
+		op := guestbook.UserSync(user)
+		op.Info = []*argo.Info{{Name: "stepgate.io/bypass", Value: "INC-1234"}}
+		return op
+	}
+	try := func(account, user string) error {
+		return r.update(account, "prod", func(app *argo.Application) { app.Operation = bypass(user) })
+	}
+
+	r.denied(try(local.Human, "alice"), r.twoBlockers()+" (bypass INC-1234 not honoured: jane is not argocd-server)",
+		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	r.denied(try(local.ServerAccount, "bob"), r.twoBlockers()+` (bypass INC-1234 not honoured: user "bob" may not bypass (--bypass-user))`,
+		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	r.Expect(try(local.ServerAccount, "alice")).To(Succeed())
+	r.Eventually(func() string {
+		for _, e := range r.events("prod", "SyncGateBypassed") {
+			return e.Note
+		}
+		return ""
+	}).WithTimeout(10 * time.Second).Should(Equal("the gate was bypassed: INC-1234 by alice"))
+}

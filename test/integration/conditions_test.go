@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// TestWritesThatAreNoOperationWritesNeverReachTheWebhook counts the calls that the gate gets.
+func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
+	r := newRollout(t)
+	r.Expect(r.sync(local.ApplicationSetAccount, "dev")).To(Succeed())
+	before := r.requests()
+
+	merge := func(user, patch string) func() error {
+		return func() error {
+			return r.as(user).Patch(r.ctx, r.app("dev"), client.RawPatch(types.MergePatchType, []byte(patch)))
+		}
+	}
+	for name, write := range map[string]func() error{
+		"a status patch while the operation is set": func() error {
+			return r.update(local.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
+		},
+		"a refresh annotation":   merge(local.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`),
+		"a terminate":            merge(local.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`),
+		"the same operation":     func() error { return r.sync(local.ApplicationSetAccount, "dev") },
+		"a spec change":          merge(local.Human, `{"spec":{"source":{"targetRevision":"main"}}}`),
+		"a write of a later app": func() error { return r.as(local.Human).Update(r.ctx, r.app("prod")) },
+		"a delete":               func() error { return r.as(local.Human).Delete(r.ctx, r.app("qa")) },
+		"an Application of no ApplicationSet": func() error {
+			app := guestbook.Application(r.set, "prod")
+			app.Name, app.OwnerReferences, app.Operation = "alone", nil, guestbook.UserSync("admin")
+			return r.as(local.Human).Create(r.ctx, app)
+		},
+	} {
+		r.Expect(write()).To(Succeed(), name)
+		r.Expect(r.requests()).To(Equal(before), "%s reached the webhook", name)
+	}
+	r.Expect(r.as(local.ControllerAccount).Patch(r.ctx, r.app("dev"), client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op":"remove","path":"/operation"}]`)))).To(Succeed())
+	r.Expect(r.requests()).To(Equal(before), "an operation removal reached the webhook")
+
+	// The counter does count.
+	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.requests()).To(Equal(before + 1))
+}
+
+// TestMatchConditionsAreTotal writes Applications with fields left out, for which an expression without a guard would
+// fail: under failurePolicy Fail that would reject the write.
+func TestMatchConditionsAreTotal(t *testing.T) {
+	r := newRollout(t)
+	for _, body := range []string{
+		`{"operation":null}`,
+		`{"operation":{}}`,
+		`{"operation":{"sync":null}}`,
+		`{"metadata":{"ownerReferences":null,"labels":null},"operation":{"info":[]}}`,
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"1"}]},"operation":{"retry":{}}}`,
+	} {
+		err := r.as(local.Human).Patch(r.ctx, r.app("dev"), client.RawPatch(types.MergePatchType, []byte(body)))
+		r.Expect(err).NotTo(HaveOccurred(), body)
+	}
+}

@@ -1,0 +1,191 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// rollout is the guestbook ApplicationSet in a namespace of its own, with a stepgate of its own: dev is Progressing at
+// the new commit, qa and prod are OutOfSync at it.
+type rollout struct {
+	*WithT
+	t         *testing.T
+	ctx       context.Context
+	namespace string
+	gate      *local.Gate
+	admin     client.Client
+	set       *argo.ApplicationSet
+	now       time.Time
+}
+
+// rollouts counts the namespaces.
+var rollouts atomic.Int32
+
+// newRollout starts a gate for the test with extra flags.
+func newRollout(t *testing.T, args ...string) *rollout {
+	return newRolloutWith(t, local.GateOptions{Args: args})
+}
+
+func newRolloutWith(t *testing.T, o local.GateOptions) *rollout {
+	t.Helper()
+	r := newRolloutNotReady(t, o)
+	r.Expect(r.gate.WaitReady(r.ctx)).To(Succeed())
+	r.waitUntilCalled()
+	return r
+}
+
+// newRolloutNotReady does not wait until the gate is ready.
+func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
+	t.Helper()
+	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context(), now: time.Now().Add(-time.Hour).Truncate(time.Second)}
+	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
+	r.admin = r.as("")
+	r.Expect(cluster.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
+	r.create()
+	o.Binary = binary
+	// "stepgate" in front, because config/ names its objects so.
+	o.Registration.Name = "stepgate-" + r.namespace
+	o.Namespaces = []string{r.namespace}
+	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
+	gate, err := cluster.StartGate(r.ctx, root, o)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.gate = gate
+	t.Cleanup(func() {
+		gate.Kill()
+		if t.Failed() {
+			t.Log(gate.Log())
+		}
+	})
+	return r
+}
+
+// create writes the ApplicationSet and its Applications before the gate is registered.
+func (r *rollout) create() {
+	r.set = guestbook.Set(r.namespace)
+	r.Expect(r.admin.Create(r.ctx, r.set)).To(Succeed())
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app := guestbook.Application(r.set, env)
+		sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
+		if env == "dev" {
+			sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
+		}
+		guestbook.Compare(app, r.tick(), guestbook.NewCommit, sync, state)
+		r.Expect(r.admin.Create(r.ctx, app)).To(Succeed())
+	}
+}
+
+// waitUntilCalled waits until the API server calls the gate: it learns of a registration a moment after it is stored.
+func (r *rollout) waitUntilCalled() {
+	r.t.Helper()
+	r.Eventually(func() (float64, error) {
+		_ = r.sync(local.Human, "prod", client.DryRunAll)
+		return r.gate.Metric(r.ctx, "stepgate_requests_total")
+	}).WithTimeout(20 * time.Second).Should(BeNumerically(">", 0))
+}
+
+// as returns a client of a user.
+func (r *rollout) as(user string) client.Client {
+	c, err := cluster.Client(user)
+	r.Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// tick moves the clock of the statuses on by two seconds; Argo CD's times have a resolution of one.
+func (r *rollout) tick() time.Time {
+	r.now = r.now.Add(2 * time.Second)
+	return r.now
+}
+
+func (r *rollout) app(env string) *argo.Application {
+	app := guestbook.Application(r.set, env)
+	r.Expect(r.admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	return app
+}
+
+// update merge-patches an Application as a user, the way Argo CD's controllers do.
+func (r *rollout) update(user, env string, change func(*argo.Application), opts ...client.PatchOption) error {
+	app := r.app(env)
+	before := app.DeepCopy()
+	change(app)
+	return r.as(user).Patch(r.ctx, app, client.MergeFrom(before), opts...)
+}
+
+// sync writes the operation of a RollingSync as a user.
+func (r *rollout) sync(user, env string, opts ...client.PatchOption) error {
+	return r.update(user, env, func(app *argo.Application) { app.Operation = guestbook.RollingSync() }, opts...)
+}
+
+// done brings an Application to Healthy and Synced at the new commit.
+func (r *rollout) done(env string) {
+	r.t.Helper()
+	r.Expect(r.update(local.ControllerAccount, env, func(app *argo.Application) {
+		guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+		app.Operation = nil
+	})).To(Succeed())
+}
+
+// stored reports whether the Application has an operation.
+func (r *rollout) stored(env string) bool { return r.app(env).Operation != nil }
+
+// requests is how often the API server has called the gate.
+func (r *rollout) requests() float64 {
+	r.t.Helper()
+	n, err := r.gate.Metric(r.ctx, "stepgate_requests_total")
+	r.Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// events are the Events on an Application with a reason.
+func (r *rollout) events(env, reason string) []eventsv1.Event {
+	var list eventsv1.EventList
+	r.Expect(r.admin.List(r.ctx, &list, client.InNamespace(r.namespace))).To(Succeed())
+	var found []eventsv1.Event
+	for _, e := range list.Items {
+		if e.Reason == reason && e.Regarding.Name == "engineering-"+env+"-guestbook" {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// denied asserts the whole answer of a denial: a 403 with this sentence and these causes ("Reason Application").
+func (r *rollout) denied(err error, sentence string, causes ...string) {
+	r.t.Helper()
+	r.Expect(err).To(HaveOccurred())
+	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "not a 403: %v", err)
+	var status *apierrors.StatusError
+	r.Expect(errors.As(err, &status)).To(BeTrue())
+	r.Expect(status.Status().Message).To(Equal(`admission webhook "operation.stepgate.io" denied the request: ` + sentence))
+	var got []string
+	for _, c := range status.Status().Details.Causes {
+		got = append(got, string(c.Type)+" "+c.Field)
+	}
+	r.Expect(got).To(Equal(causes))
+	r.Expect(status.Status().Details.RetryAfterSeconds).To(BeZero())
+}
+
+// oneBlocker is the sentence of a denial of step 2 while dev is Progressing.
+func (r *rollout) oneBlocker() string {
+	return "step 2 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
+		"engineering-dev-guestbook (NotHealthy: Progressing); engineering-dev-guestbook has to become Healthy first"
+}
+
+// twoBlockers is the sentence of a denial of step 3 while dev is Progressing and qa OutOfSync.
+func (r *rollout) twoBlockers() string {
+	return "step 3 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: steps 1 and 2 have 2 Applications that are not done: " +
+		"engineering-dev-guestbook (NotHealthy: Progressing), engineering-qa-guestbook (NotSynced: OutOfSync); engineering-dev-guestbook has to become Healthy first"
+}

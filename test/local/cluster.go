@@ -1,0 +1,157 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Cluster is an etcd and a kube-apiserver with RBAC, on loopback.
+type Cluster struct {
+	// Config is the cluster administrator's.
+	Config *rest.Config
+	// AuditLog is the API server's audit log, one JSON event per line, with the metadata of every operation write.
+	AuditLog string
+
+	env    *envtest.Environment
+	dir    string
+	scheme *runtime.Scheme
+}
+
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: Metadata
+    verbs: [create, update, patch]
+    resources: [{group: argoproj.io, resources: [applications]}]
+  - level: None
+`
+
+// StartCluster starts a Cluster with Argo CD's CRDs; root is the root of the repository. The binaries are taken from
+// KUBEBUILDER_ASSETS, else from bin/ (make tools).
+func StartCluster(root string) (*Cluster, error) {
+	assets, err := assets(root)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := crds(root)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "stepgate-local-")
+	if err != nil {
+		return nil, err
+	}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, AuditLog: filepath.Join(dir, "audit.log")}
+	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog)
+	if c.Config, err = c.env.Start(); err != nil {
+		return nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err)
+	}
+	c.Config.QPS = -1
+	c.scheme = runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(c.scheme); err != nil {
+		return nil, err
+	}
+	return c, argo.AddToScheme(c.scheme)
+}
+
+// Stop stops the processes and removes what they stored.
+func (c *Cluster) Stop() error {
+	err := c.env.Stop()
+	if removeErr := os.RemoveAll(c.dir); err == nil {
+		err = removeErr
+	}
+	return err
+}
+
+// Dir is a folder that lives as long as the Cluster.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Client returns a client that acts as user, or as the administrator when user is empty. A service account is
+// "system:serviceaccount:NAMESPACE:NAME".
+func (c *Cluster) Client(user string) (client.Client, error) {
+	config := rest.CopyConfig(c.Config)
+	// As Argo CD's own clients do, take warnings as what they are: no output of ours.
+	config.WarningHandler = rest.NoWarnings{}
+	if user != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	}
+	return client.New(config, client.Options{Scheme: c.scheme})
+}
+
+// Kubeconfig writes a kubeconfig with a token of the service account and returns its path. server replaces the API
+// server's address when it is not empty.
+func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server string) (string, error) {
+	admin, err := c.Client("")
+	if err != nil {
+		return "", err
+	}
+	request := &authenticationv1.TokenRequest{}
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
+	if err := admin.SubResource("token").Create(ctx, owner, request); err != nil {
+		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, account, err)
+	}
+	if server == "" {
+		server = c.Config.Host
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["local"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: c.Config.CAData}
+	config.AuthInfos["local"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
+	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: "local"}
+	config.CurrentContext = "local"
+	file, err := os.CreateTemp(c.dir, "kubeconfig-")
+	if err != nil {
+		return "", err
+	}
+	if err := file.Close(); err != nil {
+		return "", err
+	}
+	return file.Name(), clientcmd.WriteToFile(*config, file.Name())
+}
+
+func assets(root string) (string, error) {
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		dir = filepath.Join(root, "bin")
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return "", fmt.Errorf("%s is not in %s: run `make tools`, or set KUBEBUILDER_ASSETS", name, dir)
+		}
+	}
+	return dir, nil
+}
+
+// crds are the CRDs of the argo-cd module that go.mod names.
+func crds(root string) ([]string, error) {
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/argoproj/argo-cd/v3")
+	list.Dir = root
+	dir, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the argo-cd module: %w", err)
+	}
+	crds := filepath.Join(strings.TrimSpace(string(dir)), "manifests", "crds")
+	return []string{filepath.Join(crds, "application-crd.yaml"), filepath.Join(crds, "applicationset-crd.yaml")}, nil
+}

@@ -1,0 +1,242 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// Gate is a running `stepgate serve`.
+type Gate struct {
+	// Name is that of its Registration.
+	Name string
+	// Webhook, Metrics and Probe are its addresses, HOST:PORT.
+	Webhook, Metrics, Probe string
+
+	command *exec.Cmd
+	output  output
+	exited  chan struct{}
+}
+
+// GateOptions are how a Gate is installed and started.
+type GateOptions struct {
+	// Binary is the program; Build makes one.
+	Binary string
+	Registration
+	// APIServer replaces the API server's address in its kubeconfig, for a proxy in between.
+	APIServer string
+	// CertArgs are the flags of the serving certificate; nil means --cert-mode self.
+	CertArgs []string
+	// Args are added to the flags that it needs to run here.
+	Args []string
+}
+
+// Build compiles stepgate into dir.
+func Build(root, dir string) (string, error) {
+	binary := filepath.Join(dir, "stepgate")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/stepgate")
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build stepgate: %w: %s", err, text)
+	}
+	return binary, nil
+}
+
+// StartGate installs an instance of stepgate from config/, and starts it under its own service account and RBAC. It
+// returns when the instance answers its probes; WaitReady waits until it is ready.
+func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*Gate, error) {
+	g := &Gate{Name: o.Name, exited: make(chan struct{})}
+	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
+		free, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		*address = free
+	}
+	o.URL = "https://" + g.Webhook + "/validate"
+	if o.FailurePolicy == "" {
+		o.FailurePolicy = admissionregistrationv1.Fail
+	}
+	if err := c.Install(ctx, root, o.Registration); err != nil {
+		return nil, err
+	}
+	kubeconfig, err := c.Kubeconfig(ctx, o.Name, o.Name, o.APIServer)
+	if err != nil {
+		return nil, err
+	}
+	if o.CertArgs == nil {
+		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
+	}
+	args := append([]string{
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + g.Webhook,
+		"--metrics-bind-address=" + g.Metrics, "--health-probe-bind-address=" + g.Probe,
+	}, o.CertArgs...)
+	g.command = exec.CommandContext(context.WithoutCancel(ctx), o.Binary, append(args, o.Args...)...)
+	return g, g.start(ctx)
+}
+
+func (g *Gate) start(ctx context.Context) error {
+	g.command.Stdout, g.command.Stderr = &g.output, &g.output
+	if err := g.command.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_ = g.command.Wait()
+		close(g.exited)
+	}()
+	return g.poll(ctx, func() error {
+		_, err := get(ctx, "http://"+g.Probe+"/healthz")
+		return err
+	})
+}
+
+// WaitReady waits until it is ready.
+func (g *Gate) WaitReady(ctx context.Context) error {
+	return g.poll(ctx, func() error { return g.Ready(ctx) })
+}
+
+func (g *Gate) poll(ctx context.Context, check func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		problem := check()
+		if problem == nil {
+			return nil
+		}
+		select {
+		case <-g.exited:
+			return fmt.Errorf("stepgate ended: %s", g.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("stepgate is not ready: %w: %s", problem, g.Log())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Ready returns what /readyz says, as an error unless it is ready.
+func (g *Gate) Ready(ctx context.Context) error {
+	_, err := get(ctx, "http://"+g.Probe+"/readyz")
+	return err
+}
+
+// Pid is its process ID.
+func (g *Gate) Pid() int { return g.command.Process.Pid }
+
+// Terminate sends SIGTERM and does not wait.
+func (g *Gate) Terminate() error { return g.command.Process.Signal(syscall.SIGTERM) }
+
+// Wait waits for its end and returns the exit code.
+func (g *Gate) Wait() int {
+	<-g.exited
+	return g.command.ProcessState.ExitCode()
+}
+
+// Kill ends it at once. It may have ended already.
+func (g *Gate) Kill() {
+	_ = g.command.Process.Kill()
+	<-g.exited
+}
+
+// Log is what it has logged.
+func (g *Gate) Log() string { return g.output.String() }
+
+// Metric sums the samples of a counter or gauge (for a histogram: its counts) over the series that carry the labels,
+// which are given as name, value, name, value.
+func (g *Gate) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
+	text, err := get(ctx, "http://"+g.Metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, m := range families[name].GetMetric() {
+		if carries(m, labels) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum, nil
+}
+
+func carries(m *dto.Metric, labels []string) bool {
+	have := map[string]string{}
+	for _, pair := range m.GetLabel() {
+		have[pair.GetName()] = pair.GetValue()
+	}
+	for i := 0; i+1 < len(labels); i += 2 {
+		if have[labels[i]] != labels[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+func get(ctx context.Context, url string) (text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(body)))
+	}
+	return string(body), nil
+}
+
+// freeAddress is a loopback address that nobody listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// output collects what a process writes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write appends to the output.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String is all that was written.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

@@ -1,0 +1,185 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const (
+	eventWindow = 10 * time.Minute
+	// eventRate and eventBurst bound the Events of one replica, whatever is denied.
+	eventRate  = rate.Limit(2)
+	eventBurst = 100
+	// eventNote is the API server's limit for a note.
+	eventNote   = 1024
+	eventExpiry = 10 * time.Second
+)
+
+// EventCreator creates Events in the cluster.
+type EventCreator interface {
+	CreateEvent(ctx context.Context, event *eventsv1.Event) error
+}
+
+// Events posts Events on Applications, in the background: at most one per Application, reason and set of blockers in
+// ten minutes, and no more than a token bucket allows. What cannot be posted is counted and lost; a decision never
+// waits for it.
+//
+// It does not use client-go's recorder: that folds Events with the same first blocker into a series, which keeps the
+// first note, and Argo CD's UI shows neither the count nor the new time of a series.
+type Events struct {
+	create   EventCreator
+	metrics  *Metrics
+	log      logr.Logger
+	instance string
+	now      func() time.Time
+	bucket   *rate.Limiter
+	queue    chan *eventsv1.Event
+
+	mu     sync.Mutex
+	posted map[string]time.Time
+}
+
+// NewEvents returns Events that creates with create. instance names this replica; now is the clock of the window.
+func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance string, now func() time.Time) *Events {
+	return &Events{
+		create: create, metrics: metrics, log: log, instance: instance, now: now,
+		bucket: rate.NewLimiter(eventRate, eventBurst),
+		queue:  make(chan *eventsv1.Event, eventBurst),
+		posted: map[string]time.Time{},
+	}
+}
+
+// run creates queued Events until ctx is done.
+func (e *Events) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event := <-e.queue:
+			e.send(ctx, event)
+		}
+	}
+}
+
+func (e *Events) send(ctx context.Context, event *eventsv1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, eventExpiry)
+	defer cancel()
+	if err := e.create.CreateEvent(ctx, event); err != nil {
+		e.count("failed")
+		e.log.Info("Event not created", "namespace", event.Namespace, "application", event.Regarding.Name, "reason", event.Reason, "problem", err.Error())
+		return
+	}
+	e.count("sent")
+}
+
+// post queues the Event of a verdict, if it has one.
+func (e *Events) post(w *write, v verdict) {
+	event := newEvent(w, v)
+	if event == nil {
+		return
+	}
+	if !e.first(dedupeKey(event, v)) {
+		e.count("repeated")
+		return
+	}
+	now := e.now()
+	if !e.bucket.AllowN(now, 1) {
+		e.count("dropped")
+		return
+	}
+	event.EventTime = metav1.NewMicroTime(now)
+	event.ReportingInstance = e.instance
+	select {
+	case e.queue <- event:
+	default:
+		e.count("dropped")
+	}
+}
+
+func (e *Events) count(result string) {
+	e.metrics.events.WithLabelValues(result).Inc()
+}
+
+// first reports whether the key was not posted within the window, and remembers it.
+func (e *Events) first(key string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
+	if last, ok := e.posted[key]; ok && now.Sub(last) < eventWindow {
+		return false
+	}
+	if len(e.posted) >= 100*eventBurst {
+		for k, at := range e.posted {
+			if now.Sub(at) >= eventWindow {
+				delete(e.posted, k)
+			}
+		}
+	}
+	if len(e.posted) >= 100*eventBurst {
+		return false
+	}
+	e.posted[key] = now
+	return true
+}
+
+func dedupeKey(event *eventsv1.Event, v verdict) string {
+	parts := []string{string(event.Regarding.UID), event.Regarding.Name, event.Reason}
+	for _, b := range v.Blockers {
+		parts = append(parts, b.Application, string(b.Reason))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// newEvent words the Event of a verdict; nil when there is nothing to say.
+func newEvent(w *write, v verdict) *eventsv1.Event {
+	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: "stepgate.io/stepgate"}
+	switch {
+	case v.err != nil:
+		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncGateError", "EvaluateSync"
+		event.Note = "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
+	case v.Outcome == policy.Deny && v.rejects():
+		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
+		event.Note = v.message()
+	case v.Outcome == policy.Deny:
+		event.Reason, event.Action = "SyncWouldBeDenied", "AuditSync"
+		event.Note = v.message()
+	case v.Reason == policy.Bypassed:
+		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
+		event.Note = "the gate was bypassed: " + plain(v.settings.bypass)
+	default:
+		return nil
+	}
+	event.Note = event.Note[:min(len(event.Note), eventNote)]
+	event.Namespace = w.namespace
+	event.Regarding = w.regarding()
+	event.GenerateName = strings.TrimRight(event.Regarding.Name[:min(len(event.Regarding.Name), 200)], ".-") + "-"
+	if len(v.Blockers) > 0 {
+		related := reference("Application", w.namespace, v.Blockers[0].Application, "")
+		event.Related = &related
+	}
+	return event
+}
+
+// regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that
+// is being created may never exist, so the Event goes to its ApplicationSet.
+func (w *write) regarding() corev1.ObjectReference {
+	if w.created && len(w.owners) > 0 {
+		return reference("ApplicationSet", w.namespace, w.owners[0].Name, w.owners[0].UID)
+	}
+	return reference("Application", w.namespace, w.target.Name, w.uid)
+}
+
+func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: "argoproj.io/v1alpha1", Kind: kind, Namespace: namespace, Name: name, UID: uid}
+}

@@ -1,0 +1,305 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// clock is a clock that a test moves.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// creatorFunc is an EventCreator of one function.
+type creatorFunc func(context.Context, *eventsv1.Event) error
+
+func (f creatorFunc) CreateEvent(ctx context.Context, e *eventsv1.Event) error { return f(ctx, e) }
+
+func newTestEvents(create EventCreator) (*Events, *clock) {
+	at := &clock{now: noon}
+	return NewEvents(create, NewMetrics(prometheus.NewRegistry()), logr.Discard(), "replica-1", at.Now), at
+}
+
+// denialOf is a denied sync of an Application. Blockers are NAME:REASON.
+func denialOf(application string, blockers ...string) (*write, verdict) {
+	w := &write{namespace: "argocd", uid: types.UID("uid-of-" + application)}
+	w.target.Name = application
+	v := verdict{Decision: policy.Decision{Step: 2, ApplicationSet: "argocd/guestbook"}}
+	for _, blocker := range blockers {
+		name, reason, _ := strings.Cut(blocker, ":")
+		v.Blockers = append(v.Blockers, policy.Blocker{Application: name, Reason: policy.Reason(reason)})
+	}
+	if len(v.Blockers) > 0 {
+		v.Reason = v.Blockers[0].Reason
+	}
+	return w, v
+}
+
+// drain takes the queued Events.
+func drain(e *Events) int {
+	n := len(e.queue)
+	for range n {
+		<-e.queue
+	}
+	return n
+}
+
+func counted(e *Events, result string) int {
+	return int(testutil.ToFloat64(e.metrics.events.WithLabelValues(result)))
+}
+
+func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
+	g := NewWithT(t)
+	events, clock := newTestEvents(nil)
+	post := func(application string, blockers ...string) int {
+		events.post(denialOf(application, blockers...))
+		return drain(events)
+	}
+
+	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(1))
+	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(0), "the same again")
+	g.Expect(post("prod2", "qa:NotHealthy")).To(Equal(1), "another Application")
+	g.Expect(post("prod", "dev:NotHealthy")).To(Equal(1), "another blocker")
+	g.Expect(post("prod", "qa:NotHealthy", "qa2:NotHealthy")).To(Equal(1), "one blocker more")
+	g.Expect(post("prod", "qa:NotSynced")).To(Equal(1), "another reason of the same blocker")
+	g.Expect(counted(events, "repeated")).To(Equal(1))
+
+	w, v := denialOf("prod", "qa:NotHealthy")
+	v.settings.mode = Audit
+	events.post(w, v)
+	g.Expect(drain(events)).To(Equal(1), "another kind of Event")
+
+	clock.advance(10*time.Minute - time.Nanosecond)
+	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(0), "within the window")
+	clock.advance(time.Nanosecond)
+	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(1), "the window has passed")
+	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(0), "and begins again")
+}
+
+func TestEventsOfAReCreatedApplication(t *testing.T) {
+	g := NewWithT(t)
+	events, _ := newTestEvents(nil)
+	for _, uid := range []string{"one", "two"} {
+		w, v := denialOf("prod", "qa:NotHealthy")
+		w.uid = types.UID(uid)
+		events.post(w, v)
+	}
+	g.Expect(drain(events)).To(Equal(2))
+}
+
+func TestEventsDetailIsNoNewEvent(t *testing.T) {
+	g := NewWithT(t)
+	events, _ := newTestEvents(nil)
+	for _, detail := range []string{"Progressing", "Degraded"} {
+		w, v := denialOf("prod", "qa:NotHealthy")
+		v.Blockers[0].Detail = detail
+		events.post(w, v)
+	}
+	g.Expect(drain(events)).To(Equal(1), "a flapping health would be an Event each time")
+}
+
+func TestEventsTokenBucket(t *testing.T) {
+	g := NewWithT(t)
+	events, clock := newTestEvents(nil)
+	post := func(n int, prefix string) int {
+		sent := 0
+		for i := range n {
+			events.post(denialOf(fmt.Sprint(prefix, i), "qa:NotHealthy"))
+			sent += drain(events)
+		}
+		return sent
+	}
+	g.Expect(post(250, "a")).To(Equal(100), "the burst")
+	g.Expect(counted(events, "dropped")).To(Equal(150))
+	clock.advance(5 * time.Second)
+	g.Expect(post(50, "b")).To(Equal(10), "two a second")
+	g.Expect(counted(events, "dropped")).To(Equal(190))
+}
+
+// A thousand decisions at once, while the API server does not take an Event: each returns at once, and what does not
+// fit is counted.
+func TestEventsNeverBlock(t *testing.T) {
+	g := NewWithT(t)
+	hung := make(chan struct{}, 1)
+	events, _ := newTestEvents(creatorFunc(func(ctx context.Context, _ *eventsv1.Event) error {
+		select {
+		case hung <- struct{}{}:
+		default:
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { events.run(ctx); close(ended) }()
+	events.post(denialOf("first", "qa:NotHealthy"))
+	<-hung
+
+	var posting sync.WaitGroup
+	for i := range 1000 {
+		posting.Go(func() { events.post(denialOf(fmt.Sprint(i), "qa:NotHealthy")) })
+	}
+	posted := make(chan struct{})
+	go func() { posting.Wait(); close(posted) }()
+	g.Eventually(posted, time.Minute).Should(BeClosed())
+	g.Expect(len(events.queue)).To(BeNumerically("<=", cap(events.queue)))
+	g.Expect(counted(events, "dropped") + len(events.queue)).To(Equal(1000))
+	cancel()
+	g.Eventually(ended).Should(BeClosed())
+}
+
+// The queue is full before the bucket is empty when nobody takes Events and time passes.
+func TestEventsFullQueue(t *testing.T) {
+	g := NewWithT(t)
+	events, clock := newTestEvents(nil)
+	for i := range 150 {
+		clock.advance(time.Second)
+		events.post(denialOf(fmt.Sprint(i), "qa:NotHealthy"))
+	}
+	g.Expect(counted(events, "dropped")).To(Equal(50))
+	g.Expect(drain(events)).To(Equal(100))
+}
+
+func TestEventsAreSentAndCounted(t *testing.T) {
+	g := NewWithT(t)
+	created := make(chan *eventsv1.Event, 3)
+	events, _ := newTestEvents(creatorFunc(func(ctx context.Context, e *eventsv1.Event) error {
+		deadline, bounded := ctx.Deadline()
+		if !bounded || time.Until(deadline) > 10*time.Second {
+			return errors.New("not bounded in time")
+		}
+		created <- e
+		if e.Regarding.Name == "refused" {
+			return errors.New("events is forbidden")
+		}
+		return nil
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go events.run(ctx)
+	for _, name := range []string{"prod", "refused", "after"} {
+		events.post(denialOf(name, "qa:NotHealthy"))
+	}
+	g.Eventually(func() int { return counted(events, "sent") }).Should(Equal(2))
+	g.Eventually(func() int { return counted(events, "failed") }).Should(Equal(1))
+	g.Expect(created).To(HaveLen(3))
+}
+
+// The memory of what was posted is bounded, whatever is denied.
+func TestEventsMemoryIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	events, clock := newTestEvents(nil)
+	const most = 10_000
+	for i := range most + 500 {
+		events.post(denialOf(fmt.Sprint("a", i), "qa:NotHealthy"))
+	}
+	g.Expect(events.posted).To(HaveLen(most))
+	drain(events)
+	clock.advance(10 * time.Minute)
+	events.post(denialOf("b", "qa:NotHealthy"))
+	g.Expect(drain(events)).To(Equal(1), "room again once the window has passed")
+	g.Expect(events.posted).To(HaveLen(1))
+}
+
+func TestNewEvent(t *testing.T) {
+	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}
+	for name, tc := range map[string]struct {
+		edit      func(*write, *verdict)
+		want      string
+		wantNote  int // its length, where it is cut
+		wantNamed string
+	}{
+		"a denial": {want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
+		"a denial in audit mode": {
+			edit: func(_ *write, v *verdict) { v.settings.mode = Audit },
+			want: "Normal SyncWouldBeDenied AuditSync Application/prod/uid-of-prod related qa: " + denialText,
+		},
+		"a bypass": {
+			edit: func(_ *write, v *verdict) {
+				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
+				v.settings.bypass = "INC-1 by alice"
+			},
+			want: "Normal SyncGateBypassed BypassSync Application/prod/uid-of-prod: the gate was bypassed: INC-1 by alice",
+		},
+		"an error": {
+			edit: func(_ *write, v *verdict) { v.Decision, v.err = policy.Decision{}, errRead },
+			want: "Warning SyncGateError EvaluateSync Application/prod/uid-of-prod: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
+		},
+		"a denial of a CREATE": {
+			edit:      func(w *write, _ *verdict) { w.created, w.owners, w.uid = true, []metav1.OwnerReference{owner}, "" },
+			want:      "Warning SyncDenied DenySync ApplicationSet/guestbook/set-uid related qa: " + denialText,
+			wantNamed: "guestbook.",
+		},
+		"an allow": {edit: func(_ *write, v *verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
+		"a not gated": {edit: func(_ *write, v *verdict) {
+			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.GateOff}
+		}},
+		"a long note": {
+			edit: func(_ *write, v *verdict) { v.settings.bypass = strings.Repeat("x", 5000) },
+			want: ("Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText + " (bypass " + strings.Repeat("x", 5000))[:67+1024], wantNote: 1024,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			events, _ := newTestEvents(nil)
+			w, v := denialOf("prod", "qa:NotHealthy")
+			if tc.edit != nil {
+				tc.edit(w, &v)
+			}
+			events.post(w, v)
+			if tc.want == "" {
+				g.Expect(drain(events)).To(BeZero())
+				return
+			}
+			event := <-events.queue
+			g.Expect(eventText(event)).To(Equal(tc.want))
+			if tc.wantNote > 0 {
+				g.Expect(event.Note).To(HaveLen(tc.wantNote))
+			}
+			if tc.wantNamed == "" {
+				tc.wantNamed = "prod."
+			}
+			g.Expect(event.GenerateName).To(Equal(tc.wantNamed))
+			g.Expect(event.Namespace).To(Equal("argocd"))
+			g.Expect(event.Regarding.APIVersion).To(Equal("argoproj.io/v1alpha1"))
+			g.Expect(event.Regarding.Namespace).To(Equal("argocd"))
+			g.Expect(event.EventTime.Time).To(Equal(noon))
+			g.Expect(event.ReportingController).To(Equal("stepgate.io/stepgate"))
+			g.Expect(event.ReportingInstance).To(Equal("replica-1"))
+			if event.Related != nil {
+				g.Expect(event.Related.Kind).To(Equal("Application"))
+				g.Expect(event.Related.Namespace).To(Equal("argocd"))
+			}
+		})
+	}
+}
+
+const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: qa (NotHealthy); qa has to become Healthy first"

@@ -1,0 +1,168 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// LiveReader reads from the API server, never from a cache. An error of either method means that there is no decision:
+// in enforce mode the write is then not allowed.
+type LiveReader interface {
+	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error)
+	// Judge evaluates the rule on the siblings as they are now. It ignores the input's Siblings.
+	Judge(ctx context.Context, in policy.Input) (policy.Decision, error)
+}
+
+// Config is how a Gate judges by default. Its zero value is the strictest, and honours no bypass in a sync.
+type Config struct {
+	Mode                  Mode
+	Require               policy.Require
+	GateRollbacks         bool
+	AllowFailedOperations bool
+	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
+	ServerAccounts []string
+	// ControllerAccounts and ApplicationSetAccounts tell the initiator in metrics; nothing is decided by them.
+	ControllerAccounts, ApplicationSetAccounts []string
+	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
+	BypassUsers []string
+}
+
+// Gate judges admission requests.
+type Gate struct {
+	config Config
+	// live is the only source of what is allowed.
+	live   LiveReader
+	record *Recorder
+	now    func() time.Time
+}
+
+// NewGate returns a Gate that reads with live and records with record. now is the clock for the end of a bypass.
+func NewGate(config Config, live LiveReader, record *Recorder, now func() time.Time) *Gate {
+	return &Gate{config: config, live: live, record: record, now: now}
+}
+
+var _ webhook.AdmissionHandler = (*Gate)(nil)
+
+// Handle judges one write.
+//
+// Between the reads and the write that is admitted, time passes: the API server still has to call other webhooks and to
+// store the object. In that time
+//   - a sibling of an earlier step may stop being done (it degrades, a commit is noticed, somebody starts a sync). The
+//     target then starts although, at that very moment, it should not: a wrong allow, of milliseconds. Kubernetes
+//     offers no transaction over two objects; Argo CD itself has this gap, and there it is the age of a cache.
+//   - a sibling may become done. The target is then refused although it could go: a wrong deny. Whoever asked asks
+//     again; the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
+//   - two Applications of one step may be admitted together: nothing here counts maxUpdate.
+//
+// What the target deploys may also change after the write: up to Argo CD 3.5 an operation carries no revision, and the
+// application controller resolves targetRevision when it starts the sync. A commit that lands in between escapes; only
+// pinning the operation's revision closes that.
+//
+// An Application that was taken from its ApplicationSet, or whose step label was changed, in an earlier write is judged
+// by what it is now: the ApplicationSet controller reverts both.
+func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
+	w, err := newWrite(req.AdmissionRequest)
+	if err != nil {
+		return badRequest(err)
+	}
+	start := time.Now()
+	v := g.judge(ctx, w)
+	v.took = time.Since(start)
+	g.record.Record(logr.FromContextOrDiscard(ctx), w, v)
+	return v.response()
+}
+
+// verdict is what came of one write: a decision, or the error that prevented one.
+type verdict struct {
+	policy.Decision
+	settings settings
+	// initiator is the metric label for who wrote.
+	initiator string
+	took      time.Duration
+	// err says why there is no decision. The Decision then means nothing.
+	err error
+}
+
+// rejects reports whether the write does not go through.
+func (v verdict) rejects() bool {
+	return v.settings.mode != Audit && (v.err != nil || v.Outcome == policy.Deny)
+}
+
+func (g *Gate) judge(ctx context.Context, w *write) verdict {
+	initiator := g.initiator(w.user)
+	if d, settled := policy.Relevant(w.target); settled {
+		return verdict{Decision: d, settings: settings{mode: g.config.Mode}, initiator: initiator}
+	}
+	worst := g.judgeBy(ctx, w, w.owners[0])
+	for _, owner := range w.owners[1:] {
+		if v := g.judgeBy(ctx, w, owner); v.stricterThan(worst) {
+			worst = v
+		}
+	}
+	worst.initiator = initiator
+	return worst
+}
+
+// judgeBy judges the write as one of the ApplicationSet that the owner names.
+func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReference) verdict {
+	set, err := g.live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
+	if set != nil && set.UID != string(owner.UID) {
+		set = nil
+	}
+	s := g.settingsFor(set, w)
+	if err != nil {
+		return verdict{settings: s, err: err}
+	}
+	in := policy.Input{Target: w.target, Settings: s.Settings}
+	if set != nil {
+		in.ApplicationSet = &set.ApplicationSet
+	}
+	d, settled := policy.Scope(in)
+	if !settled {
+		d, err = g.live.Judge(ctx, in)
+	}
+	return verdict{Decision: d, settings: s, err: err}
+}
+
+// stricterThan orders by what happens to the write, then by the outcome.
+func (v verdict) stricterThan(other verdict) bool {
+	if v.rejects() != other.rejects() {
+		return v.rejects()
+	}
+	if (v.err == nil) != (other.err == nil) {
+		return v.err != nil
+	}
+	return v.Outcome < other.Outcome
+}
+
+// initiator names the writer for the metrics.
+func (g *Gate) initiator(user string) string {
+	switch {
+	case slices.Contains(g.config.ApplicationSetAccounts, user):
+		return "applicationset"
+	case slices.Contains(g.config.ControllerAccounts, user):
+		return "controller"
+	case slices.Contains(g.config.ServerAccounts, user):
+		return "server"
+	}
+	return "other"
+}
+
+// failure is the error for the log; a deadline that passed is named as such.
+func (v verdict) failure() string {
+	if errors.Is(v.err, context.DeadlineExceeded) {
+		return "the API server did not answer within the webhook's time: " + v.err.Error()
+	}
+	return v.err.Error()
+}

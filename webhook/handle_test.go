@@ -1,0 +1,193 @@
+package webhook
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const (
+	// blocked is a scenario in which prod may not sync yet.
+	blocked = "1:dev=Healthy 2:qa=Degraded 3:prod=Healthy"
+	// open is a scenario in which prod may sync.
+	open = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy"
+
+	qaDegraded      = "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 2 has 1 Application that is not done: qa (NotHealthy: Degraded); qa has to become Healthy first"
+	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; reason=NotHealthy; step=3"
+	qaDegradedEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + qaDegraded
+
+	cannotDecide = "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log"
+	readFailed   = "get ApplicationSet argocd/guestbook: etcdserver: request timed out"
+)
+
+func TestHandle(t *testing.T) {
+	for name, tc := range map[string]row{
+		"an earlier Application that is not done denies": {
+			scenario: blocked,
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+			wantMetric: "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent,
+		},
+		"all blockers are causes, three are named": {
+			scenario: "1:dev=Missing 1:eu=Degraded 1:us=Progressing 2:qa=Suspended 3:prod=Healthy",
+			wantCode: 403,
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 4 Applications that are not done: " +
+				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more; dev has to become Healthy first",
+			wantCauses: []string{"dev NotHealthy Missing", "eu NotHealthy Degraded", "us NotHealthy Progressing", "qa NotHealthy Suspended"},
+			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=NotHealthy,eu=NotHealthy,us=NotHealthy,qa=NotHealthy; decision=deny; mode=enforce; reason=NotHealthy; step=3",
+			wantMetric: "deny NotHealthy enforce applicationset",
+			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 4 Applications that are not done: " +
+				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more; dev has to become Healthy first",
+		},
+		"an earlier Application that was compared with another commit denies": {
+			scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b",
+			wantCode: 403,
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
+				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+			wantCauses: []string{"dev RevisionMismatch compared to aaaaaaa, not bbbbbbb"},
+			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=enforce; reason=RevisionMismatch; step=3",
+			wantMetric: "deny RevisionMismatch enforce applicationset",
+			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
+				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+		},
+		"earlier steps that are done allow": {
+			scenario: open, wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
+			wantMetric: "allow EarlierStepsDone enforce applicationset",
+		},
+		"the first step is allowed": {
+			scenario: "1:prod=Healthy 1:qa=Degraded", wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=FirstStep; step=1",
+			wantMetric: "allow FirstStep enforce applicationset",
+		},
+		"an Application in no step is not gated": {
+			scenario: "1:dev=Degraded 9:prod=Healthy", wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=NotSelected",
+			wantMetric: "not_gated NotSelected enforce applicationset",
+		},
+		"an Application without an ApplicationSet is not gated": {
+			scenario: blocked, wantAllowed: true,
+			write: func(a *attempt) {
+				a.before.OwnerReferences, a.after.OwnerReferences, a.user = nil, nil, "kubernetes-admin"
+			},
+			wantAudit:  "decision=not_gated; mode=enforce; reason=NotManaged",
+			wantMetric: "not_gated NotManaged enforce other",
+		},
+		"an owner that does not control is not an ApplicationSet's": {
+			scenario: blocked, wantAllowed: true,
+			write: func(a *attempt) {
+				for _, app := range []*argo.Application{a.before, a.after} {
+					app.OwnerReferences[0].Controller = ptr.To(false)
+				}
+			},
+			wantAudit:  "decision=not_gated; mode=enforce; reason=NotManaged",
+			wantMetric: "not_gated NotManaged enforce applicationset",
+		},
+		"an ApplicationSet that is gone does not gate": {
+			scenario: blocked, wantAllowed: true,
+			cluster:    func(c *cluster) { c.sets = nil },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=ApplicationSetNotFound",
+			wantMetric: "not_gated ApplicationSetNotFound enforce applicationset",
+		},
+		"an ApplicationSet of the same name and another UID does not gate": {
+			scenario: blocked, wantAllowed: true,
+			set:        func(set *argo.ApplicationSet) { set.UID = "re-created" },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=ApplicationSetNotFound",
+			wantMetric: "not_gated ApplicationSetNotFound enforce applicationset",
+		},
+		"an ApplicationSet without RollingSync does not gate": {
+			scenario: blocked, wantAllowed: true,
+			set:        func(set *argo.ApplicationSet) { set.Spec.Strategy.Type = "AllAtOnce" },
+			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=NotRollingSync",
+			wantMetric: "not_gated NotRollingSync enforce applicationset",
+		},
+		"an ApplicationSet that is being deleted does not gate": {
+			scenario: blocked, wantAllowed: true,
+			set:        func(set *argo.ApplicationSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) },
+			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=Deleting; step=3",
+			wantMetric: "not_gated Deleting enforce applicationset",
+		},
+		"a dry-run operation is not gated": {
+			scenario: blocked, wantAllowed: true,
+			write:      func(a *attempt) { a.after.Operation.Sync.DryRun = true; a.user = argocdServer },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=DryRunOperation",
+			wantMetric: "not_gated DryRunOperation enforce server",
+		},
+		"an operation that does not change is no operation write": {
+			scenario: blocked, wantAllowed: true,
+			write:      func(a *attempt) { a.before.Operation = a.after.Operation.DeepCopy(); a.user = controllerUser },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
+			wantMetric: "not_gated NotAnOperationWrite enforce controller",
+		},
+		"removing the operation is no operation write": {
+			scenario: blocked, wantAllowed: true,
+			write:      func(a *attempt) { a.before, a.after = a.after, a.before },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
+			wantMetric: "not_gated NotAnOperationWrite enforce applicationset",
+		},
+		"a deletion is no operation write": {
+			scenario: blocked, wantAllowed: true,
+			write:      func(a *attempt) { a.before, a.after = a.after, nil },
+			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
+			wantMetric: "not_gated NotAnOperationWrite enforce applicationset",
+		},
+		"a rollback is allowed": {
+			scenario: blocked, write: rollback, wantAllowed: true,
+			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=Rollback; step=3",
+			wantMetric: "allow Rollback enforce server",
+		},
+		"a rollback is gated with --gate-rollbacks": {
+			scenario: blocked, write: rollback,
+			config:   func(c *Config) { c.GateRollbacks, c.Require = true, policy.RequireSynced },
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+			wantMetric: "deny NotHealthy enforce server", wantEvent: qaDegradedEvent,
+		},
+		"an Application created with an operation is gated, the Event goes to its ApplicationSet": {
+			scenario: blocked,
+			write:    func(a *attempt) { a.before = nil; a.after.UID = ""; a.user = "kubernetes-admin" },
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+			wantMetric: "deny NotHealthy enforce other",
+			wantEvent:  "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid related qa: " + qaDegraded,
+		},
+		"a server dry-run gets the same answer and leaves nothing behind": {
+			scenario: blocked,
+			write:    func(a *attempt) { a.dryRun = true },
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+		},
+		"a read error is no answer": {
+			scenario: open, cluster: func(c *cluster) { c.failAt = 1 },
+			wantCode: 503, wantMessage: cannotDecide,
+			wantMetric: "error ReadError enforce applicationset",
+			wantEvent:  "Warning SyncGateError EvaluateSync Application/prod/prod-uid: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
+		},
+		"a read error is admitted and recorded in audit mode": {
+			scenario: open, cluster: func(c *cluster) { c.failAt = 1 }, config: audit, wantAllowed: true,
+			wantAudit:    "decision=error; error=" + readFailed + "; mode=audit",
+			wantWarnings: []string{"stepgate (audit mode): this sync could not be judged; see stepgate's log"},
+			wantMetric:   "error ReadError audit applicationset",
+			wantEvent:    "Warning SyncGateError EvaluateSync Application/prod/prod-uid: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
+		},
+	} {
+		t.Run(name, tc.run)
+	}
+}
+
+func audit(c *Config) { c.Mode = Audit }
+
+// rollback turns a sync into what argocd-server writes for a rollback to the older of two entries of the history.
+func rollback(a *attempt) {
+	source := *a.after.Spec.Source
+	for _, app := range []*argo.Application{a.before, a.after} {
+		app.Status.History = argo.RevisionHistories{
+			{ID: 1, Revision: commit("0"), Source: source}, {ID: 2, Revision: commit("a"), Source: source},
+		}
+	}
+	a.user = argocdServer
+	a.after.Operation = &argo.Operation{
+		Sync:        &argo.SyncOperation{Revision: commit("0"), Source: &source, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}},
+		InitiatedBy: argo.OperationInitiator{Username: "bob"},
+	}
+}

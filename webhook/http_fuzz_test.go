@@ -1,0 +1,99 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+)
+
+// FuzzServeHTTP sends arbitrary bodies. The answer is HTTP 200 or a 4xx, and no body whose object is still the blocked
+// operation write, as an API server would store it, is answered with an allow.
+func FuzzServeHTTP(f *testing.F) {
+	denied := syncReview(blocked)
+	created := syncOf(clusterOf(blocked), "prod")
+	created.before = nil
+	f.Add(denied)
+	f.Add(syncReview(open))
+	f.Add(reviewOf(created.request()))
+	f.Add(reviewOf(crowded(syncOf(clusterOf(blocked), "prod")).request()))
+	for n := 1; n < len(denied); n += 97 {
+		f.Add(denied[:n])
+		f.Add(append(bytes.Clone(denied[:n]), denied[n+1:]...))
+	}
+	for _, edit := range [][2]string{
+		{`"operation":`, `"Operation":`}, {`"operation":{`, `"operation":null,"operation":{`}, {`"operation":{`, `"operation":{},"x":{`},
+		{`"controller":true`, `"controller":"true"`}, {`"step":"3"`, `"step":3`}, {`"step":"3"`, `"step":"1"`}, {`"uid":"request-uid"`, `"uid":null`},
+		{`"object":{`, `"object":null,"x":{`}, {`"oldObject":{`, `"oldObject":[{`}, {`"ownerReferences":`, "\"ownerReference\u017f\":"},
+		{`"sync":{`, `"sync":{"dryRun":true,`}, {`"sync":{`, `"sync":{"dryRun":"true",`}, {`"UPDATE"`, `"DELETE"`}, {`"UPDATE"`, `"CONNECT"`},
+		{`"info":[`, `"info":[null,`}, {`"revision":"a`, `"revision":"\ud800a`}, {`{`, "\ufeff{"},
+	} {
+		f.Add(bytes.ReplaceAll(denied, []byte(edit[0]), []byte(edit[1])))
+	}
+	for _, open := range []string{"[", `{"a":`, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":` + strings.Repeat("[", 100)} {
+		f.Add([]byte(strings.Repeat(open, 100_000/len(open))))
+	}
+	for _, body := range []string{"", "null", "0", `""`, "{}", "[]", "true", "\x00", "{\"request\":{}}", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":[]}`} {
+		f.Add([]byte(body))
+	}
+
+	wanted := operationOf(f, denied)
+	if wanted == nil {
+		f.Fatal("the oracle does not see the operation write")
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		rw, _ := serve(clusterOf(blocked), post(bytes.NewReader(body)))
+		if rw.Code != 200 && (rw.Code < 400 || rw.Code > 499) {
+			t.Fatalf("HTTP %d: %s", rw.Code, rw.Body)
+		}
+		if rw.Code != 200 {
+			return
+		}
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(rw.Body.Bytes(), &review); err != nil {
+			t.Fatalf("the answer is no review: %v", err)
+		}
+		if review.Response.Allowed && reflect.DeepEqual(operationOf(t, body), wanted) {
+			t.Fatal("the blocked operation write was allowed")
+		}
+	})
+}
+
+// blockedWrite is what makes a write the blocked one: who is judged, by what, and for which operation.
+type blockedWrite struct {
+	namespace, name, uid, step string
+	owners                     []metav1.OwnerReference
+	operation                  argo.Operation
+}
+
+// operationOf reads a review in another way than stepgate does: as an API server does, it decodes to untyped values,
+// refuses names that arrive twice, and encodes again; the result is then decoded as the typed Argo CD object. It is nil
+// when there is no operation write in it.
+func operationOf(t testing.TB, body []byte) *blockedWrite {
+	t.Helper()
+	var review map[string]any
+	if twice, err := kjson.UnmarshalStrict(body, &review); err != nil || len(twice) > 0 {
+		return nil
+	}
+	request, _ := review["request"].(map[string]any)
+	namespace, _ := request["namespace"].(string)
+	var app, before argo.Application
+	for field, into := range map[string]*argo.Application{"object": &app, "oldObject": &before} {
+		if kjson.UnmarshalCaseSensitivePreserveInts(encode(request[field]), into) != nil {
+			return nil
+		}
+	}
+	if app.Operation == nil || reflect.DeepEqual(app.Operation, before.Operation) || app.DeletionTimestamp != nil {
+		return nil
+	}
+	return &blockedWrite{
+		namespace: namespace, name: app.Name, uid: string(app.UID), step: app.Labels["step"],
+		owners: app.OwnerReferences, operation: *app.Operation,
+	}
+}

@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are the gate's metrics. No label grows with the number of Applications.
+type Metrics struct {
+	requests    *prometheus.CounterVec
+	decisions   *prometheus.CounterVec
+	latency     *prometheus.HistogramVec
+	reads       *prometheus.CounterVec
+	readLatency *prometheus.HistogramVec
+	events      *prometheus.CounterVec
+	annotations *prometheus.CounterVec
+}
+
+// NewMetrics registers the gate's metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "stepgate", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "stepgate", Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	m := &Metrics{
+		requests:    counter("requests_total", "Admission requests answered, by HTTP status code.", "code"),
+		decisions:   counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome", "reason", "mode", "initiator"),
+		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
+		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
+		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
+		events:      counter("events_total", "Events by what became of them: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
+		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
+	}
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations)
+	return m
+}
+
+// Count counts an answered HTTP request.
+func (m *Metrics) Count(code int) {
+	m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+}
+
+// ReadDone counts one live read.
+func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.reads.WithLabelValues(kind, result).Inc()
+	m.readLatency.WithLabelValues(kind).Observe(took.Seconds())
+}

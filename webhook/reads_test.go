@@ -1,0 +1,135 @@
+package webhook
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+)
+
+// What the write alone settles is answered without a read; the reader fails the test when it is called.
+func TestSettledWithoutAnyRead(t *testing.T) {
+	unowned := func(a *attempt) { a.before.OwnerReferences, a.after.OwnerReferences = nil, nil }
+	for name, tc := range map[string]struct {
+		write      func(*attempt)
+		wantReason string
+	}{
+		"an operation that does not change": {func(a *attempt) { a.before.Operation = a.after.Operation.DeepCopy() }, "NotAnOperationWrite"},
+		"an operation that is removed":      {func(a *attempt) { a.before, a.after = a.after, a.before }, "NotAnOperationWrite"},
+		"a write that has no operation":     {func(a *attempt) { a.after.Operation = nil }, "NotAnOperationWrite"},
+		"an Application that is created":    {func(a *attempt) { a.before, a.after.Operation = nil, nil }, "NotAnOperationWrite"},
+		"an Application that is deleted":    {func(a *attempt) { a.before, a.after = a.after, nil }, "NotAnOperationWrite"},
+		"a sync that is terminated": {func(a *attempt) {
+			a.before.Operation = a.after.Operation.DeepCopy()
+			a.before.Status.OperationState = &argo.OperationState{Phase: "Running"}
+			a.after.Status.OperationState = &argo.OperationState{Phase: "Terminating"}
+		}, "NotAnOperationWrite"},
+		"a dry-run operation":             {func(a *attempt) { a.after.Operation.Sync.DryRun = true }, "DryRunOperation"},
+		"an Application without an owner": {unowned, "NotManaged"},
+		"an owner of another kind": {func(a *attempt) {
+			a.before.OwnerReferences[0].Kind, a.after.OwnerReferences[0].Kind = "Application", "Application"
+		}, "NotManaged"},
+		"an ApplicationSet of another group": {func(a *attempt) {
+			a.before.OwnerReferences[0].APIVersion, a.after.OwnerReferences[0].APIVersion = "argoproj.iox/v1", "argoproj.io"
+		}, "NotManaged"},
+		"an ApplicationSet that does not control": {func(a *attempt) {
+			a.before.OwnerReferences[0].Controller, a.after.OwnerReferences[0].Controller = nil, ptr.To(false)
+		}, "NotManaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			write := syncOf(clusterOf(blocked), "prod")
+			tc.write(write)
+			resp := newTrial(testConfig(), untouchable{t}).handle(write.request())
+			g.Expect(resp.Allowed).To(BeTrue())
+			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantReason))
+		})
+	}
+}
+
+// What the ApplicationSet settles is answered with one read.
+func TestSettledByTheApplicationSetAlone(t *testing.T) {
+	for name, tc := range map[string]row{
+		"it is gone":            {cluster: func(c *cluster) { c.sets = nil }, wantAudit: "ApplicationSetNotFound"},
+		"it has no RollingSync": {set: func(set *argo.ApplicationSet) { set.Spec.Strategy = nil }, wantAudit: "NotRollingSync"},
+		"it has no steps": {set: func(set *argo.ApplicationSet) {
+			set.Spec.Strategy.RollingSync.Steps = nil
+		}, wantAudit: "NotRollingSync"},
+		"it is off":                  {set: annotated(ModeAnnotation, "off"), wantAudit: "GateOff"},
+		"it is bypassed":             {set: annotated(BypassUntilAnnotation, inAnHour, BypassReasonAnnotation, "INC-1"), wantAudit: "Bypassed"},
+		"the target is in no step":   {scenario: "9:prod=Healthy", wantAudit: "NotSelected"},
+		"the target is in the first": {scenario: "1:prod=Healthy", wantAudit: "FirstStep"},
+		"the sync is a rollback":     {write: rollback, wantAudit: "Rollback"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.scenario == "" {
+				tc.scenario = blocked
+			}
+			c, config, write := tc.prepare()
+			resp := newTrial(config, c).handle(write.request())
+			g.Expect(resp.Allowed).To(BeTrue())
+			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantAudit))
+			g.Expect(c.reads).To(Equal(1))
+		})
+	}
+}
+
+// Whichever read fails: in enforce mode nothing is admitted, in audit mode everything is, and it is recorded.
+func TestAnyReadFails(t *testing.T) {
+	owned := func(a *attempt) {}
+	moved := func(a *attempt) { a.after.OwnerReferences[0] = ownedBy("other") }
+	for name, tc := range map[string]struct {
+		scenario  string
+		write     func(*attempt)
+		wantReads int
+	}{
+		"of a write that would be denied":            {blocked, owned, 2},
+		"of a write that would be allowed":           {open, owned, 2},
+		"of a write that moves, would be denied":     {blocked, moved, 4},
+		"of a write that moves, would be allowed":    {open, moved, 4},
+		"of a write of the first step":               {"1:prod=Healthy", owned, 1},
+		"of a write of no step":                      {"9:prod=Healthy", owned, 1},
+		"of a CREATE":                                {open, func(a *attempt) { a.before = nil }, 2},
+		"of a rollback":                              {open, rollback, 1},
+		"of a write whose owner is stripped":         {open, func(a *attempt) { a.after.OwnerReferences = nil }, 2},
+		"of a write that moves to a nonexistent":     {open, func(a *attempt) { a.after.OwnerReferences[0] = ownedBy("none") }, 3},
+		"of a bypass that argocd-server vouches for": {open, func(a *attempt) { askBypass("alice")(a); a.user = argocdServer }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			attemptAt := func(config Config, failAt int) (*cluster, *trial, bool, int32) {
+				c := clusterOf(tc.scenario)
+				c.sets = append(c.sets, rollingSync("other", "1", "2", "3"))
+				c.failAt = failAt
+				write := syncOf(c, "prod")
+				tc.write(write)
+				trial := newTrial(config, c)
+				resp := trial.handle(write.request())
+				if resp.Result == nil {
+					return c, trial, resp.Allowed, 0
+				}
+				return c, trial, resp.Allowed, resp.Result.Code
+			}
+			audited := testConfig()
+			audited.Mode = Audit
+
+			c, _, _, _ := attemptAt(testConfig(), 0)
+			g.Expect(c.reads).To(Equal(tc.wantReads))
+			for k := 1; k <= tc.wantReads; k++ {
+				_, trial, allowed, code := attemptAt(testConfig(), k)
+				g.Expect(allowed).To(BeFalse(), "read %d", k)
+				g.Expect(code).To(BeElementOf(int32(503), int32(403)), "read %d", k)
+				g.Expect(trial.posted()).To(HaveLen(1))
+
+				_, trial, allowed, code = attemptAt(audited, k)
+				g.Expect(allowed).To(BeTrue(), "read %d", k)
+				g.Expect(code).To(BeZero(), "read %d", k)
+				events := trial.posted()
+				g.Expect(events).To(HaveLen(1))
+				g.Expect(events[0].Reason).To(Equal("SyncGateError"))
+			}
+		})
+	}
+}

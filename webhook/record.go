@@ -1,0 +1,76 @@
+package webhook
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Recorder tells operators what was decided: one log line and one count per decision, and Events for what concerns the
+// owner of an Application. It never delays or changes a decision.
+type Recorder struct {
+	metrics *Metrics
+	events  *Events
+}
+
+// NewRecorder returns a Recorder that counts with metrics and posts with events.
+func NewRecorder(metrics *Metrics, events *Events) *Recorder {
+	return &Recorder{metrics: metrics, events: events}
+}
+
+// Run posts Events until ctx is done.
+func (r *Recorder) Run(ctx context.Context) {
+	r.events.run(ctx)
+}
+
+// Record records one verdict. Of a server dry-run nothing is left but a debug line in the log.
+func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
+	logVerdict(log, w, v)
+	if w.dryRun {
+		return
+	}
+	for _, m := range v.settings.malformed {
+		r.metrics.annotations.WithLabelValues(m.annotation).Inc()
+	}
+	outcome, reason := v.outcome(), string(v.Reason)
+	if v.err != nil {
+		reason = "ReadError"
+	}
+	r.metrics.decisions.WithLabelValues(outcome, reason, v.settings.mode.String(), v.initiator).Inc()
+	r.metrics.latency.WithLabelValues(outcome).Observe(v.took.Seconds())
+	r.events.post(w, v)
+}
+
+// logVerdict writes the one line of a decision: at info what an operator may want to act on, at debug the rest.
+func logVerdict(log logr.Logger, w *write, v verdict) {
+	for key, value := range v.annotations() {
+		if key != "error" {
+			log = log.WithValues(key, value)
+		}
+	}
+	log = log.WithValues("application", w.target.Name, "initiatedBy", plain(w.initiatedBy), "took", v.took.String())
+	for _, m := range v.settings.malformed {
+		log = log.WithValues("malformedAnnotation", m.annotation, "problem", plain(m.problem))
+	}
+	quiet := log.V(1)
+	switch {
+	case w.dryRun:
+		quiet.Info("server dry-run judged")
+	case v.err != nil && v.rejects():
+		log.Error(v.err, "no decision, answered 503", "failure", v.failure())
+	case v.err != nil:
+		log.Error(v.err, "no decision, admitted in audit mode", "failure", v.failure())
+	case v.rejects():
+		log.Info("sync denied", "message", v.message())
+	case v.Outcome == policy.Deny:
+		log.Info("sync would be denied", "message", v.message())
+	case v.Reason == policy.Bypassed:
+		log.Info("gate bypassed")
+	case v.Reason == policy.GateOff || len(v.settings.malformed) > 0 || v.settings.bypass != "":
+		log.Info("sync admitted")
+	default:
+		quiet.Info("sync admitted")
+	}
+}

@@ -1,0 +1,146 @@
+package webhook
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const (
+	// maxCauses bounds what is listed in a denial and in the audit annotation "blockers".
+	maxCauses = 20
+	// maxWarning is where API servers begin to cut warnings.
+	maxWarning = 256
+)
+
+// response words the verdict. It is the only place that can admit or reject a write.
+func (v verdict) response() webhook.AdmissionResponse {
+	r := admissionv1.AdmissionResponse{AuditAnnotations: v.annotations(), Warnings: v.warnings()}
+	switch {
+	case v.err != nil && v.rejects():
+		return unavailable()
+	case v.err != nil, v.Outcome == policy.Allow, v.Outcome == policy.NotGated, !v.rejects():
+		r.Allowed = true
+	default:
+		r.Result = v.denial()
+	}
+	return webhook.AdmissionResponse{AdmissionResponse: r}
+}
+
+// denial is always a 403. A 409 would make argocd-server and the application controller retry without a pause, a 404
+// would make the ApplicationSet controller forget the Application, and a 429 makes clients wait inside their workers.
+func (v verdict) denial() *metav1.Status {
+	status := &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: v.message(),
+		Details: &metav1.StatusDetails{Group: "argoproj.io", Kind: "applications"},
+	}
+	for _, b := range v.Blockers[:min(len(v.Blockers), maxCauses)] {
+		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{
+			Type: metav1.CauseType(b.Reason), Field: b.Application, Message: b.Detail,
+		})
+	}
+	return status
+}
+
+// message is the decision's sentence, and why a bypass that was asked for did not help.
+func (v verdict) message() string {
+	if v.settings.bypass == "" {
+		return v.Message()
+	}
+	return v.Message() + " (bypass " + plain(v.settings.bypass) + ")"
+}
+
+// annotations are the audit annotations; the API server puts the webhook's name before each key.
+func (v verdict) annotations() map[string]string {
+	a := map[string]string{"decision": v.outcome(), "mode": v.settings.mode.String()}
+	set := func(key, value string) {
+		if value != "" {
+			a[key] = plain(value)
+		}
+	}
+	set("bypass", v.settings.bypass)
+	if v.err != nil {
+		set("error", v.failure())
+		return a
+	}
+	set("reason", string(v.Reason))
+	set("applicationset", v.ApplicationSet)
+	if v.Step >= 0 {
+		set("step", strconv.Itoa(v.Step+1))
+	}
+	var blockers []string
+	for _, b := range v.Blockers[:min(len(v.Blockers), maxCauses)] {
+		blockers = append(blockers, b.Application+"="+string(b.Reason))
+	}
+	if more := len(v.Blockers) - maxCauses; more > 0 {
+		blockers = append(blockers, fmt.Sprintf("and %d more", more))
+	}
+	set("blockers", strings.Join(blockers, ","))
+	return a
+}
+
+// warnings reach kubectl users; argocd-server and Argo CD's UI do not show them.
+func (v verdict) warnings() []string {
+	var warnings []string
+	for _, m := range v.settings.malformed {
+		warnings = append(warnings, warning("stepgate: annotation "+m.annotation+" is not valid, the stricter reading is used: "+m.problem))
+	}
+	switch {
+	case v.err != nil && !v.rejects():
+		warnings = append(warnings, "stepgate (audit mode): this sync could not be judged; see stepgate's log")
+	case v.err == nil && v.Outcome == policy.Deny && !v.rejects():
+		warnings = append(warnings, warning("stepgate (audit mode) would deny this sync: "+v.message()))
+	}
+	return warnings
+}
+
+func (v verdict) outcome() string {
+	if v.err != nil {
+		return "error"
+	}
+	return v.Outcome.String()
+}
+
+// unavailable says that there is no decision. http.go answers it with HTTP 503 and not with a review: an answered
+// review would reject the write even where failurePolicy is Ignore.
+func unavailable() webhook.AdmissionResponse {
+	return failed(http.StatusServiceUnavailable, "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log")
+}
+
+// badRequest says that the request is not one that can be judged. http.go answers it with HTTP 400.
+func badRequest(err error) webhook.AdmissionResponse {
+	return failed(http.StatusBadRequest, err.Error())
+}
+
+func failed(code int32, message string) webhook.AdmissionResponse {
+	return webhook.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{
+		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message},
+	}}
+}
+
+func warning(s string) string {
+	s = plain(s)
+	if len(s) > maxWarning {
+		return s[:maxWarning-3] + "..."
+	}
+	return s
+}
+
+// plain keeps text that a client chose to one line of printable ASCII of bounded length.
+func plain(s string) string {
+	const most = 1024
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), most)]
+}

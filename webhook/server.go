@@ -1,0 +1,120 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Path is where the webhook is served.
+const Path = "/validate"
+
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	// writeTimeout is longer than the longest timeoutSeconds that a webhook can have, 30 s.
+	writeTimeout = 35 * time.Second
+	// idleTimeout is longer than the 90 s after which an API server itself closes an idle connection, so that it never
+	// sends a call on a connection that is being closed here.
+	idleTimeout = 2 * time.Minute
+	closeGrace  = 5 * time.Second
+	maxHeader   = 16 << 10
+)
+
+// Server serves the webhook over HTTPS: HTTP/1.1 only, TLS 1.2 or better, every phase of a connection bounded in time.
+// (controller-runtime's server bounds neither reading nor writing.)
+type Server struct {
+	http     *http.Server
+	listener net.Listener
+	draining atomic.Bool
+	delay    time.Duration
+}
+
+// Listen opens the address; TLS takes its certificate from getCertificate. delay is how long Run goes on serving after
+// its context is done.
+func Listen(address string, handler http.Handler, getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error), delay time.Duration, logger logr.Logger) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("webhook server: %w", err)
+	}
+	s := &Server{listener: listener, delay: delay}
+	mux := http.NewServeMux()
+	mux.Handle(Path, handler)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler:           s.closeWhenDraining(mux),
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: getCertificate},
+		Protocols:         protocols,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          log.New(noise{logger}, "", 0),
+	}
+	return s, nil
+}
+
+// Addr is the address that is listened on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Draining reports whether the server is on its way out; it still answers.
+func (s *Server) Draining() bool { return s.draining.Load() }
+
+// Run serves until ctx is done, then for the delay, in which load balancers learn that this replica is not ready, and
+// then finishes the requests under way.
+func (s *Server) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.ServeTLS(s.listener, "", "") }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("webhook server: %w", err)
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("webhook server: %w", err)
+	case <-time.After(s.delay):
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+	defer cancel()
+	if err := s.http.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("webhook server: %w", err)
+	}
+	return nil
+}
+
+// closeWhenDraining asks clients for a new connection while the server drains: an API server would otherwise go on
+// using its open connections, whatever the Service's endpoints are (kubernetes issue 127335).
+func (s *Server) closeWhenDraining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if s.Draining() {
+			rw.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// noise writes net/http's log. Probes and load balancers that open a connection and go away are not worth a line.
+type noise struct{ log logr.Logger }
+
+func (n noise) Write(p []byte) (int, error) {
+	line := strings.TrimSpace(string(p))
+	if strings.Contains(line, "TLS handshake error") && (strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer")) {
+		n.log.V(1).Info("connection closed during the TLS handshake", "detail", line)
+	} else {
+		n.log.Info("HTTP server", "detail", line)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// The annotations of an ApplicationSet that configure its gate. On an Application they would be useless: the
+// ApplicationSet controller removes them.
+const (
+	ModeAnnotation         = "stepgate.io/mode"
+	RequireAnnotation      = "stepgate.io/require"
+	BypassUntilAnnotation  = "stepgate.io/bypass-until"
+	BypassReasonAnnotation = "stepgate.io/bypass-reason"
+)
+
+// BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.
+const BypassInfo = "stepgate.io/bypass"
+
+// maxBypass is how far ahead a bypass may reach.
+const maxBypass = 24 * time.Hour
+
+// settings is the configuration that one write is judged by.
+type settings struct {
+	policy.Settings
+	mode Mode
+	// bypass says who or what allowed the bypass, or why one that was asked for is not honoured.
+	bypass string
+	// malformed are the annotations whose value could not be read; the stricter reading was taken.
+	malformed []malformed
+}
+
+type malformed struct {
+	annotation string
+	problem    string
+}
+
+// settingsFor merges the defaults with the annotations of the ApplicationSet and the bypass in the operation itself.
+// What cannot be read is reported, and the stricter reading wins: enforce, revision, no bypass.
+func (g *Gate) settingsFor(set *siblings.ApplicationSet, w *write) settings {
+	s := settings{mode: g.config.Mode, Settings: policy.Settings{
+		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
+	}}
+	if set == nil {
+		return s
+	}
+	if text, ok := set.Annotations[ModeAnnotation]; ok {
+		mode, err := ParseMode(text)
+		s.mode, s.Off = mode, mode == Off
+		s.note(ModeAnnotation, err)
+	}
+	if text, ok := set.Annotations[RequireAnnotation]; ok {
+		require, err := policy.ParseRequire(text)
+		s.Require = require
+		s.note(RequireAnnotation, err)
+	}
+	if text, ok := set.Annotations[BypassUntilAnnotation]; ok {
+		reason, err := g.bypassUntil(text, set.Annotations[BypassReasonAnnotation])
+		s.Bypassed, s.bypass = reason != "", reason
+		s.note(BypassUntilAnnotation, err)
+	}
+	if w.bypass != "" && !s.Bypassed {
+		s.Bypassed, s.bypass = g.bypassInSync(w)
+	}
+	return s
+}
+
+func (s *settings) note(annotation string, err error) {
+	if err != nil {
+		s.malformed = append(s.malformed, malformed{annotation: annotation, problem: err.Error()})
+	}
+}
+
+// bypassUntil returns why the ApplicationSet is bypassed now, or "". An expired bypass is no error.
+func (g *Gate) bypassUntil(until, reason string) (string, error) {
+	end, err := time.Parse(time.RFC3339, until)
+	now := g.now()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%q is not an RFC 3339 time such as %s", until, now.UTC().Add(time.Hour).Format(time.RFC3339))
+	case !end.After(now):
+		return "", nil
+	case end.After(now.Add(maxBypass)):
+		return "", fmt.Errorf("%s is more than 24 h ahead", until)
+	case strings.TrimSpace(reason) == "":
+		return "", fmt.Errorf("it needs %s beside it", BypassReasonAnnotation)
+	}
+	return fmt.Sprintf("until %s: %s", until, reason), nil
+}
+
+// bypassInSync honours a bypass in the operation only from a user on the allow-list, and believes the operation's
+// initiatedBy only when argocd-server wrote it.
+func (g *Gate) bypassInSync(w *write) (bool, string) {
+	switch {
+	case !slices.Contains(g.config.ServerAccounts, w.user):
+		return false, fmt.Sprintf("%s not honoured: %s is not argocd-server", w.bypass, w.user)
+	case !slices.Contains(g.config.BypassUsers, w.initiatedBy):
+		return false, fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", w.bypass, w.initiatedBy)
+	}
+	return true, fmt.Sprintf("%s by %s", w.bypass, w.initiatedBy)
+}
+
+// bypassInfo returns what the operation gives as the reason of a bypass, or "".
+func bypassInfo(op *argo.Operation) string {
+	for _, info := range op.Info {
+		if info != nil && info.Name == BypassInfo {
+			return strings.TrimSpace(info.Value)
+		}
+	}
+	return ""
+}

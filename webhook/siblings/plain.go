@@ -1,0 +1,84 @@
+package siblings
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// ApplicationSet is a live ApplicationSet: what the rule needs of it, and its annotations, which configure the gate.
+type ApplicationSet struct {
+	policy.ApplicationSet
+	Annotations map[string]string
+}
+
+// Observer is told of every live read, for the metrics.
+type Observer interface {
+	// ReadDone reports one read, by its kind: "applicationset_get" or "application_list".
+	ReadDone(kind string, took time.Duration, err error)
+}
+
+// Plain reads the ApplicationSet with a GET and all its siblings with a typed LIST, both live.
+type Plain struct {
+	// live reads from the API server itself. It is never a cache.
+	live    client.Reader
+	observe Observer
+}
+
+// NewPlain returns a Plain reader on a client that goes to the API server with every read.
+func NewPlain(live client.Reader, observe Observer) *Plain {
+	return &Plain{live: live, observe: observe}
+}
+
+// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
+func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
+	var set argo.ApplicationSet
+	err := p.timed("applicationset_get", func() error { return p.live.Get(ctx, name, &set) })
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
+	}
+	return &ApplicationSet{ApplicationSet: ProjectSet(&set), Annotations: set.Annotations}, nil
+}
+
+// Judge evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
+// reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
+func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, error) {
+	if d, settled := policy.Scope(in); settled {
+		return d, nil
+	}
+	set := in.ApplicationSet
+	var list argo.ApplicationList
+	err := p.timed("application_list", func() error { return p.live.List(ctx, &list, client.InNamespace(set.Namespace)) })
+	if err != nil {
+		return policy.Decision{}, fmt.Errorf("list Applications of namespace %s: %w", set.Namespace, err)
+	}
+	if list.Continue != "" {
+		return policy.Decision{}, fmt.Errorf("list Applications of namespace %s: the answer is partial", set.Namespace)
+	}
+	in.Siblings = nil
+	for i := range list.Items {
+		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
+			in.Siblings = append(in.Siblings, Project(&list.Items[i]))
+		}
+	}
+	return policy.Evaluate(in), nil
+}
+
+func (p *Plain) timed(kind string, read func() error) error {
+	start := time.Now()
+	err := read()
+	// That something does not exist is an answer, not a failure.
+	p.observe.ReadDone(kind, time.Since(start), client.IgnoreNotFound(err))
+	return err
+}

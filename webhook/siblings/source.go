@@ -1,0 +1,66 @@
+package siblings
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+var sshURL = regexp.MustCompile("^(ssh://)?([^/:]*?)@[^@]+$")
+
+// SourceKey identifies what two Applications have to share for their revisions to be comparable: repository, chart and
+// targetRevision. The path is left out: a commit is a commit of the whole repository.
+func SourceKey(s argo.ApplicationSource) string {
+	revision := s.TargetRevision
+	if revision == "" {
+		revision = "HEAD"
+	}
+	return strings.Join([]string{normalizeRepoURL(s.RepoURL), s.Chart, revision}, " ")
+}
+
+// normalizeRepoURL brings the spellings of one repository to one text. It mirrors NormalizeGitURLAllowInvalid of
+// argo-cd v3.5.7, util/git/git.go; a test compares the two.
+func normalizeRepoURL(repo string) string {
+	text := strings.ToLower(strings.TrimSpace(repo))
+	if sshURL.MatchString(text) && !strings.HasPrefix(text, "ssh://") {
+		text = "ssh://" + strings.Replace(text, ":", "/", 1)
+	}
+	parsed, err := url.Parse(strings.TrimSuffix(text, ".git"))
+	if err != nil || parsed.String() == "" {
+		return repo
+	}
+	return strings.TrimPrefix(parsed.String(), "ssh://")
+}
+
+// Sources pairs sources with revisions, by position. A source without a revision has an empty one.
+func Sources(sources argo.ApplicationSources, revisions []string) []policy.Source {
+	paired := make([]policy.Source, 0, len(sources))
+	for i, s := range sources {
+		p := policy.Source{Key: SourceKey(s)}
+		if i < len(revisions) {
+			p.Revision = revisions[i]
+		}
+		paired = append(paired, p)
+	}
+	return paired
+}
+
+// oneOrMany brings Argo CD's two spellings, one source or many, to a list of sources.
+func oneOrMany(one argo.ApplicationSource, many argo.ApplicationSources) argo.ApplicationSources {
+	if len(many) > 0 || one.IsZero() {
+		return many
+	}
+	return argo.ApplicationSources{one}
+}
+
+// revisions brings Argo CD's two spellings, one revision or many, to a list of revisions.
+func revisions(one string, many []string) []string {
+	if len(many) > 0 || one == "" {
+		return many
+	}
+	return []string{one}
+}
