@@ -52,7 +52,7 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 		Namespace: "argocd", Name: of(c, "guestbook", strings.Repeat("s", 253)),
 		RollingSync: !c.rarely(30), Deleting: c.rarely(30),
 	}
-	for i := range of(c, 3, 3, 3, 4, 2, 1, 0) {
+	for i := range of(c, 3, 3, 3, 3, 3, 3, 4, 4, 4, 2, 1, 0) {
 		step := policy.Step{{
 			Key: "step", Operator: of(c, "In", "In", "In", "In", "In", "In", "NotIn", "Exists"), Values: []string{strconv.Itoa(i + 1)},
 		}}

@@ -92,9 +92,13 @@ func (c *Cluster) Dir() string { return c.dir }
 // Client returns a client that acts as user, or as the administrator when user is empty. A service account is
 // "system:serviceaccount:NAMESPACE:NAME".
 func (c *Cluster) Client(user string) (client.Client, error) {
+	return c.ClientWithWarnings(user, rest.NoWarnings{})
+}
+
+// ClientWithWarnings is Client, with somebody who hears the API server's warnings.
+func (c *Cluster) ClientWithWarnings(user string, warnings rest.WarningHandler) (client.Client, error) {
 	config := rest.CopyConfig(c.Config)
-	// As Argo CD's own clients do, take warnings as what they are: no output of ours.
-	config.WarningHandler = rest.NoWarnings{}
+	config.WarningHandler = warnings
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	}

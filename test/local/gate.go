@@ -161,7 +161,7 @@ func (g *Gate) Log() string { return g.output.String() }
 // Metric sums the samples of a counter or gauge (for a histogram: its counts) over the series that carry the labels,
 // which are given as name, value, name, value.
 func (g *Gate) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
-	text, err := get(ctx, "http://"+g.Metrics+"/metrics")
+	text, err := g.MetricsText(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -177,6 +177,11 @@ func (g *Gate) Metric(ctx context.Context, name string, labels ...string) (float
 		}
 	}
 	return sum, nil
+}
+
+// MetricsText is the whole of /metrics.
+func (g *Gate) MetricsText(ctx context.Context) (string, error) {
+	return get(ctx, "http://"+g.Metrics+"/metrics")
 }
 
 func carries(m *dto.Metric, labels []string) bool {

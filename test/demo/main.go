@@ -1,0 +1,78 @@
+// Command demo plays a rollout of the guestbook ApplicationSet against a real kube-apiserver with stepgate registered,
+// write by write, and shows the API server's answer to each. It plays the parts of Argo CD's controllers itself: what
+// is real is the API server, the registration, the gate and its answers.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"golang.org/x/term"
+
+	"github.com/stepgate/stepgate/test/local"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	out := newPrinter(os.Stdout, term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+	unexpected, err := run(ctx, out)
+	stop()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	case unexpected > 0:
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out *printer) (unexpected int, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	out.heading("Starting the real parts")
+	out.progress("etcd and kube-apiserver, with Argo CD's CRDs")
+	cluster, err := local.StartCluster(root)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if stopErr := cluster.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	out.progress("the service accounts of Argo CD, and jane with kubectl")
+	if err := cluster.InstallWriters(ctx); err != nil {
+		return 0, err
+	}
+	p := &play{ctx: ctx, out: out, cluster: cluster}
+	if err := p.prepare(); err != nil {
+		return 0, err
+	}
+	out.progress("stepgate serve, installed from config/, under its own service account")
+	binary, err := local.Build(root, cluster.Dir())
+	if err != nil {
+		return 0, err
+	}
+	gate, err := cluster.StartGate(ctx, root, local.GateOptions{
+		Binary: binary, Registration: local.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer gate.Kill()
+	if err := gate.WaitReady(ctx); err != nil {
+		return 0, err
+	}
+	p.gate = gate
+	if err := p.waitUntilCalled(); err != nil {
+		return 0, err
+	}
+	if err := p.perform(); err != nil {
+		return 0, err
+	}
+	return p.report()
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// play is the running demo.
+type play struct {
+	ctx     context.Context
+	out     *printer
+	cluster *local.Cluster
+	gate    *local.Gate
+	set     *argo.ApplicationSet
+	now     time.Time
+
+	writes, denied, unexpected int
+}
+
+// answer is what the API server said to a write.
+type answer struct {
+	object     string
+	err        error
+	warnings   []string
+	unexpected bool
+}
+
+func (a answer) text() string {
+	if a.err != nil {
+		return a.err.Error()
+	}
+	return a.object + " patched"
+}
+
+// heard collects the API server's warnings.
+type heard struct{ texts []string }
+
+// HandleWarningHeader keeps one warning.
+func (h *heard) HandleWarningHeader(_ int, _, text string) { h.texts = append(h.texts, text) }
+
+// writer is somebody who writes Applications.
+type writer struct{ name, account string }
+
+var (
+	controller     = writer{"application controller", local.ControllerAccount}
+	applicationSet = writer{"ApplicationSet ctrl", local.ApplicationSetAccount}
+	server         = writer{"argocd-server", local.ServerAccount}
+	kubectl        = writer{"kubectl, as jane", local.Human}
+	administrator  = writer{"administrator", ""}
+)
+
+// prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
+func (p *play) prepare() error {
+	p.now = time.Now().Add(-time.Hour).Truncate(time.Second)
+	if err := p.cluster.CreateNamespace(p.ctx, local.ArgoNamespace); err != nil {
+		return err
+	}
+	admin, err := p.cluster.Client("")
+	if err != nil {
+		return err
+	}
+	p.set = guestbook.Set(local.ArgoNamespace)
+	if err := admin.Create(p.ctx, p.set); err != nil {
+		return err
+	}
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app := guestbook.Application(p.set, env)
+		app.Operation = guestbook.RollingSync()
+		guestbook.Start(app, p.tick())
+		guestbook.Finish(app, p.tick(), guestbook.OldCommit)
+		guestbook.Compare(app, p.tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+		if err := admin.Create(p.ctx, app); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitUntilCalled waits until the API server has learnt of the registration.
+func (p *play) waitUntilCalled() error {
+	jane, err := p.cluster.Client(local.Human)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	for {
+		app, err := p.app("dev")
+		if err != nil {
+			return err
+		}
+		before := app.DeepCopy()
+		app.Operation = guestbook.UserSync("probe")
+		_ = jane.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
+		if n, err := p.gate.Metric(ctx, "stepgate_requests_total"); err != nil || n > 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API server does not call stepgate: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// tick moves the clock of the statuses on; Argo CD's times have a resolution of one second.
+func (p *play) tick() time.Time {
+	p.now = p.now.Add(2 * time.Second)
+	return p.now
+}
+
+func (p *play) app(env string) (*argo.Application, error) {
+	admin, err := p.cluster.Client("")
+	if err != nil {
+		return nil, err
+	}
+	app := guestbook.Application(p.set, env)
+	return app, admin.Get(p.ctx, client.ObjectKeyFromObject(app), app)
+}
+
+// expectation is what the demo expects of the API server's answer.
+type expectation struct {
+	denied bool
+	// contains has to be part of the answer or of a warning.
+	contains string
+}
+
+var admitted = expectation{}
+
+func deniedBecause(text string) expectation { return expectation{denied: true, contains: text} }
+
+func admittedWith(warning string) expectation { return expectation{contains: warning} }
+
+// write has somebody change an Application, and shows and counts the answer.
+func (p *play) write(by writer, env, what string, change func(*argo.Application), want expectation) error {
+	app, err := p.app(env)
+	if err != nil {
+		return err
+	}
+	before := app.DeepCopy()
+	change(app)
+	return p.patch(by, what, app, before, want)
+}
+
+func (p *play) patch(by writer, what string, changed, before client.Object, want expectation) error {
+	warnings := &heard{}
+	c, err := p.cluster.ClientWithWarnings(by.account, warnings)
+	if err != nil {
+		return err
+	}
+	a := answer{object: "application.argoproj.io/" + changed.GetName()}
+	if _, ok := changed.(*argo.ApplicationSet); ok {
+		a.object = "applicationset.argoproj.io/" + changed.GetName()
+	}
+	a.err = c.Patch(p.ctx, changed, client.MergeFrom(before))
+	a.warnings = warnings.texts
+	said := a.text() + strings.Join(a.warnings, "\n")
+	a.unexpected = (a.err != nil) != want.denied || !strings.Contains(said, want.contains)
+	p.writes++
+	if a.err != nil {
+		p.denied++
+	}
+	if a.unexpected {
+		p.unexpected++
+	}
+	p.out.write(p.writes, by.name, what, a)
+	return nil
+}
+
+// sync has somebody write an operation.
+func (p *play) sync(by writer, env string, op *argo.Operation, want expectation) error {
+	what := "sync " + env
+	if user := op.InitiatedBy.Username; by == server {
+		what += ", asked for by " + user
+	}
+	for _, info := range op.Info {
+		if strings.HasPrefix(info.Name, "stepgate.io/") {
+			what += " --info " + info.Name + "=" + info.Value
+		}
+	}
+	return p.write(by, env, what, func(app *argo.Application) { app.Operation = op }, want)
+}
+
+// compare has the application controller store a comparison.
+func (p *play) compare(env, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) error {
+	what := fmt.Sprintf("status of %s: compared to %s, %s, %s", env, commit[:7], sync, state)
+	return p.write(controller, env, what, func(app *argo.Application) { guestbook.Compare(app, p.tick(), commit, sync, state) }, admitted)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// report shows what an operator sees afterwards, and the closing line.
+func (p *play) report() (unexpected int, err error) {
+	p.out.heading("Events (kubectl get events.events.k8s.io -n argocd)")
+	events, err := p.events()
+	if err != nil {
+		return 0, err
+	}
+	seen := map[string]bool{}
+	for _, e := range events {
+		seen[e.Reason] = true
+		p.out.line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, e.Note)
+	}
+	for _, reason := range []string{"SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
+		if !seen[reason] {
+			p.out.line("!! UNEXPECTED: no Event %s", reason)
+			p.unexpected++
+		}
+	}
+	p.out.heading("Metrics")
+	text, err := p.gate.MetricsText(p.ctx)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
+			if strings.HasPrefix(line, name) {
+				p.out.line("%s", strings.TrimSpace(line))
+			}
+		}
+	}
+	p.out.line("\ndemo: %d writes, %d denied, %d admitted, %d unexpected", p.writes, p.denied, p.writes-p.denied, p.unexpected)
+	return p.unexpected, nil
+}
+
+// events waits until every Event of the gate has been sent: they are posted after the answer.
+func (p *play) events() ([]eventsv1.Event, error) {
+	admin, err := p.cluster.Client("")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+	defer cancel()
+	for {
+		var list eventsv1.EventList
+		if err := admin.List(ctx, &list, client.InNamespace(local.ArgoNamespace)); err != nil {
+			return nil, err
+		}
+		sent, err := p.gate.Metric(ctx, "stepgate_events_total", "result", "sent")
+		if err != nil {
+			return nil, err
+		}
+		bypassed := slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == "SyncGateBypassed" })
+		if bypassed && len(list.Items) == int(sent) || ctx.Err() != nil {
+			slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano()) })
+			return list.Items, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

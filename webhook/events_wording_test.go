@@ -1,0 +1,87 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: qa (NotHealthy); qa has to become Healthy first"
+
+func TestEventWording(t *testing.T) {
+	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}
+	for name, tc := range map[string]struct {
+		edit      func(*write, *verdict)
+		want      string
+		wantNamed string
+	}{
+		"a denial": {want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
+		"a denial in audit mode": {
+			edit: func(_ *write, v *verdict) { v.settings.mode = Audit },
+			want: "Normal SyncWouldBeDenied AuditSync Application/prod/uid-of-prod related qa: " + denialText,
+		},
+		"a bypass": {
+			edit: func(_ *write, v *verdict) {
+				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
+				v.settings.bypass = "INC-1 by alice"
+			},
+			want: "Normal SyncGateBypassed BypassSync Application/prod/uid-of-prod: the gate was bypassed: INC-1 by alice",
+		},
+		"an error": {
+			edit: func(_ *write, v *verdict) { v.Decision, v.err = policy.Decision{}, errRead },
+			want: "Warning SyncGateError EvaluateSync Application/prod/uid-of-prod: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
+		},
+		"a denial of a CREATE": {
+			edit:      func(w *write, _ *verdict) { w.created, w.owners, w.uid = true, []metav1.OwnerReference{owner}, "" },
+			want:      "Warning SyncDenied DenySync ApplicationSet/guestbook/set-uid related qa: " + denialText,
+			wantNamed: "guestbook-",
+		},
+		"an allow": {edit: func(_ *write, v *verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
+		"a not gated": {edit: func(_ *write, v *verdict) {
+			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.GateOff}
+		}},
+		"a long name": {
+			edit:      func(w *write, _ *verdict) { w.target.Name = strings.Repeat("a", 198) + ".-b" },
+			want:      "Warning SyncDenied DenySync Application/" + strings.Repeat("a", 198) + ".-b/uid-of-prod related qa: " + denialText,
+			wantNamed: strings.Repeat("a", 198) + "-",
+		},
+		"a long note": {
+			edit: func(_ *write, v *verdict) { v.settings.bypass = strings.Repeat("x", 5000) },
+			want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + (denialText + " (bypass " + strings.Repeat("x", 5000))[:1024],
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			events, _ := newTestEvents(nil)
+			w, v := denialOf("prod", "qa:NotHealthy")
+			if tc.edit != nil {
+				tc.edit(w, &v)
+			}
+			events.post(w, v)
+			if tc.want == "" {
+				g.Expect(drain(events)).To(BeZero())
+				return
+			}
+			event := <-events.queue
+			g.Expect(eventText(event)).To(Equal(tc.want))
+			if tc.wantNamed == "" {
+				tc.wantNamed = "prod-"
+			}
+			g.Expect(event.GenerateName).To(Equal(tc.wantNamed))
+			g.Expect(event.Namespace).To(Equal("argocd"))
+			g.Expect(event.Regarding.APIVersion).To(Equal("argoproj.io/v1alpha1"))
+			g.Expect(event.Regarding.Namespace).To(Equal("argocd"))
+			g.Expect(event.EventTime.Time).To(Equal(noon))
+			g.Expect(event.ReportingController).To(Equal("stepgate.io/stepgate"))
+			g.Expect(event.ReportingInstance).To(Equal("replica-1"))
+			if event.Related != nil {
+				g.Expect(event.Related.Kind).To(Equal("Application"))
+				g.Expect(event.Related.Namespace).To(Equal("argocd"))
+			}
+		})
+	}
+}

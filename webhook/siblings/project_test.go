@@ -1,0 +1,201 @@
+package siblings_test
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// projected is the projection of application().
+func projected() policy.Application {
+	return policy.Application{
+		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
+		SpecCompared: true, ReconciledAt: at(100).Time,
+		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at(50).Time, AtCompared: true},
+		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true},
+		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
+	}
+}
+
+// TestProject changes one thing of an Application and wants one change of its projection.
+func TestProject(t *testing.T) {
+	fromHistory := policy.LastSync{FinishedAt: at(49).Time, AtCompared: true}
+	for name, row := range map[string]struct {
+		edit func(*argo.Application)
+		want func(*policy.Application)
+	}{
+		"nothing":                     {edit: func(*argo.Application) {}, want: func(*policy.Application) {}},
+		"a normal refresh":            {edit: refresh("normal"), want: func(p *policy.Application) { p.RefreshRequested = true }},
+		"a hard refresh":              {edit: refresh("hard"), want: func(p *policy.Application) { p.RefreshRequested = true }},
+		"a refresh that says nothing": {edit: refresh(""), want: func(p *policy.Application) { p.RefreshRequested = true }},
+		"an operation":                {edit: func(a *argo.Application) { a.Operation = &argo.Operation{} }, want: func(p *policy.Application) { p.OperationSet = true }},
+		"being deleted":               {edit: func(a *argo.Application) { a.DeletionTimestamp = at(7) }, want: func(p *policy.Application) { p.Deleting = true }},
+		"never reconciled":            {edit: func(a *argo.Application) { a.Status.ReconciledAt = nil }, want: func(p *policy.Application) { p.ReconciledAt = time.Time{} }},
+		"no health":                   {edit: func(a *argo.Application) { a.Status.Health.Status = "" }, want: func(p *policy.Application) { p.Health = "" }},
+		"OutOfSync":                   {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
+		"no labels":                   {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
+		"it runs": {edit: running, want: func(p *policy.Application) {
+			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true}
+			p.LastSync = fromHistory
+		}},
+		"never operated":               {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) { p.LastOperation = policy.LastOperation{}; p.LastSync = fromHistory }},
+		"an operation that is no sync": {edit: func(a *argo.Application) { a.Status.OperationState.Operation.Sync = nil }, want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory }},
+		"a dry run": {
+			edit: func(a *argo.Application) { a.Status.OperationState.Operation.Sync.DryRun = true },
+			want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory },
+		},
+		"a partial sync": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.Operation.Sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "one"}}
+			},
+			want: func(p *policy.Application) { p.LastOperation.Full = false; p.LastSync = fromHistory },
+		},
+		"a sync that failed": {
+			edit: func(a *argo.Application) { a.Status.OperationState.Phase = "Failed" },
+			want: func(p *policy.Application) { p.LastOperation.Phase = "Failed"; p.LastSync = fromHistory },
+		},
+		"a sync without a result": {
+			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult = nil },
+			want: func(p *policy.Application) { p.LastOperation.AtCompared = false; p.LastSync = fromHistory },
+		},
+		"a sync of another revision": {
+			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Revision = oldCommit },
+			want: func(p *policy.Application) { p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false },
+		},
+		"a sync of another path": {
+			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Source.Path = "charts/other" },
+			want: func(p *policy.Application) { p.LastSync.AtCompared = false },
+		},
+		"compared anew since": {
+			edit: func(a *argo.Application) { a.Status.Sync.Revision = oldCommit },
+			want: func(p *policy.Application) {
+				p.Compared[0].Revision = oldCommit
+				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+			},
+		},
+		"compared with no revision": {
+			edit: func(a *argo.Application) {
+				a.Status.Sync.Revision, a.Status.OperationState.SyncResult.Revision = "", ""
+			},
+			want: func(p *policy.Application) {
+				// That nothing is known on both sides is no equality.
+				p.Compared[0].Revision = ""
+				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+			},
+		},
+		"the history's newest is another revision": {
+			edit: func(a *argo.Application) { a.Status.OperationState = nil; a.Status.History = a.Status.History[:1] },
+			want: func(p *policy.Application) {
+				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(10).Time}
+				p.Ran = p.Ran[:1]
+			},
+		},
+		"the history's newest is of another source": {
+			edit: func(a *argo.Application) { a.Status.OperationState = nil; a.Status.History[1].Source.Helm = nil },
+			want: func(p *policy.Application) {
+				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(49).Time}
+			},
+		},
+		"no history and no operation": {
+			edit: func(a *argo.Application) { a.Status.OperationState, a.Status.History = nil, nil },
+			want: func(p *policy.Application) {
+				p.LastOperation, p.LastSync, p.Ran = policy.LastOperation{}, policy.LastSync{}, nil
+			},
+		},
+		"a history that repeats itself": {
+			edit: func(a *argo.Application) {
+				a.Status.History = append(a.Status.History, a.Status.History...)
+				a.Status.History[3].Source.RepoURL = "git@git.example:org/repo.git"
+			},
+			want: func(p *policy.Application) {
+				p.Ran = append(p.Ran, policy.Source{Key: "git@git.example/org/repo  main", Revision: newCommit})
+			},
+		},
+		"a history entry without a revision": {
+			edit: func(a *argo.Application) { a.Status.History[0].Revision = "" },
+			want: func(p *policy.Application) { p.Ran = p.Ran[1:] },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app, want := application(), projected()
+			row.edit(app)
+			row.want(&want)
+			g.Expect(siblings.Project(app)).To(Equal(want))
+		})
+	}
+}
+
+func refresh(kind string) func(*argo.Application) {
+	return func(a *argo.Application) { a.Annotations = map[string]string{"argocd.argoproj.io/refresh": kind} }
+}
+
+func running(a *argo.Application) {
+	a.Status.OperationState.Phase, a.Status.OperationState.FinishedAt, a.Status.OperationState.SyncResult = "Running", nil, nil
+}
+
+func TestProjectOfManySources(t *testing.T) {
+	g := NewWithT(t)
+	want := projected()
+	want.Compared = []policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7", Revision: oldCommit}}
+	want.Ran = want.Compared
+	g.Expect(siblings.Project(multiSource())).To(Equal(want))
+
+	fewer := multiSource()
+	fewer.Status.Sync.Revisions = []string{newCommit}
+	got := siblings.Project(fewer)
+	g.Expect(got.Compared).To(Equal([]policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7"}}))
+	g.Expect(got.LastOperation.AtCompared).To(BeFalse())
+}
+
+func TestProjectOfAHydratedApplication(t *testing.T) {
+	want := projected()
+	want.Compared = []policy.Source{{Key: "https://git.example/org/repo  env/dev", Revision: newCommit}}
+	want.Ran = want.Compared
+	NewWithT(t).Expect(siblings.Project(hydrated())).To(Equal(want))
+}
+
+// TestProjectOfAnEmptyApplication is one that has just been created: nothing of it may look done.
+func TestProjectOfAnEmptyApplication(t *testing.T) {
+	g := NewWithT(t)
+	app := application()
+	app.Status = argo.ApplicationStatus{}
+	got := siblings.Project(app)
+	g.Expect(got).To(Equal(policy.Application{Name: "dev", Labels: map[string]string{"env": "dev"}, Compared: []policy.Source{}}))
+	g.Expect(siblings.Project(&argo.Application{}).ReconciledAt.IsZero()).To(BeTrue())
+}
+
+func TestProjectSet(t *testing.T) {
+	g := NewWithT(t)
+	set := &argo.ApplicationSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook", UID: setUID, DeletionTimestamp: at(1)},
+		Spec: argo.ApplicationSetSpec{Strategy: &argo.ApplicationSetStrategy{
+			Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{Steps: []argo.ApplicationSetRolloutStep{
+				{MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{"dev"}}}},
+				{},
+			}},
+		}},
+		Status: argo.ApplicationSetStatus{ApplicationStatus: []argo.ApplicationSetApplicationStatus{
+			{Application: "dev", Step: "1", LastTransitionTime: at(5)},
+			{Application: "left", Step: "-1"},
+			{Application: "odd", Step: "first"},
+			{Application: "unset"},
+			{Application: "huge", Step: "99999999999999999999"},
+		}},
+	}
+	g.Expect(siblings.ProjectSet(set)).To(Equal(policy.ApplicationSet{
+		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
+		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
+		Recorded: []policy.Recorded{
+			{Application: "dev", Step: 1, TransitionedAt: at(5).Time}, {Application: "left", Step: -1},
+			{Application: "odd"}, {Application: "unset"}, {Application: "huge"},
+		},
+	}))
+}
