@@ -32,7 +32,7 @@ type Decision struct {
 	Reason  Reason
 	// ApplicationSet is "namespace/name"; empty when the target has none.
 	ApplicationSet string
-	// Step is the 0-based step by which the target was judged, -1 when it was not judged by one.
+	// Step is the target's 0-based step, -1 when it has none or its steps were not looked at.
 	Step int
 	// Blockers are all siblings of earlier steps that are not done, by step and then by name. Empty unless Deny.
 	Blockers []Blocker

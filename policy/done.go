@@ -103,7 +103,8 @@ func revisionsOf(sources []Source, key string) map[string]bool {
 }
 
 // firstSeen is when the target's change was first seen: by stepgate, else by the ApplicationSet controller. It is
-// never the target's own reconciledAt, which keeps moving and would never let a rollout through.
+// never the target's own reconciledAt, which keeps moving and would never let a rollout through. It is zero when
+// neither has seen it, and then no comparison is too old: nothing could ever make it newer than the unknown.
 func firstSeen(t Target, recorded map[string]Recorded) time.Time {
 	if !t.FirstSeen.IsZero() {
 		return t.FirstSeen

@@ -93,7 +93,10 @@ func blockers(in Input, step int) []Blocker {
 	var found []Blocker
 	recorded := make(map[string]Recorded, len(in.ApplicationSet.Recorded))
 	for _, r := range in.ApplicationSet.Recorded {
-		recorded[r.Application] = r
+		// Of a name that is listed twice, Argo CD looks at the first entry, too.
+		if _, ok := recorded[r.Application]; !ok {
+			recorded[r.Application] = r
+		}
 	}
 	live := make(map[string]bool, len(in.Siblings))
 	seen := firstSeen(in.Target, recorded)
@@ -109,7 +112,8 @@ func blockers(in Input, step int) []Blocker {
 	}
 	for name, r := range recorded {
 		if at := r.Step - 1; at >= 0 && at < step && !live[name] && name != in.Target.Name {
-			found = append(found, Blocker{Application: name, Step: at, Reason: NotCreated})
+			// Unlike the name of an object, this one is any text.
+			found = append(found, Blocker{Application: bounded(name, maxName), Step: at, Reason: NotCreated})
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {

@@ -10,7 +10,9 @@ import (
 
 const (
 	namedBlockers = 3
+	namedSteps    = 3
 	maxDetail     = 60
+	maxName       = 253
 )
 
 // Message is the decision as one sentence for whoever asked for the sync: blockers first, then the way out. It is
@@ -50,6 +52,9 @@ func (d Decision) subject() string {
 		}
 	}
 	subject, verb := "step "+steps[0], "has"
+	if more := len(steps) - namedSteps; more > 0 {
+		steps = append(steps[:namedSteps], fmt.Sprintf("%d more", more))
+	}
 	if last := len(steps) - 1; last > 0 {
 		subject, verb = "steps "+strings.Join(steps[:last], ", ")+" and "+steps[last], "have"
 	}
@@ -76,15 +81,18 @@ func oneOf(revisions map[string]bool) string {
 }
 
 // clean makes text from an Application's status, which anybody who may write the Application chooses, safe to show.
-func clean(s string) string {
+func clean(s string) string { return bounded(s, maxDetail) }
+
+// bounded is s as printable ASCII of at most so many characters.
+func bounded(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, s)
-	if len(s) > maxDetail {
-		s = s[:maxDetail-3] + "..."
+	if len(s) > most {
+		s = s[:most-3] + "..."
 	}
 	return s
 }

@@ -20,14 +20,16 @@ import (
 //
 // Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
 //
-//	at:SECOND|never  nohealth  refresh  respec  deleting      status, refresh annotation, spec not compared
+//	at:SECOND|never  nohealth  nosync                         when it was compared; a status that is missing
+//	refresh  respec  deleting                                 the annotation is there, the spec is not compared yet
 //	op  running  terminating                                  an operation that is asked for or under way
 //	ended:SECOND  failed:SECOND  error:SECOND                 the last operation: full, at the compared revision ...
 //	partial  elsewhere                                        ... unless it was partial, or at another revision
 //	synced:SECOND  syncedold:SECOND                           the last successful full sync, of what is compared or not
 //	ran:REVISIONS                                             the history
 //	none  dryrun  unmanaged  auto  back                       target: no operation written, its kind, who controls it
-//	wants:REVISIONS  was:STEP  seen:SECOND                    target: explicit revisions, step before the write, first seen
+//	wants:REVISIONS  seen:SECOND                              target: explicit revisions, when stepgate first saw them
+//	was:STEP  created                                         target: its step before the write, or there was none
 func scenario(text string) policy.Input {
 	text, special, _ := strings.Cut(text, "|")
 	others, target, found := strings.Cut(text, ">")

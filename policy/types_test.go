@@ -45,7 +45,6 @@ func TestParseRequire(t *testing.T) {
 		"revision": {wantRequire: policy.RequireRevision},
 		"":         {wantError: `"" is not one of health, synced, revision`},
 		"Health":   {wantError: `"Health" is not one of health, synced, revision`},
-		"health ":  {wantError: `"health " is not one of health, synced, revision`},
 		"a\nb":     {wantError: `"a\nb" is not one of health, synced, revision`},
 	} {
 		t.Run(text, func(t *testing.T) {

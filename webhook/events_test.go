@@ -179,10 +179,15 @@ func TestEventsNeverBlock(t *testing.T) {
 func TestEventsFullQueue(t *testing.T) {
 	g := NewWithT(t)
 	events, clock := newTestEvents(nil)
-	for i := range 150 {
-		clock.advance(time.Second)
-		events.post(denialOf(fmt.Sprint(i), "qa:NotHealthy"))
-	}
+	posted := make(chan struct{})
+	go func() {
+		defer close(posted)
+		for i := range 150 {
+			clock.advance(time.Second)
+			events.post(denialOf(fmt.Sprint(i), "qa:NotHealthy"))
+		}
+	}()
+	g.Eventually(posted, 10*time.Second).Should(BeClosed())
 	g.Expect(counted(events, "dropped")).To(Equal(50))
 	g.Expect(drain(events)).To(Equal(100))
 }

@@ -45,12 +45,13 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 
 // logVerdict writes the one line of a decision: at info what an operator may want to act on, at debug the rest.
 func logVerdict(log logr.Logger, w *write, v verdict) {
-	for key, value := range v.annotations() {
-		if key != "error" {
+	annotations := v.annotations()
+	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass"} {
+		if value, ok := annotations[key]; ok {
 			log = log.WithValues(key, value)
 		}
 	}
-	log = log.WithValues("application", w.target.Name, "initiatedBy", plain(w.initiatedBy), "took", v.took.String())
+	log = log.WithValues("initiatedBy", plain(w.initiatedBy), "took", v.took.String())
 	for _, m := range v.settings.malformed {
 		log = log.WithValues("malformedAnnotation", m.annotation, "problem", plain(m.problem))
 	}

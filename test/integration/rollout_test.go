@@ -58,7 +58,7 @@ func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
 	r.create()
 	o.Binary = binary
 	// "stepgate" in front, because config/ names its objects so.
-	o.Registration.Name = "stepgate-" + r.namespace
+	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
 	gate, err := cluster.StartGate(r.ctx, root, o)

@@ -90,7 +90,7 @@ func TestOnlyTheBundleOfTheRegistrationIsWritten(t *testing.T) {
 	var fields []string
 	for _, m := range r.registration().ManagedFields {
 		if m.Manager == "stepgate" {
-			fields = append(fields, string(m.FieldsV1.Raw))
+			fields = append(fields, m.FieldsV1.GetRawString())
 		}
 	}
 

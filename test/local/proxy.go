@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -92,7 +93,7 @@ func (p *Proxy) forward(to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				_ = to.Close()
 			}
 			return

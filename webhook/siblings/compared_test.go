@@ -45,11 +45,16 @@ func TestSpecCompared(t *testing.T) {
 		"values that differ": {app: application(), edit: func(a *argo.Application) {
 			a.Spec.Source.Helm.ValuesObject, a.Status.Sync.ComparedTo.Source.Helm.ValuesObject = values(`{"a":1}`), values(`{"a":2}`)
 		}},
-		"plugin parameters in other order": {app: application(), want: true, edit: func(a *argo.Application) {
+		"plugin parameters in other order": {app: application(), edit: func(a *argo.Application) {
 			a.Spec.Source.Plugin, a.Status.Sync.ComparedTo.Source.Plugin = plugin("x", "y"), plugin("y", "x")
 		}},
-		"an empty plugin where there was none": {app: application(), want: (&argo.ApplicationSourcePlugin{}).Equals(nil), edit: func(a *argo.Application) {
+		"an empty plugin where there was none": {app: application(), edit: func(a *argo.Application) {
 			a.Spec.Source.Plugin = &argo.ApplicationSourcePlugin{}
+		}},
+		"an empty plugin map that was unset": {app: application(), want: true, edit: func(a *argo.Application) {
+			a.Spec.Source.Plugin, a.Status.Sync.ComparedTo.Source.Plugin = plugin("x"), plugin("x")
+			a.Spec.Source.Plugin.Parameters[0].OptionalMap = &argo.OptionalMap{Map: map[string]string{}}
+			a.Status.Sync.ComparedTo.Source.Plugin.Parameters[0].OptionalMap = &argo.OptionalMap{}
 		}},
 		"only what is ignored changed": {app: application(), want: true, edit: func(a *argo.Application) {
 			a.Spec.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}}

@@ -41,8 +41,14 @@ func NewPlain(live client.Reader, observe Observer) *Plain {
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
 	var set argo.ApplicationSet
-	err := p.timed("applicationset_get", func() error { return p.live.Get(ctx, name, &set) })
-	if apierrors.IsNotFound(err) {
+	found := true
+	err := p.timed("applicationset_get", func() error {
+		err := p.live.Get(ctx, name, &set)
+		found = !apierrors.IsNotFound(err)
+		// That it does not exist is an answer, not a failure.
+		return client.IgnoreNotFound(err)
+	})
+	if !found {
 		return nil, nil
 	}
 	if err != nil {
@@ -78,7 +84,6 @@ func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, er
 func (p *Plain) timed(kind string, read func() error) error {
 	start := time.Now()
 	err := read()
-	// That something does not exist is an answer, not a failure.
-	p.observe.ReadDone(kind, time.Since(start), client.IgnoreNotFound(err))
+	p.observe.ReadDone(kind, time.Since(start), err)
 	return err
 }

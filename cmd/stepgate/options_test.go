@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// complete is a command line without a mistake, up to the API server.
+const complete = "serve --cert-secret argocd/stepgate-ca --cert-dns-name stepgate.argocd.svc"
+
+// A mistake in the command line is exit code 2 and one line, which names the flag and what is valid.
+func TestBadCommandLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string // after those of complete, unless they begin with "!"
+		want string
+	}{
+		"no sub-command":         {[]string{"!"}, "stepgate needs a sub-command; see stepgate --help"},
+		"an unknown sub-command": {[]string{"!", "foo"}, `unexpected argument "foo"; see stepgate --help`},
+		"an argument":            {[]string{"now"}, `unexpected argument "now"; see stepgate serve --help`},
+		"an unknown flag":        {[]string{"--nope"}, "unknown flag: --nope"},
+		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode"},
+		"no value":               {[]string{"--mode"}, "flag needs an argument: --mode"},
+
+		"mode":                      {[]string{"--mode", "dryrun"}, `--mode: "dryrun" is not one of enforce, audit`},
+		"mode in capitals":          {[]string{"--mode", "Enforce"}, `--mode: "Enforce" is not one of enforce, audit`},
+		"mode off":                  {[]string{"--mode", "off"}, `--mode: "off" is not one of enforce, audit`},
+		"mode empty":                {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
+		"mode on two lines":         {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
+		"require":                   {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, revision`},
+		"gate-rollbacks":            {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
+		"allow-failed-operations":   {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax`},
+		"bypass-user":               {[]string{"--bypass-user", "alice,"}, "--bypass-user: it cannot be empty"},
+		"webhook-bind-address":      {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
+		"webhook-bind-address off":  {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
+		"metrics-bind-address":      {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
+		"health-probe-bind-address": {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
+		"shutdown-delay":            {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: time: missing unit in duration "10"`},
+		"shutdown-delay negative":   {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
+		"cert-mode":                 {[]string{"--cert-mode", "cert-manager"}, `--cert-mode: "cert-manager" is not one of self, files`},
+		"cert-secret missing":       {[]string{"!", "serve"}, `--cert-secret: "" is not NAMESPACE/NAME (--cert-mode self needs it)`},
+		"cert-secret":               {[]string{"--cert-secret", "stepgate-ca"}, `--cert-secret: "stepgate-ca" is not NAMESPACE/NAME (--cert-mode self needs it)`},
+		"cert-secret too long":      {[]string{"--cert-secret", "a/b/c"}, `--cert-secret: "a/b/c" is not NAMESPACE/NAME (--cert-mode self needs it)`},
+		"cert-secret without name":  {[]string{"--cert-secret", "a/"}, `--cert-secret: "a/" is not NAMESPACE/NAME (--cert-mode self needs it)`},
+		"no cert-dns-name":          {[]string{"!", "serve", "--cert-secret", "a/b"}, "--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"},
+		"cert-ip-address":           {[]string{"--cert-ip-address", "localhost"}, `invalid argument "localhost" for "--cert-ip-address" flag: invalid string being converted to IP address: localhost`},
+		"cert-dir with self":        {[]string{"--cert-dir", "/tls"}, "--cert-dir goes with --cert-mode files only"},
+		"no cert-dir with files":    {[]string{"--cert-mode", "files"}, "--cert-mode files needs --cert-dir"},
+		"zap-log-level":             {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := append(strings.Fields(complete), tc.args...)
+			if tc.args[0] == "!" {
+				args = tc.args[1:]
+			}
+			var stderr bytes.Buffer
+			g.Expect(run(t.Context(), args, &stderr)).To(Equal(2))
+			g.Expect(stderr.String()).To(Equal("stepgate: " + tc.want + "\n"))
+		})
+	}
+}
+
+// A command line that is right and cannot be carried out is exit code 1, also with one line.
+func TestFailures(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "kubeconfig")
+	NewWithT(t).Expect(os.WriteFile(broken, []byte("a: b\n\t- c\n"), 0o600)).To(Succeed())
+	for name, tc := range map[string]struct{ args, want string }{
+		"not in a Pod":        {"", "not running in a Pod: --kubeconfig is needed"},
+		"no such kubeconfig":  {"--kubeconfig /nonexistent/kubeconfig", "--kubeconfig: stat /nonexistent/kubeconfig: no such file or directory"},
+		"a broken kubeconfig": {"--kubeconfig " + broken, "--kubeconfig: "},
+		"files, not in a Pod": {"--cert-mode files --cert-dir /tls", "not running in a Pod: --kubeconfig is needed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			var stderr bytes.Buffer
+			g.Expect(run(t.Context(), strings.Fields(complete+" "+tc.args), &stderr)).To(Equal(1))
+			g.Expect(stderr.String()).To(HavePrefix("stepgate: " + tc.want))
+			g.Expect(strings.Count(stderr.String(), "\n")).To(Equal(1))
+			g.Expect(stderr.String()).To(HaveSuffix("\n"))
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	o := &options{}
+	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+	g.Expect(*o).To(Equal(options{
+		mode: "enforce", require: "revision",
+		serverAccounts:     []string{"system:serviceaccount:argocd:argocd-server"},
+		controllerAccounts: []string{"system:serviceaccount:argocd:argocd-application-controller"},
+		appSetAccounts:     []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
+		webhookAddress:     ":10250", metricsAddress: ":8080", probeAddress: ":8081", shutdownDelay: 10 * time.Second,
+		certMode: "self",
+	}))
+	config, err := o.config()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config).To(Equal(webhook.Config{
+		Mode: webhook.Enforce, Require: policy.RequireRevision,
+		ServerAccounts: o.serverAccounts, ControllerAccounts: o.controllerAccounts, ApplicationSetAccounts: o.appSetAccounts,
+	}), "the strictest, and nobody may bypass")
+}
+
+func TestConfigTakesEveryFlag(t *testing.T) {
+	g := NewWithT(t)
+	o := &options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.bind(flags)
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --bypass-user alice,bob --bypass-user carol" +
+		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
+		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
+	g.Expect(o.validate()).To(Succeed())
+	g.Expect(o.config()).To(Equal(webhook.Config{
+		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
+		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+	}))
+}
+
+func TestHelp(t *testing.T) {
+	g := NewWithT(t)
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"help", "serve"}} {
+		var stderr bytes.Buffer
+		out := stdoutOf(t, func() { g.Expect(run(t.Context(), args, &stderr)).To(Equal(0)) })
+		g.Expect(stderr.String()).To(BeEmpty())
+		if !strings.Contains(strings.Join(args, " "), "serve") {
+			g.Expect(out).To(ContainSubstring("serve       Serve the admission webhook"))
+			continue
+		}
+		for _, flag := range []string{
+			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "argocd-server-account", "argocd-controller-account",
+			"argocd-applicationset-account", "bypass-user", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
+			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "webhook-configuration", "zap-log-level",
+		} {
+			g.Expect(out).To(ContainSubstring("--" + flag + " "))
+		}
+	}
+}
+
+// stdoutOf gives what f prints; cobra prints its help to standard output.
+func stdoutOf(t *testing.T, f func()) string {
+	t.Helper()
+	g := NewWithT(t)
+	file, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
+	g.Expect(err).NotTo(HaveOccurred())
+	stdout := os.Stdout
+	os.Stdout = file
+	defer func() { os.Stdout = stdout }()
+	f()
+	_, err = file.Seek(0, io.SeekStart)
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err := io.ReadAll(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(file.Close()).To(Succeed())
+	return string(text)
+}

@@ -1,0 +1,59 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// hanging is a LiveReader whose API server does not answer.
+type hanging struct{}
+
+func (hanging) ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("get ApplicationSet %s: %w", name, ctx.Err())
+}
+
+func (hanging) Judge(ctx context.Context, _ policy.Input) (policy.Decision, error) {
+	<-ctx.Done()
+	return policy.Decision{}, ctx.Err()
+}
+
+// An API server that hangs is given up on before the caller gives up on the webhook; that is no decision.
+func TestReadsThatHang(t *testing.T) {
+	const tooLate = "the API server did not answer within the webhook's time: get ApplicationSet argocd/guestbook: context deadline exceeded"
+	for name, tc := range map[string]struct {
+		config   func(*Config)
+		wantCode int
+		wantBody string
+	}{
+		"in enforce mode": {nil, 503, statusText(503, cannotDecide)},
+		"in audit mode": {audit, 200, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"request-uid","allowed":true,` +
+			`"auditAnnotations":{"decision":"error","error":"` + tooLate + `","mode":"audit"},` +
+			`"warnings":["stepgate (audit mode): this sync could not be judged; see stepgate's log"]}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			config := testConfig()
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			trial := newTrial(config, hanging{})
+			r := post(bytes.NewReader(syncReview(open)))
+			r.URL.RawQuery = "timeout=50ms"
+			rw := httptest.NewRecorder()
+			NewHandler(trial.gate, trial.metrics, logr.Discard()).ServeHTTP(rw, r)
+			g.Expect(rw.Code).To(Equal(tc.wantCode))
+			g.Expect(rw.Body.String()).To(Equal(tc.wantBody))
+		})
+	}
+}
