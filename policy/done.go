@@ -51,15 +51,20 @@ func drifted(a Application) bool {
 }
 
 // notCompared asks whether the sibling was compared with what the target is about to deploy: by revision where they
-// share a source whose revision is known on both sides, by time where they share none.
+// share a source whose revision is known on both sides, by time where they share none. A source that the operation or a
+// change of spec leaves behind still has to match: naming another source is no way round the gate.
 func notCompared(a Application, target Target, firstSeen time.Time) (Reason, string) {
 	shared := false
 	for _, source := range a.Compared {
 		wanted := revisionsOf(target.Wanted, source.Key)
+		if len(wanted) == 0 {
+			wanted = revisionsOf(target.Compared, source.Key)
+		} else if source.Revision != "" {
+			shared = true
+		}
 		if source.Revision == "" || len(wanted) == 0 {
 			continue
 		}
-		shared = true
 		if !wanted[source.Revision] && !ahead(a, target, source, wanted) {
 			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted)
 		}

@@ -40,6 +40,9 @@ func revisionRows() map[string]row {
 		"explicit, and what the target is at anyway": admit("1:dev@c,at:101 > 2:prod@b,wants:b"),
 		"the target was compared with what is old":   deny("1:dev@a > 2:prod@a,wants:b", "a", "b"),
 
+		"a source left behind still has to match": deny("1:dev@a > 2:prod@b,wants:lib:x", "a", "b"),
+		"a source left behind, and it does match": admit("1:dev@b > 2:prod@b,wants:lib:x"),
+
 		"all of many sources agree":                  admit("1:dev@a+lib:x > 2:prod@a+lib:x"),
 		"one of many sources differs":                deny("1:dev@a+lib:x > 2:prod@a+lib:y", "x", "y"),
 		"one source is common and equal":             admit("1:dev@a+lib:x,at:50 > 2:prod@a+other:y,seen:101"),

@@ -26,7 +26,7 @@ func realistic() *argo.Application {
 	app.DeletionTimestamp = at
 	app.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "argocd-application-controller", Operation: "Update", FieldsType: "FieldsV1", Time: at,
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{` + strings.Repeat(`"f:health":{},`, 100) + `"f:sync":{}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:status":{` + strings.Repeat(`"f:health":{},`, 100) + `"f:sync":{}}}`),
 	}}
 	app.Spec.Sources[0].Helm = &argo.ApplicationSourceHelm{
 		ValueFiles: []string{"$values/prod.yaml"}, Parameters: []argo.HelmParameter{{Name: "replicas", Value: "3"}},
@@ -86,16 +86,16 @@ func TestDecodeApplicationKeepsWhatTheRuleNeeds(t *testing.T) {
 
 			want := siblings.Project(&typed)
 			// Of siblings only, which are never decoded here: the target's own health and last operation decide nothing.
-			got := siblings.Project(app)
+			got := siblings.Project(app.Application)
 			want.Health, want.LastOperation, want.LastSync = got.Health, got.LastOperation, got.LastSync
 			g.Expect(got).To(Equal(want))
 			g.Expect(app.Operation).To(Equal(typed.Operation))
 			g.Expect(app.UID).To(Equal(typed.UID))
 			g.Expect(app.Namespace).To(Equal(typed.Namespace))
-			g.Expect(owners(app)).To(Equal(owners(&typed)))
+			g.Expect(owners(app)).To(Equal(owners(&object{Application: &typed})))
 			if typed.Operation != nil {
-				g.Expect(wanted(app)).To(Equal(wanted(&typed)))
-				g.Expect(rollsBack(app)).To(Equal(rollsBack(&typed)))
+				g.Expect(wanted(app.Application)).To(Equal(wanted(&typed)))
+				g.Expect(rollsBack(app.Application)).To(Equal(rollsBack(&typed)))
 				g.Expect(bypassInfo(app.Operation)).To(Equal(bypassInfo(typed.Operation)))
 			}
 		})

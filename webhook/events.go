@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ const (
 	// eventRate and eventBurst bound the Events of one replica, whatever is denied.
 	eventRate  = rate.Limit(2)
 	eventBurst = 100
+	// eventMemory is when keys older than the window are forgotten. The bucket lets 1,300 new ones in per window.
+	eventMemory = 2000
 	// eventNote is the API server's limit for a note.
 	eventNote   = 1024
 	eventExpiry = 10 * time.Second
@@ -44,10 +47,16 @@ type Events struct {
 	instance string
 	now      func() time.Time
 	bucket   *rate.Limiter
-	queue    chan *eventsv1.Event
+	queue    chan queued
 
 	mu     sync.Mutex
 	posted map[string]time.Time
+}
+
+// queued is an Event that waits to be created, and the key by which repetitions of it are known.
+type queued struct {
+	event *eventsv1.Event
+	key   string
 }
 
 // NewEvents returns Events that creates with create. instance names this replica; now is the clock of the window.
@@ -55,7 +64,7 @@ func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance 
 	return &Events{
 		create: create, metrics: metrics, log: log, instance: instance, now: now,
 		bucket: rate.NewLimiter(eventRate, eventBurst),
-		queue:  make(chan *eventsv1.Event, eventBurst),
+		queue:  make(chan queued, eventBurst),
 		posted: map[string]time.Time{},
 	}
 }
@@ -66,17 +75,18 @@ func (e *Events) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case event := <-e.queue:
-			e.send(ctx, event)
+		case next := <-e.queue:
+			e.send(ctx, next)
 		}
 	}
 }
 
-func (e *Events) send(ctx context.Context, event *eventsv1.Event) {
+func (e *Events) send(ctx context.Context, next queued) {
 	ctx, cancel := context.WithTimeout(ctx, eventExpiry)
 	defer cancel()
+	event := next.event
 	if err := e.create.CreateEvent(ctx, event); err != nil {
-		e.count("failed")
+		e.lose(next.key, "failed")
 		e.log.Info("Event not created", "namespace", event.Namespace, "application", event.Regarding.Name, "reason", event.Reason, "problem", err.Error())
 		return
 	}
@@ -89,22 +99,31 @@ func (e *Events) post(w *write, v verdict) {
 	if event == nil {
 		return
 	}
-	if !e.first(dedupeKey(event, v)) {
+	key := dedupeKey(event, v)
+	if !e.first(key) {
 		e.count("repeated")
 		return
 	}
 	now := e.now()
 	if !e.bucket.AllowN(now, 1) {
-		e.count("dropped")
+		e.lose(key, "dropped")
 		return
 	}
 	event.EventTime = metav1.NewMicroTime(now)
 	event.ReportingInstance = e.instance
 	select {
-	case e.queue <- event:
+	case e.queue <- queued{event: event, key: key}:
 	default:
-		e.count("dropped")
+		e.lose(key, "dropped")
 	}
+}
+
+// lose counts an Event that was not posted, and forgets it, so that the next denial can post it.
+func (e *Events) lose(key, result string) {
+	e.count(result)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.posted, key)
 }
 
 func (e *Events) count(result string) {
@@ -119,15 +138,8 @@ func (e *Events) first(key string) bool {
 	if last, ok := e.posted[key]; ok && now.Sub(last) < eventWindow {
 		return false
 	}
-	if len(e.posted) >= 100*eventBurst {
-		for k, at := range e.posted {
-			if now.Sub(at) >= eventWindow {
-				delete(e.posted, k)
-			}
-		}
-	}
-	if len(e.posted) >= 100*eventBurst {
-		return false
+	if len(e.posted) >= eventMemory {
+		maps.DeleteFunc(e.posted, func(_ string, at time.Time) bool { return now.Sub(at) >= eventWindow })
 	}
 	e.posted[key] = now
 	return true

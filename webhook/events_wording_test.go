@@ -66,7 +66,7 @@ func TestEventWording(t *testing.T) {
 				g.Expect(drain(events)).To(BeZero())
 				return
 			}
-			event := <-events.queue
+			event := (<-events.queue).event
 			g.Expect(eventText(event)).To(Equal(tc.want))
 			if tc.wantNamed == "" {
 				tc.wantNamed = "prod-"

@@ -242,7 +242,7 @@ func (t *trial) handle(req admissionv1.AdmissionRequest) webhook.AdmissionRespon
 func (t *trial) posted() []*eventsv1.Event {
 	var all []*eventsv1.Event
 	for len(t.events.queue) > 0 {
-		all = append(all, <-t.events.queue)
+		all = append(all, (<-t.events.queue).event)
 	}
 	return all
 }

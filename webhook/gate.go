@@ -94,9 +94,10 @@ type verdict struct {
 	err error
 }
 
-// rejects reports whether the write does not go through.
+// rejects reports whether the write does not go through: outside audit mode, whatever is not Allow or NotGated.
 func (v verdict) rejects() bool {
-	return v.settings.mode != Audit && (v.err != nil || v.Outcome == policy.Deny)
+	passes := v.err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)
+	return v.settings.mode != Audit && !passes
 }
 
 func (g *Gate) judge(ctx context.Context, w *write) verdict {

@@ -22,6 +22,8 @@ import (
 const (
 	// maxBody holds two objects of the largest size that an API server stores (3 MiB) and the rest of the request.
 	maxBody = 7 << 20
+	// longestTimeout is the most that a webhook's timeoutSeconds can be.
+	longestTimeout = 30 * time.Second
 	// usualBody holds the request of an Application of usual size, old and new.
 	usualBody = 64 << 10
 	// defaultTimeout is the webhook's time when the API server does not say: timeoutSeconds of config/.
@@ -47,30 +49,6 @@ func NewHandler(gate webhook.AdmissionHandler, requests Counter, log logr.Logger
 	return &Handler{gate: gate, requests: requests, log: log}
 }
 
-// httpError is an answer that is not a review.
-type httpError struct {
-	code int
-	text string
-}
-
-func (e *httpError) Error() string { return e.text }
-
-func reasonOf(code int) metav1.StatusReason {
-	switch code {
-	case http.StatusBadRequest:
-		return metav1.StatusReasonBadRequest
-	case http.StatusMethodNotAllowed:
-		return metav1.StatusReasonMethodNotAllowed
-	case http.StatusRequestEntityTooLarge:
-		return metav1.StatusReasonRequestEntityTooLarge
-	case http.StatusUnsupportedMediaType:
-		return metav1.StatusReasonUnsupportedMediaType
-	case http.StatusServiceUnavailable:
-		return metav1.StatusReasonServiceUnavailable
-	}
-	return metav1.StatusReasonInternalError
-}
-
 // ServeHTTP answers one AdmissionReview within 80 % of the time that the API server allows for it.
 func (h *Handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, err := h.answer(rw, r)
@@ -87,22 +65,6 @@ func (h *Handler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		h.log.Info("request is not one to judge", "code", failure.code, "problem", failure.text, "remote", r.RemoteAddr)
 	}
 	failure.write(rw)
-}
-
-// write answers with a Status: the API server shows the message of one, and of plain text only "the server is currently
-// unable to handle the request".
-func (e *httpError) write(rw http.ResponseWriter) {
-	body, err := json.Marshal(metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: int32(e.code), Reason: reasonOf(e.code), Message: e.text,
-	})
-	if err != nil {
-		http.Error(rw, e.text, e.code)
-		return
-	}
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(e.code)
-	_, _ = rw.Write(body)
 }
 
 func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, err error) {
@@ -122,7 +84,8 @@ func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
-	log := h.log.WithValues("request", req.UID, "namespace", req.Namespace, "application", req.Name, "user", req.UserInfo.Username)
+	log := h.log.WithValues("request", plain(string(req.UID)), "namespace", plain(req.Namespace), "application", plain(req.Name),
+		"user", plain(req.UserInfo.Username))
 	resp := h.gate.Handle(logr.NewContext(ctx, log), webhook.AdmissionRequest{AdmissionRequest: *req})
 	if resp.Result != nil && resp.Result.Code != http.StatusForbidden {
 		return nil, &httpError{code: int(resp.Result.Code), text: resp.Result.Message}
@@ -144,7 +107,7 @@ func timeoutOf(r *http.Request) (time.Duration, error) {
 	if err != nil || timeout <= 0 {
 		return 0, &httpError{http.StatusBadRequest, "the query parameter timeout is not a positive duration: " + strconv.Quote(plain(text))}
 	}
-	return timeout, nil
+	return min(timeout, longestTimeout), nil
 }
 
 // readReview reads the request of a v1 AdmissionReview.
@@ -178,7 +141,7 @@ func tooLarge() error {
 func decodeReview(body []byte) (*admissionv1.AdmissionRequest, error) {
 	bad := func(text string) error { return &httpError{http.StatusBadRequest, text} }
 	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(body, &review); err != nil {
+	if err := decode(body, &review); err != nil {
 		return nil, bad("the body is not an AdmissionReview: " + plain(err.Error()))
 	}
 	want := admissionv1.SchemeGroupVersion.String()

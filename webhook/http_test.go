@@ -131,7 +131,7 @@ func TestServeHTTPRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			r := httptest.NewRequest("POST", Path+tc.query, strings.NewReader(tc.body))
+			r := httptest.NewRequest(http.MethodPost, Path+tc.query, strings.NewReader(tc.body))
 			r.Header.Set("Content-Type", "application/json")
 			if tc.method != "" {
 				r.Method = tc.method

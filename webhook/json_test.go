@@ -50,20 +50,14 @@ func TestFieldNamesAreTakenToTheLetter(t *testing.T) {
 	}
 }
 
-// An API server decodes what a client sends and encodes it again, so that a name cannot arrive twice from it; it keeps
-// the last one. The decoder here lets a second object of the same name add to the first, and a null end it.
-func TestDuplicateNames(t *testing.T) {
-	for name, tc := range map[string]struct {
-		extra       string
-		wantAllowed bool
-		wantReason  string
-	}{
-		"an operation before the operation":     {`{"operation":{"sync":{"prune":true}},`, false, "NotHealthy"},
-		"no operation before the operation":     {`{"operation":null,`, false, "NotHealthy"},
-		"no labels before the labels":           {`{"metadata":{"labels":{}},`, false, "NotHealthy"},
-		"another step before the labels":        {`{"metadata":{"labels":{"step":"1"}},`, false, "NotHealthy"},
-		"another kind of operation, not a sync": {`{"operation":{"info":[]},`, false, "NotHealthy"},
-		"a dry run before the operation":        {`{"operation":{"sync":{"dryRun":true}},`, true, "DryRunOperation"},
+// An API server decodes what a client sends and encodes it again, so that a name cannot arrive twice from it. Decoders
+// differ in which of the two they keep, so that nothing may rest on it.
+func TestDuplicateNamesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ extra, wantField string }{
+		"an operation before the operation": {`{"operation":{"sync":{"prune":true}},`, "operation"},
+		"no operation before the operation": {`{"operation":null,`, "operation"},
+		"another step before the labels":    {`{"metadata":{"labels":{"step":"1"}},`, "metadata"},
+		"a dry run before the operation":    {`{"operation":{"sync":{"dryRun":true}},`, "operation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -71,10 +65,31 @@ func TestDuplicateNames(t *testing.T) {
 			req := syncOf(c, "prod").request()
 			req.Object.Raw = append([]byte(tc.extra), req.Object.Raw[1:]...)
 			resp := newTrial(testConfig(), c).handle(req)
-			g.Expect(resp.Allowed).To(Equal(tc.wantAllowed))
-			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantReason))
+			g.Expect(resp.Allowed).To(BeFalse())
+			g.Expect(resp.Result.Code).To(BeEquivalentTo(400))
+			g.Expect(resp.Result.Message).To(Equal("object is not an Application: duplicate field \"" + tc.wantField + "\""))
 		})
 	}
+	t.Run("within the operation", func(t *testing.T) {
+		g := NewWithT(t)
+		c := clusterOf(blocked)
+		req := syncOf(c, "prod").request()
+		req.Object.Raw = []byte(`{"metadata":{},"operation":{"sync":{"dryRun":true,"dryRun":false}}}`)
+		resp := newTrial(testConfig(), c).handle(req)
+		g.Expect(resp.Result.Code).To(BeEquivalentTo(400))
+	})
+}
+
+// What Argo CD's types do not have here may still be what a later Argo CD acts upon.
+func TestAChangeOfAnUnknownFieldIsAnOperationWrite(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf(blocked)
+	req := syncOf(c, "prod").request()
+	req.OldObject.Raw = req.Object.Raw
+	g.Expect(newTrial(testConfig(), c).handle(req).AuditAnnotations).To(HaveKeyWithValue("reason", "NotAnOperationWrite"))
+
+	req.Object.Raw = []byte(strings.Replace(string(req.Object.Raw), `"operation":{`, `"operation":{"future":1,`, 1))
+	g.Expect(newTrial(testConfig(), c).handle(req).Allowed).To(BeFalse())
 }
 
 func TestSpellingsOfNoOperation(t *testing.T) {
@@ -127,7 +142,7 @@ func TestObjectsThatAreNoApplications(t *testing.T) {
 		},
 		"a text as operation": {
 			func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`{"operation":"sync"}`) },
-			decoded + "json: cannot unmarshal string into Go struct field application.operation of type v1alpha1.Operation",
+			decoded + "json: cannot unmarshal string into Go value of type v1alpha1.Operation",
 		},
 		"a broken old object": {
 			func(r *admissionv1.AdmissionRequest) { r.OldObject.Raw = []byte(`{"metadata":{"labels":{"step":3}}}`) },

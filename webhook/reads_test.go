@@ -78,7 +78,7 @@ func TestSettledByTheApplicationSetAlone(t *testing.T) {
 
 // Whichever read fails: in enforce mode nothing is admitted, in audit mode everything is, and it is recorded.
 func TestAnyReadFails(t *testing.T) {
-	owned := func(a *attempt) {}
+	owned := func(*attempt) {}
 	moved := func(a *attempt) { a.after.OwnerReferences[0] = ownedBy("other") }
 	for name, tc := range map[string]struct {
 		scenario  string

@@ -52,8 +52,12 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 		}
 	}
 	log = log.WithValues("initiatedBy", plain(w.initiatedBy), "took", v.took.String())
+	var problems []string
 	for _, m := range v.settings.malformed {
-		log = log.WithValues("malformedAnnotation", m.annotation, "problem", plain(m.problem))
+		problems = append(problems, plain(m.annotation+": "+m.problem))
+	}
+	if len(problems) > 0 {
+		log = log.WithValues("malformedAnnotations", problems)
 	}
 	quiet := log.V(1)
 	switch {

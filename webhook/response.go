@@ -24,10 +24,10 @@ const (
 func (v verdict) response() webhook.AdmissionResponse {
 	r := admissionv1.AdmissionResponse{AuditAnnotations: v.annotations(), Warnings: v.warnings()}
 	switch {
-	case v.err != nil && v.rejects():
-		return unavailable()
-	case v.err != nil, v.Outcome == policy.Allow, v.Outcome == policy.NotGated, !v.rejects():
+	case !v.rejects():
 		r.Allowed = true
+	case v.err != nil:
+		return unavailable()
 	default:
 		r.Result = v.denial()
 	}
@@ -116,7 +116,7 @@ func unavailable() webhook.AdmissionResponse {
 
 // badRequest says that the request is not one that can be judged. http.go answers it with HTTP 400.
 func badRequest(err error) webhook.AdmissionResponse {
-	return failed(http.StatusBadRequest, err.Error())
+	return failed(http.StatusBadRequest, plain(err.Error()))
 }
 
 func failed(code int32, message string) webhook.AdmissionResponse {

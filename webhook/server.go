@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 )
 
 // Path is where the webhook is served.
@@ -60,7 +61,7 @@ func Listen(address string, handler http.Handler, getCertificate func(*tls.Clien
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(noise{logger}, "", 0),
+		ErrorLog:          log.New(noise{log: logger, limit: rate.NewLimiter(1, 10)}, "", 0),
 	}
 	return s, nil
 }
@@ -106,15 +107,21 @@ func (s *Server) closeWhenDraining(next http.Handler) http.Handler {
 	})
 }
 
-// noise writes net/http's log. Probes and load balancers that open a connection and go away are not worth a line.
-type noise struct{ log logr.Logger }
+// noise writes net/http's log. Probes and load balancers that open a connection and go away are not worth a line, and
+// whoever sends garbage does not get to fill the log.
+type noise struct {
+	log   logr.Logger
+	limit *rate.Limiter
+}
 
+// Write logs one line.
 func (n noise) Write(p []byte) (int, error) {
-	line := strings.TrimSpace(string(p))
-	if strings.Contains(line, "TLS handshake error") && (strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer")) {
-		n.log.V(1).Info("connection closed during the TLS handshake", "detail", line)
-	} else {
-		n.log.Info("HTTP server", "detail", line)
+	line := plain(strings.TrimSpace(string(p)))
+	gone := strings.Contains(line, "TLS handshake error") && (strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer"))
+	log := n.log
+	if gone || !n.limit.Allow() {
+		log = log.V(1)
 	}
+	log.Info("HTTP server", "detail", line)
 	return len(p), nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
+	"golang.org/x/time/rate"
 )
 
 // testServer is a Server under way.
@@ -226,7 +227,7 @@ func TestServerCutsSlowClients(t *testing.T) {
 
 			conn, err := net.Dial("tcp", server.Addr().String())
 			g.Expect(err).NotTo(HaveOccurred())
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			g.Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
 			if tc.sent != "" {
 				secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "example.com"})
@@ -257,10 +258,21 @@ func TestServerNoise(t *testing.T) {
 			g := NewWithT(t)
 			logged := ""
 			log := funcr.New(func(_, args string) { logged += args }, funcr.Options{})
-			n, err := noise{log}.Write([]byte(tc.line))
+			n, err := noise{log: log, limit: rate.NewLimiter(rate.Inf, 1)}.Write([]byte(tc.line))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(n).To(Equal(len(tc.line)))
 			g.Expect(logged).To(Equal(tc.want))
 		})
 	}
+}
+
+func TestServerNoiseIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	lines := 0
+	n := noise{log: funcr.New(func(_, _ string) { lines++ }, funcr.Options{}), limit: rate.NewLimiter(0, 10)}
+	for range 1000 {
+		_, err := n.Write([]byte("http: TLS handshake error from 10.0.0.1:5000: tls: first record does not look like a TLS handshake"))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(lines).To(Equal(10))
 }

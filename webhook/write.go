@@ -36,7 +36,7 @@ type write struct {
 // newWrite projects an admission request. An error means that the request is not one that stepgate can judge.
 func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 	if req.Kind.Group != "argoproj.io" || req.Kind.Kind != "Application" {
-		return nil, fmt.Errorf("stepgate judges Applications of argoproj.io, not %s of %q: correct the rules of the ValidatingWebhookConfiguration", req.Kind.Kind, req.Kind.Group)
+		return nil, fmt.Errorf("stepgate judges Applications of argoproj.io, not %.100s of %.100q: correct the rules of the ValidatingWebhookConfiguration", req.Kind.Kind, req.Kind.Group)
 	}
 	old, err := decodeApplication(req.OldObject.Raw)
 	if err != nil {
@@ -50,7 +50,7 @@ func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 		if req.Operation != admissionv1.Delete {
 			return nil, fmt.Errorf("the request to %s an Application has no object", req.Operation)
 		}
-		app = &argo.Application{}
+		app = &object{Application: &argo.Application{}}
 	}
 	w := &write{
 		target:    target(app, old),
@@ -69,28 +69,33 @@ func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 	return w, nil
 }
 
-// target projects the Application as it will be after the write.
-func target(app, old *argo.Application) policy.Target {
-	t := policy.Target{Application: siblings.Project(app), Operation: policy.Operation{Written: app.Operation != nil}}
+// target projects the Application as it will be after the write, but with its status from before: what an operation is
+// judged by cannot be brought along in the same write.
+func target(app, old *object) policy.Target {
+	known := *app.Application
+	known.Status = argo.ApplicationStatus{}
+	t := policy.Target{Operation: policy.Operation{Written: app.Operation != nil}}
 	if old != nil {
+		known.Status = old.Status
 		t.OldLabels = old.Labels
 		if t.OldLabels == nil {
 			t.OldLabels = map[string]string{}
 		}
-		t.Operation.Written = app.Operation != nil && !reflect.DeepEqual(app.Operation, old.Operation)
+		t.Operation.Written = app.Operation != nil && !reflect.DeepEqual(app.operation, old.operation)
 	}
+	t.Application = siblings.Project(&known)
 	if app.Operation == nil {
 		return t
 	}
 	t.Operation.DryRun = app.Operation.DryRun()
 	t.Operation.Automated = app.Operation.InitiatedBy.Automated
-	t.Operation.RollsBack = rollsBack(app)
-	t.Wanted = wanted(app)
+	t.Operation.RollsBack = rollsBack(&known)
+	t.Wanted = wanted(&known)
 	return t
 }
 
 // owners are the ApplicationSets that control the Application, before or after the write, each once.
-func owners(apps ...*argo.Application) []metav1.OwnerReference {
+func owners(apps ...*object) []metav1.OwnerReference {
 	var found []metav1.OwnerReference
 	for _, app := range apps {
 		if app == nil {
@@ -109,20 +114,20 @@ func owners(apps ...*argo.Application) []metav1.OwnerReference {
 }
 
 // wanted are the sources and revisions that the operation will deploy: its explicit ones where it has them, else those
-// that the Application was last compared with. The revision stays empty where neither tells.
+// that the Application was last compared with. A source is left out where neither tells. Local manifests, which are no
+// revision of anything, are judged as if the Application were synced to what it was compared with.
 func wanted(app *argo.Application) []policy.Source {
 	sources, explicit := app.Spec.GetSources(), []string(nil)
 	compared := siblings.Project(app).Compared
 	if sync := app.Operation.Sync; sync != nil {
-		if len(sync.Manifests) > 0 {
-			return nil // local manifests are no revision of any source
-		}
 		if len(sync.Sources) > 0 {
 			sources = sync.Sources
 		} else if sync.Source != nil {
 			sources = argo.ApplicationSources{*sync.Source}
 		}
-		explicit = explicitRevisions(sync)
+		if len(sync.Manifests) == 0 {
+			explicit = explicitRevisions(sync)
+		}
 	}
 	var all []policy.Source
 	for i, w := range siblings.Sources(sources, explicit) {

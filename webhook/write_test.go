@@ -65,7 +65,9 @@ func TestWanted(t *testing.T) {
 		"another branch than targetRevision is taken to the letter": {
 			app: single, sync: &argo.SyncOperation{Revision: "hotfix"}, want: []policy.Source{{Key: deployKey, Revision: "hotfix"}},
 		},
-		"local manifests are no revision": {app: single, sync: &argo.SyncOperation{Manifests: []string{"{}"}, Revision: commit("c")}},
+		"local manifests count as what was compared": {
+			app: single, sync: &argo.SyncOperation{Manifests: []string{"{}"}, Revision: commit("c")}, want: []policy.Source{at(deployKey, "a")},
+		},
 		"a source override": {
 			app: single, sync: &argo.SyncOperation{Revision: commit("c"), Source: &argo.ApplicationSource{RepoURL: valuesRepo}},
 			want: []policy.Source{at(valuesKey, "c")},
@@ -180,7 +182,7 @@ func TestOwners(t *testing.T) {
 				return app
 			}
 			var names []string
-			for _, owner := range owners(owned(tc.after), owned(tc.before)) {
+			for _, owner := range owners(&object{Application: owned(tc.after)}, &object{Application: owned(tc.before)}) {
 				names = append(names, owner.Name)
 			}
 			NewWithT(t).Expect(names).To(Equal(tc.want))

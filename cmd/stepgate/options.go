@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +51,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.serverAccounts, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; only from it a bypass in a sync is honoured (repeatable)")
 	f.StringSliceVar(&o.controllerAccounts, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
 	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, for metrics only (repeatable)")
-	f.StringSliceVar(&o.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with `argocd app sync APP --info "+webhook.BypassInfo+"=REASON` (repeatable)")
+	f.StringSliceVar(&o.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
 
 	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 switches it off")
@@ -83,22 +85,26 @@ func (o *options) config() (webhook.Config, error) {
 
 // validate says what is wrong with the flags that config does not read.
 func (o *options) validate() error {
-	for flag, address := range map[string]string{
-		"--webhook-bind-address": o.webhookAddress, "--metrics-bind-address": o.metricsAddress, "--health-probe-bind-address": o.probeAddress,
+	for _, f := range []struct{ flag, address string }{
+		{"--webhook-bind-address", o.webhookAddress}, {"--metrics-bind-address", o.metricsAddress}, {"--health-probe-bind-address", o.probeAddress},
 	} {
-		if address == "0" && flag != "--webhook-bind-address" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return &usageError{fmt.Sprintf("%s: %q is not HOST:PORT or :PORT", flag, address)}
+		off := f.address == "0" && f.flag != "--webhook-bind-address"
+		if !off && !isAddress(f.address) {
+			return &usageError{fmt.Sprintf("%s: %q is not HOST:PORT or :PORT", f.flag, f.address)}
 		}
 	}
 	if o.shutdownDelay < 0 {
 		return &usageError{"--shutdown-delay: it cannot be negative"}
 	}
-	for _, user := range o.bypassUsers {
-		if user == "" {
-			return &usageError{"--bypass-user: it cannot be empty"}
+	for _, f := range []struct {
+		flag  string
+		names []string
+	}{
+		{"--argocd-server-account", o.serverAccounts}, {"--argocd-controller-account", o.controllerAccounts},
+		{"--argocd-applicationset-account", o.appSetAccounts}, {"--bypass-user", o.bypassUsers},
+	} {
+		if slices.Contains(f.names, "") {
+			return &usageError{f.flag + ": a name cannot be empty"}
 		}
 	}
 	switch o.certMode {
@@ -120,6 +126,15 @@ func (o *options) validate() error {
 		return &usageError{fmt.Sprintf("--cert-mode: %q is not one of self, files", o.certMode)}
 	}
 	return nil
+}
+
+func isAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 func (o *options) secretName() (types.NamespacedName, error) {

@@ -40,7 +40,7 @@ func TestBadCommandLines(t *testing.T) {
 		"require":                   {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, revision`},
 		"gate-rollbacks":            {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
 		"allow-failed-operations":   {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax`},
-		"bypass-user":               {[]string{"--bypass-user", "alice,"}, "--bypass-user: it cannot be empty"},
+		"bypass-user":               {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
 		"webhook-bind-address":      {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
 		"webhook-bind-address off":  {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":      {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},

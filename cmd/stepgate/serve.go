@@ -57,6 +57,7 @@ func newServe() *cobra.Command {
 	o.bind(cmd.Flags())
 	zapFlags := flag.NewFlagSet("zap", flag.ContinueOnError)
 	zapOptions.BindFlags(zapFlags)
+	zapFlags.Lookup("zap-time-encoding").Usage = "Zap time encoding (one of 'epoch', 'millis', 'nano', 'iso8601', 'rfc3339' or 'rfc3339nano'). Defaults to 'rfc3339nano'."
 	cmd.Flags().AddGoFlagSet(zapFlags)
 	return cmd
 }

@@ -16,7 +16,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	out := newPrinter(os.Stdout, term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+	out := newPrinter(os.Stdout, false, 0)
+	if terminal := int(os.Stdout.Fd()); term.IsTerminal(terminal) && os.Getenv("TERM") != "dumb" {
+		width, _, err := term.GetSize(terminal)
+		if err != nil {
+			width = 0
+		}
+		out = newPrinter(os.Stdout, os.Getenv("NO_COLOR") == "", width)
+	}
 	unexpected, err := run(ctx, out)
 	stop()
 	switch {

@@ -23,7 +23,7 @@ func (p *play) report() (unexpected int, err error) {
 	seen := map[string]bool{}
 	for _, e := range events {
 		seen[e.Reason] = true
-		p.out.line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, e.Note)
+		p.out.line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, p.out.wrap(e.Note, 9))
 	}
 	for _, reason := range []string{"SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
 		if !seen[reason] {

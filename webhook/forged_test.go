@@ -1,0 +1,65 @@
+package webhook
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// What an operation is judged by cannot be brought along in the same write: the status is taken from before it.
+
+func TestAHistoryOfTheSameWriteIsNoRollback(t *testing.T) {
+	c := clusterOf(blocked)
+	a := syncOf(c, "prod")
+	before := a.before.DeepCopy()
+	rollback(a)
+	a.before = before
+	a.user = "kubernetes-admin"
+	NewWithT(t).Expect(newTrial(testConfig(), c).handle(a.request()).Allowed).To(BeFalse())
+}
+
+func TestAComparisonOfTheSameWriteDoesNotCount(t *testing.T) {
+	c := clusterOf("1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b")
+	a := syncOf(c, "prod")
+	a.after.Status.Sync.Revision = ""
+	resp := newTrial(testConfig(), c).handle(a.request())
+	NewWithT(t).Expect(resp.Allowed).To(BeFalse(), "%v", resp.AuditAnnotations)
+}
+
+func TestAnUnknownOutcomeIsDenied(t *testing.T) {
+	NewWithT(t).Expect(ofMode(Enforce, policy.Outcome(7), nil).response().Allowed).To(BeFalse())
+}
+
+// Whoever reaches the port can send anything; neither the log nor the answer grows with it.
+func TestLongTextIsCut(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, edit := range map[string]func(*admissionv1.AdmissionRequest){
+		"kind":  func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = long },
+		"group": func(r *admissionv1.AdmissionRequest) { r.Kind.Group = long },
+		"name":  func(r *admissionv1.AdmissionRequest) { r.Name = long },
+		"user":  func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = long },
+		"label": func(r *admissionv1.AdmissionRequest) {
+			r.Object.Raw = []byte(`{"metadata":{"labels":{"` + long + `":1}}}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			req := syncOf(clusterOf(blocked), "prod").request()
+			edit(&req)
+			logged := 0
+			log := funcr.New(func(_, args string) { logged += len(args) }, funcr.Options{})
+			trial := newTrial(testConfig(), clusterOf(blocked))
+			rw := httptest.NewRecorder()
+			NewHandler(trial.gate, trial.metrics, log).ServeHTTP(rw, post(bytes.NewReader(reviewOf(req))))
+			g.Expect(rw.Body.Len()).To(BeNumerically("<", 4096))
+			g.Expect(logged).To(BeNumerically("<", 8192))
+		})
+	}
+}
