@@ -6,6 +6,9 @@ SHELL := /bin/bash
 KUBERNETES_VERSION := v1.36.3
 GOLANGCI_LINT_VERSION := v2.15.0
 BIN := $(CURDIR)/bin
+VERSION_PACKAGE := k8s.io/component-base/version
+# Without a version, Argo CD and Helm refuse to talk to it.
+APISERVER_LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=36
 # Seconds that each fuzz target is run by `make fuzz`.
 FUZZTIME ?= 30s
 
@@ -84,10 +87,7 @@ $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 
 $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 	@echo "==> building kube-apiserver $(KUBERNETES_VERSION) (from an empty cache: about 3 minutes)"
-	cd test/tools && go build -trimpath -ldflags '-s -w \
-	  -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
-	  -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36' \
-	  -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+	cd test/tools && go build -trimpath -ldflags '$(APISERVER_LDFLAGS)' -o $@ k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
 
 $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):

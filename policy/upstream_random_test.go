@@ -13,7 +13,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-const applicationsPerRollout = 12
+const applicationsPerRollout = 8
 
 // rollout is an ApplicationSet with a random RollingSync strategy, and Applications with random labels.
 type rollout struct {

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	upstreamRollouts        = 2000
-	upstreamBlockersPerSet  = 3
-	upstreamFewestCompared  = 10000
+	upstreamRollouts        = 10_000
+	upstreamBlockersPerSet  = 1
+	upstreamFewestCompared  = 10_000
 	upstreamProgressing     = "Progressing"
 	upstreamHealthy         = "Healthy"
 	upstreamUnselectedLabel = "-1"
