@@ -19,6 +19,7 @@ const reachTimeout = 2 * time.Second
 type readiness struct {
 	server    *webhook.Server
 	source    certs.Source
+	known     interface{ Synced() bool }
 	discovery rest.Interface
 }
 
@@ -42,6 +43,9 @@ func (r *readiness) check(ctx context.Context) error {
 	}
 	if err := r.source.Ready(); err != nil {
 		return err
+	}
+	if !r.known.Synced() {
+		return errors.New("the Applications have not been listed yet: if this lasts, see that stepgate's service account may list and watch them")
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -24,6 +24,11 @@ func (s source) Start(context.Context) error                                   {
 func (s source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, s.err }
 func (s source) Ready() error                                                  { return s.err }
 
+// known is a cache that is complete or not.
+type known bool
+
+func (k known) Synced() bool { return bool(k) }
+
 // A replica is ready when a call would be answered with a decision: not on its way out, with a certificate that the API
 // server accepts, and with an API server that answers. It is alive in any case.
 func TestReadiness(t *testing.T) {
@@ -31,13 +36,15 @@ func TestReadiness(t *testing.T) {
 		certificate error
 		api         int // the status code of the API server; 0 is none
 		draining    bool
+		unlisted    bool
 		want        string
 	}{
-		"ready":                          {nil, 200, false, "ok\n"},
-		"no certificate yet":             {errors.New("no serving certificate yet"), 200, false, "not ready: no serving certificate yet\n"},
-		"an API server that is not well": {nil, 500, false, "not ready: the API server cannot be reached: an error on the server (\"\") has prevented the request from succeeding\n"},
-		"shutting down":                  {nil, 200, true, "not ready: shutting down\n"},
-		"shutting down without the rest": {errors.New("no serving certificate yet"), 500, true, "not ready: shutting down\n"},
+		"ready":                          {nil, 200, false, false, "ok\n"},
+		"no certificate yet":             {errors.New("no serving certificate yet"), 200, false, false, "not ready: no serving certificate yet\n"},
+		"Applications not listed yet":    {nil, 200, false, true, "not ready: the Applications have not been listed yet: if this lasts, see that stepgate's service account may list and watch them\n"},
+		"an API server that is not well": {nil, 500, false, false, "not ready: the API server cannot be reached: an error on the server (\"\") has prevented the request from succeeding\n"},
+		"shutting down":                  {nil, 200, true, false, "not ready: shutting down\n"},
+		"shutting down without the rest": {errors.New("no serving certificate yet"), 500, true, true, "not ready: shutting down\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -58,7 +65,7 @@ func TestReadiness(t *testing.T) {
 				cancel()
 				g.Eventually(server.Draining).Should(BeTrue())
 			}
-			mux := (&readiness{server: server, source: source{tc.certificate}, discovery: clientset.Discovery().RESTClient()}).mux()
+			mux := (&readiness{server: server, source: source{tc.certificate}, known: known(!tc.unlisted), discovery: clientset.Discovery().RESTClient()}).mux()
 
 			rw := httptest.NewRecorder()
 			mux.ServeHTTP(rw, httptest.NewRequest(http.MethodGet, "/readyz", nil))

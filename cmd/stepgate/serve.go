@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,12 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -73,10 +70,6 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	if err != nil {
 		return fmt.Errorf("API server client: %w", err)
 	}
-	live, err := liveClient(restConfig)
-	if err != nil {
-		return err
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	source, err := o.certificates(restConfig, registry)
@@ -90,7 +83,11 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	}
 	events := webhook.NewEvents(eventCreator{clientset}, metrics, log, hostname, time.Now)
 	recorder := webhook.NewRecorder(metrics, events)
-	gate := webhook.NewGate(config, siblings.NewPlain(live, metrics), recorder, time.Now)
+	live, known, err := readers(restConfig, metrics)
+	if err != nil {
+		return err
+	}
+	gate := webhook.NewGate(config, siblings.NewReader(live, known), recorder, time.Now)
 	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
 	if err != nil {
 		return err
@@ -98,7 +95,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	log.Info("serving", "address", server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
 		"gateRollbacks", config.GateRollbacks, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
 
-	ready := &readiness{server: server, source: source, discovery: clientset.Discovery().RESTClient()}
+	ready := &readiness{server: server, source: source, known: known, discovery: clientset.Discovery().RESTClient()}
 	// The parts go on while the webhook drains; they end with it.
 	parts, endParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer endParts()
@@ -111,6 +108,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	})
 	group.Go(func() error { return ended(parts, "certificates", source.Start(parts)) })
 	group.Go(func() error { recorder.Run(parts); return nil })
+	group.Go(func() error { known.Run(parts); return ended(parts, "watch of Applications", nil) })
 	group.Go(func() error { return serveHTTP(parts, o.probeAddress, ready.mux()) })
 	group.Go(func() error {
 		mux := http.NewServeMux()
@@ -175,19 +173,6 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	config.QPS = -1
 	config.UserAgent = "stepgate"
 	return config, nil
-}
-
-// liveClient reads from the API server with every call; it has no cache.
-func liveClient(config *rest.Config) (client.Reader, error) {
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("scheme: %w", err)
-	}
-	live, err := client.New(config, client.Options{Scheme: scheme, Mapper: argoMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("API server client: %w", err)
-	}
-	return live, nil
 }
 
 // serveHTTP serves plain HTTP until ctx is done; the address "0" serves nothing.

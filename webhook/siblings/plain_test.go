@@ -18,13 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/plain"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	reads := &recorder{}
-	set, err := siblings.NewPlain(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
+	set, err := plain.NewPlain(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set.ApplicationSet).To(Equal(siblings.ProjectSet(applicationSet())))
 	g.Expect(set.Annotations).To(Equal(map[string]string{"stepgate.io/require": "health"}))
@@ -38,7 +39,7 @@ func TestAnApplicationSetThatIsNotThere(t *testing.T) {
 	reads := &recorder{}
 	elsewhere := applicationSet()
 	elsewhere.Namespace = "other"
-	set, err := siblings.NewPlain(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(), setName())
+	set, err := plain.NewPlain(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set).To(BeNil())
 	g.Expect(reads.errs).To(Equal([]error{nil}))
@@ -66,7 +67,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	reads := &recorder{}
 	in := input()
 	in.Siblings = []policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
-	d, err := siblings.NewPlain(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
+	d, err := plain.NewPlain(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Blockers).To(Equal([]policy.Blocker{{Application: "sibling", Reason: policy.NotHealthy, Detail: "Degraded"}}))
@@ -79,7 +80,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g := NewWithT(t)
 	live := cluster(t, interceptor.Funcs{}, degraded("dev", owner("guestbook", setUID, true)))
-	reader := siblings.NewPlain(live, &recorder{})
+	reader := plain.NewPlain(live, &recorder{})
 	before, err := reader.Judge(context.Background(), input())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(before.Outcome).To(Equal(policy.Deny))
@@ -117,7 +118,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 					}
 					return nil
 				}
-				reader := siblings.NewPlain(cluster(t, failing(fails), applicationSet(), healthy("dev")), reads)
+				reader := plain.NewPlain(cluster(t, failing(fails), applicationSet(), healthy("dev")), reads)
 				set, err := reader.ApplicationSet(context.Background(), setName())
 				if k == 0 {
 					g.Expect(set).To(BeNil())
@@ -141,7 +142,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 func TestAListThatIsNotFound(t *testing.T) {
 	g := NewWithT(t)
 	missing := apierrors.NewNotFound(applications(), "")
-	d, err := siblings.NewPlain(cluster(t, failing(func() error { return missing })), &recorder{}).Judge(context.Background(), input())
+	d, err := plain.NewPlain(cluster(t, failing(func() error { return missing })), &recorder{}).Judge(context.Background(), input())
 	g.Expect(err).To(MatchError(missing))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -153,7 +154,7 @@ func TestAPartialListIsNoAnswer(t *testing.T) {
 		list.SetContinue("more")
 		return err
 	}}
-	d, err := siblings.NewPlain(cluster(t, funcs, healthy("dev")), &recorder{}).Judge(context.Background(), input())
+	d, err := plain.NewPlain(cluster(t, funcs, healthy("dev")), &recorder{}).Judge(context.Background(), input())
 	g.Expect(err).To(MatchError("list Applications of namespace argocd: the answer is partial"))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }

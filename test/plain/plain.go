@@ -1,4 +1,6 @@
-package siblings
+// Package plain is the reader that stepgate's own is measured against: it reads every sibling whole, with every decision.
+// It is slow and obviously right, so it is the oracle of the tests and the baseline of the benchmarks, and nothing else.
+package plain
 
 import (
 	"context"
@@ -12,34 +14,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
-
-// ApplicationSet is a live ApplicationSet: what the rule needs of it, and its annotations, which configure the gate.
-type ApplicationSet struct {
-	policy.ApplicationSet
-	Annotations map[string]string
-}
-
-// Observer is told of every live read, for the metrics.
-type Observer interface {
-	// ReadDone reports one read, by its kind: "applicationset_get" or "application_list".
-	ReadDone(kind string, took time.Duration, err error)
-}
 
 // Plain reads the ApplicationSet with a GET and all its siblings with a typed LIST, both live.
 type Plain struct {
 	// live reads from the API server itself. It is never a cache.
 	live    client.Reader
-	observe Observer
+	observe siblings.Observer
 }
 
 // NewPlain returns a Plain reader on a client that goes to the API server with every read.
-func NewPlain(live client.Reader, observe Observer) *Plain {
+func NewPlain(live client.Reader, observe siblings.Observer) *Plain {
 	return &Plain{live: live, observe: observe}
 }
 
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
+func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error) {
 	var set argo.ApplicationSet
 	found := true
 	err := p.timed("applicationset_get", func() error {
@@ -54,7 +45,7 @@ func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (
 	if err != nil {
 		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
 	}
-	return &ApplicationSet{ApplicationSet: ProjectSet(&set), Annotations: set.Annotations}, nil
+	return &siblings.ApplicationSet{ApplicationSet: siblings.ProjectSet(&set), Annotations: set.Annotations}, nil
 }
 
 // Judge evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
@@ -75,7 +66,7 @@ func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
-			in.Siblings = append(in.Siblings, Project(&list.Items[i]))
+			in.Siblings = append(in.Siblings, siblings.Project(&list.Items[i]))
 		}
 	}
 	return policy.Evaluate(in), nil

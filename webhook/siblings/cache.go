@@ -1,0 +1,57 @@
+package siblings
+
+import (
+	"context"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+const ownerIndex = "owner"
+
+// Cache holds a Projection of every Application, kept up to date by a watch. It may lag behind the API server by any
+// time. It only ever makes a decision cheaper or stricter: what it says is confirmed or proved current by live reads.
+type Cache struct {
+	indexer    cache.Indexer
+	controller cache.Controller
+}
+
+// NewCache returns a Cache that lists and watches Applications with source. It is empty until Run.
+func NewCache(source cache.ListerWatcher) *Cache {
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source,
+		ObjectType:    &argo.Application{},
+		Handler:       cache.ResourceEventHandlerFuncs{},
+		Transform:     transform,
+		Indexers: cache.Indexers{ownerIndex: func(object any) ([]string, error) {
+			p, ok := object.(*Projection)
+			if !ok || p.Owner == "" {
+				return nil, nil
+			}
+			return []string{string(p.Owner)}, nil
+		}},
+	})
+	return &Cache{indexer: store.(cache.Indexer), controller: controller}
+}
+
+// Run watches until ctx is done.
+func (c *Cache) Run(ctx context.Context) { c.controller.RunWithContext(ctx) }
+
+// Synced reports whether the first list is complete.
+func (c *Cache) Synced() bool { return c.controller.HasSynced() }
+
+// Owned returns what is known of the Applications that an ApplicationSet controls, by name.
+func (c *Cache) Owned(owner types.UID) map[string]*Projection {
+	objects, err := c.indexer.ByIndex(ownerIndex, string(owner))
+	if err != nil {
+		return nil // there is such an index; knowing nothing only costs reads
+	}
+	known := make(map[string]*Projection, len(objects))
+	for _, o := range objects {
+		if p, ok := o.(*Projection); ok {
+			known[p.Name] = p
+		}
+	}
+	return known
+}

@@ -1,0 +1,63 @@
+package siblings
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fakewatch "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/utils/ptr"
+)
+
+// watched is an Application with much that nobody needs.
+func watched(name string, owner types.UID) *argo.Application {
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: name, UID: types.UID("uid-" + name),
+		Labels: map[string]string{"env": name}, Annotations: map[string]string{"note": "x"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "argocd-application-controller"}},
+	}}
+	if owner != "" {
+		app.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "set", UID: owner, Controller: ptr.To(true),
+		}}
+	}
+	app.Status.Health.Status = "Healthy"
+	app.Status.Resources = []argo.ResourceStatus{{Kind: "Deployment", Name: "x"}}
+	return app
+}
+
+func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
+	g := NewWithT(t)
+	source := fakewatch.NewFakeControllerSource()
+	source.Add(watched("dev", "u1"))
+	source.Add(watched("alone", ""))
+	source.Add(watched("other", "u2"))
+	c := NewCache(source)
+	g.Expect(c.Synced()).To(BeFalse())
+	g.Expect(c.Owned("u1")).To(BeEmpty())
+	go c.Run(t.Context())
+	g.Eventually(c.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
+
+	app := watched("dev", "u1")
+	known := c.Owned("u1")
+	g.Expect(known).To(HaveLen(1))
+	g.Expect(known["dev"].Application).To(Equal(Project(app)))
+	g.Expect(known["dev"].UID).To(Equal(app.UID))
+	g.Expect(known["dev"].Annotations).To(BeNil())
+	g.Expect(known["dev"].ManagedFields).To(BeNil())
+	g.Expect(c.Owned("")).To(BeEmpty())
+
+	// The map is the caller's own.
+	delete(known, "dev")
+	g.Expect(c.Owned("u1")).To(HaveLen(1))
+
+	degraded := watched("dev", "u1")
+	degraded.Status.Health.Status = "Degraded"
+	source.Modify(degraded)
+	g.Eventually(func() string { return c.Owned("u1")["dev"].Application.Health }).WithTimeout(10 * time.Second).Should(Equal("Degraded"))
+	source.Delete(degraded)
+	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(BeZero())
+}

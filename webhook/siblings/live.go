@@ -1,0 +1,103 @@
+package siblings
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// ApplicationSet is a live ApplicationSet: what the rule needs of it, and its annotations, which configure the gate.
+type ApplicationSet struct {
+	policy.ApplicationSet
+	Annotations map[string]string
+}
+
+// Observer is told of every live read, for the metrics.
+type Observer interface {
+	// ReadDone reports one read, by its kind: "applicationset_get", "application_get" or "application_metadata_list".
+	ReadDone(kind string, took time.Duration, err error)
+}
+
+// APIServer reads live from the API server: no read has a resourceVersion, and none is answered from a cache here.
+type APIServer struct {
+	objects  client.Reader
+	metadata metadata.Interface
+	observe  Observer
+}
+
+// NewAPIServer returns an APIServer. Both clients have to go to the API server with every read.
+func NewAPIServer(objects client.Reader, metadata metadata.Interface, observe Observer) *APIServer {
+	return &APIServer{objects: objects, metadata: metadata, observe: observe}
+}
+
+var _ Live = (*APIServer)(nil)
+
+// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
+func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
+	var set argo.ApplicationSet
+	found, err := s.get(ctx, "applicationset_get", name, &set)
+	if err != nil {
+		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
+	}
+	if !found {
+		return nil, nil
+	}
+	return &ApplicationSet{ApplicationSet: ProjectSet(&set), Annotations: set.Annotations}, nil
+}
+
+// Application reads one Application; nil without an error means that it does not exist.
+func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) (*Projection, error) {
+	var app argo.Application
+	found, err := s.get(ctx, "application_get", name, &app)
+	if err != nil {
+		return nil, fmt.Errorf("get Application %s: %w", name, err)
+	}
+	if !found {
+		return nil, nil
+	}
+	return NewProjection(&app), nil
+}
+
+// get reports whether the object exists. That it does not is an answer, not a failure.
+func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
+	start := time.Now()
+	err = s.objects.Get(ctx, name, into)
+	found = err == nil
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	s.observe.ReadDone(kind, time.Since(start), err)
+	return found, err
+}
+
+// Versions lists the metadata of the Applications that a selector selects, in protobuf.
+func (s *APIServer) Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error) {
+	start := time.Now()
+	applications := s.metadata.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(namespace)
+	list, err := applications.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	s.observe.ReadDone("application_metadata_list", time.Since(start), err)
+	if err != nil {
+		return nil, fmt.Errorf("list the metadata of the Applications of namespace %s: %w", namespace, err)
+	}
+	if list.Continue != "" {
+		return nil, fmt.Errorf("list the metadata of the Applications of namespace %s: the answer is partial", namespace)
+	}
+	versions := make([]Version, 0, len(list.Items))
+	for i := range list.Items {
+		item := &list.Items[i]
+		versions = append(versions, Version{
+			Name: item.Name, UID: item.UID, Owner: controllerOf(item), ResourceVersion: item.ResourceVersion, Labels: item.Labels,
+		})
+	}
+	return versions, nil
+}

@@ -1,0 +1,69 @@
+package siblings_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// liveWorld answers reads from what is live, counts them, and fails the failAt-th.
+type liveWorld struct {
+	now    map[string]*siblings.Projection
+	failAt int
+
+	mu          sync.Mutex
+	gets, lists int
+	selected    bool
+	failed      bool
+}
+
+func (l *liveWorld) count(n *int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*n++
+	if l.gets+l.lists == l.failAt {
+		l.failed = true
+		return errors.New("the API server does not answer")
+	}
+	return nil
+}
+
+// ApplicationSet is not read by Judge.
+func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*siblings.ApplicationSet, error) {
+	return nil, errors.New("not expected")
+}
+
+// Application reads one.
+func (l *liveWorld) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
+	if err := l.count(&l.gets); err != nil {
+		return nil, err
+	}
+	return l.now[name.Name], nil
+}
+
+// Versions lists as an API server does: what the selector selects, by Kubernetes' own meaning of it.
+func (l *liveWorld) Versions(_ context.Context, _ string, selector labels.Selector) ([]siblings.Version, error) {
+	if err := l.count(&l.lists); err != nil {
+		return nil, err
+	}
+	l.selected = !selector.Empty()
+	// Through its text, which is what goes over the wire.
+	parsed, err := labels.Parse(selector.String())
+	if err != nil {
+		return nil, err
+	}
+	var versions []siblings.Version
+	for name, p := range l.now {
+		if parsed.Matches(labels.Set(p.Application.Labels)) {
+			versions = append(versions, siblings.Version{
+				Name: name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: p.Application.Labels,
+			})
+		}
+	}
+	return versions, nil
+}

@@ -1,0 +1,283 @@
+package siblings_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// histories is how many random histories TestTheCacheOnlyMakesStricter plays.
+const histories = 100_000
+
+// TestTheCacheOnlyMakesStricter is the invariant of Reader: whatever it knows, and however old that is, it decides as a
+// reader that reads every sibling whole. In each history Applications are created, changed, relabelled, re-owned,
+// deleted and recreated; then what is known of each is frozen at a moment of its own, and both decide on what is live.
+func TestTheCacheOnlyMakesStricter(t *testing.T) {
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(20261121, 1))
+	seen := map[string]int{}
+	for range histories {
+		w := newWorld(random)
+		for range random.IntN(25) {
+			w.change()
+		}
+		in := w.input()
+		live := &liveWorld{now: w.now}
+		got, err := siblings.NewReader(live, frozen(w.lag())).Judge(context.Background(), in)
+		g.Expect(err).NotTo(HaveOccurred())
+		in.Siblings = w.owned()
+		want := policy.Evaluate(in)
+		seen[got.Outcome.String()]++
+		if got.Outcome != want.Outcome {
+			t.Fatalf("decided %s (%s), and by reading everything %s (%s)\n%s", got.Outcome, got.Reason, want.Outcome, want.Reason, w)
+		}
+		if live.selected {
+			seen["with a selector"]++
+		}
+		if got.Outcome != policy.Deny {
+			g.Expect(got).To(Equal(want))
+			continue
+		}
+		// One of the blockers was read live, and it is one of those that are live.
+		g.Expect(contains(want.Blockers, got.Blockers)).To(BeTrue(), "%v, live %v", got.Blockers, want.Blockers)
+		if live.lists == 0 {
+			seen["denied by one GET"]++
+			g.Expect(live.gets).To(Equal(1))
+		}
+	}
+	t.Logf("%d histories, 0 differences: %v", histories, seen)
+	for _, kind := range []string{"allow", "deny", "denied by one GET", "with a selector"} {
+		g.Expect(seen[kind]).To(BeNumerically(">", histories/50), kind)
+	}
+}
+
+// TestEveryReadThatFailsIsNoDecision fails the k-th read, for every k.
+func TestEveryReadThatFailsIsNoDecision(t *testing.T) {
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(20261121, 2))
+	failed := 0
+	for range 2000 {
+		w := newWorld(random)
+		for range random.IntN(25) {
+			w.change()
+		}
+		known := w.lag()
+		for k := 1; ; k++ {
+			live := &liveWorld{now: w.now, failAt: k}
+			d, err := siblings.NewReader(live, frozen(known)).Judge(context.Background(), w.input())
+			if !live.failed {
+				break
+			}
+			failed++
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(d.Outcome).NotTo(Equal(policy.Allow))
+		}
+	}
+	g.Expect(failed).To(BeNumerically(">", 2000))
+}
+
+func contains(all, some []policy.Blocker) bool {
+	for _, s := range some {
+		for _, a := range all {
+			if a == s {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// world is a namespace with its history. resourceVersions only ever go up.
+type world struct {
+	random  *rand.Rand
+	set     policy.ApplicationSet
+	target  string
+	now     map[string]*siblings.Projection
+	past    map[string][]*siblings.Projection // nil entries are times at which it did not exist
+	version int
+}
+
+func newWorld(random *rand.Rand) *world {
+	w := &world{random: random, target: "a0", now: map[string]*siblings.Projection{}, past: map[string][]*siblings.Projection{}}
+	w.set = policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: "u1", RollingSync: true}
+	for i := range 4 {
+		w.set.Steps = append(w.set.Steps, w.step(i+1))
+	}
+	w.version++
+	w.put(w.target, &siblings.Projection{Owner: "u1", Application: done(w.target, map[string]string{"step": "4"})})
+	for i := range 1 + random.IntN(6) {
+		w.create("a" + strconv.Itoa(i+1))
+	}
+	for range random.IntN(3) {
+		w.set.Recorded = append(w.set.Recorded, policy.Recorded{Application: w.name(), Step: random.IntN(6) - 1})
+	}
+	return w
+}
+
+// step is mostly one that a selector can express, and sometimes not.
+func (w *world) step(number int) policy.Step {
+	value := strconv.Itoa(number)
+	in := policy.Expression{Key: "step", Operator: "In", Values: []string{value}}
+	switch w.random.IntN(20) {
+	case 0:
+		return policy.Step{in, {Key: "zone", Operator: "NotIn", Values: []string{"x"}}}
+	case 1:
+		return policy.Step{{Key: "zone", Operator: "Exists"}, in}
+	case 2:
+		return policy.Step{{Key: "zone", Operator: "In", Values: []string{"x", "y"}}}
+	case 3:
+		return policy.Step{{Key: "step", Operator: "NotIn", Values: []string{"2", "3", "4", "0"}}}
+	case 4:
+		return policy.Step{{Key: "step", Operator: "In"}}
+	case 5:
+		return policy.Step{{Key: "step", Operator: "In", Values: []string{value, "not a label value"}}}
+	}
+	return policy.Step{in}
+}
+
+func (w *world) name() string { return "a" + strconv.Itoa(1+w.random.IntN(7)) }
+
+func (w *world) create(name string) {
+	w.version++
+	w.put(name, &siblings.Projection{Owner: w.owner(), Application: w.status(done(name, w.labels()))})
+	w.now[name].UID = types.UID("uid-" + strconv.Itoa(w.version))
+}
+
+func (w *world) put(name string, p *siblings.Projection) {
+	p.Name, p.Namespace, p.ResourceVersion = name, w.set.Namespace, strconv.Itoa(w.version)
+	w.now[name] = p
+	w.past[name] = append(w.past[name], p)
+}
+
+func (w *world) owner() types.UID {
+	return types.UID([]string{"u1", "u1", "u1", "u1", "u1", "u2", ""}[w.random.IntN(7)])
+}
+
+func (w *world) labels() map[string]string {
+	l := map[string]string{}
+	if w.random.IntN(10) > 0 {
+		l["step"] = strconv.Itoa(w.random.IntN(5))
+	}
+	if w.random.IntN(4) == 0 {
+		l["zone"] = []string{"x", "y", "z"}[w.random.IntN(3)]
+	}
+	return l
+}
+
+func done(name string, labels map[string]string) policy.Application {
+	return policy.Application{
+		Name: name, Labels: labels, Health: "Healthy", SyncStatus: "Synced", SpecCompared: true, ReconciledAt: time.Unix(1000, 0),
+		Compared: []policy.Source{{Key: "repo", Revision: "b"}},
+	}
+}
+
+// status is mostly done.
+func (w *world) status(a policy.Application) policy.Application {
+	switch w.random.IntN(16) {
+	case 0:
+		a.Health = "Degraded"
+	case 1:
+		a.SyncStatus = "OutOfSync"
+	case 2:
+		a.Compared = []policy.Source{{Key: "repo", Revision: "a"}}
+	case 3:
+		a.OperationSet = true
+	case 4:
+		a.Deleting = true
+	}
+	return a
+}
+
+// change writes one Application.
+func (w *world) change() {
+	name := w.name()
+	was := w.now[name]
+	if was == nil {
+		w.create(name)
+		return
+	}
+	w.version++
+	next := *was
+	switch w.random.IntN(8) {
+	case 0: // deleted
+		delete(w.now, name)
+		w.past[name] = append(w.past[name], nil)
+		return
+	case 1: // deleted and recreated under the same name
+		w.create(name)
+		return
+	case 2: // relabelled
+		next.Application.Labels = w.labels()
+	case 3: // re-owned
+		next.Owner = w.owner()
+	default:
+		next.Application = w.status(done(name, was.Application.Labels))
+	}
+	w.put(name, &next)
+}
+
+// lag is what is known: of each Application some moment of its past.
+func (w *world) lag() map[string]*siblings.Projection {
+	known := map[string]*siblings.Projection{}
+	for name, past := range w.past {
+		at := w.random.IntN(len(past) + 1)
+		if w.random.IntN(3) > 0 {
+			at = len(past) // mostly the newest
+		}
+		if at > 0 && past[at-1] != nil {
+			known[name] = past[at-1]
+		}
+	}
+	return known
+}
+
+func (w *world) input() policy.Input {
+	return policy.Input{
+		Target: policy.Target{
+			Application: w.now[w.target].Application, Managed: true, Operation: policy.Operation{Written: true},
+			Wanted: []policy.Source{{Key: "repo", Revision: "b"}},
+		},
+		ApplicationSet: &w.set,
+	}
+}
+
+func (w *world) owned() []policy.Application {
+	var all []policy.Application
+	for _, p := range w.now {
+		if p.Owner == "u1" {
+			all = append(all, p.Application)
+		}
+	}
+	return all
+}
+
+// String tells the whole world, for a failure.
+func (w *world) String() string {
+	text := fmt.Sprintf("set: %+v\n", w.set)
+	for name, past := range w.past {
+		for _, p := range past {
+			text += fmt.Sprintf("%s: %+v\n", name, p)
+		}
+	}
+	return text
+}
+
+// frozen is what is known, and never changes.
+type frozen map[string]*siblings.Projection
+
+// Owned returns those of an owner.
+func (f frozen) Owned(owner types.UID) map[string]*siblings.Projection {
+	known := maps.Clone(f)
+	maps.DeleteFunc(known, func(_ string, p *siblings.Projection) bool { return p.Owner != owner })
+	return known
+}
