@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+)
+
+const (
+	// writers is how many Applications are written at a time.
+	writers = 20
+	// What a usual Application holds.
+	resources, history = 60, 10
+)
+
+// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done.
+type rollout struct {
+	siblings  int
+	namespace string
+	// first is in the first step, target in the last.
+	first, target string
+	// review is an AdmissionReview of an operation write of the target, as the API server sends it.
+	review []byte
+}
+
+// newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
+func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int, recorded bool) (*rollout, error) {
+	began := time.Now()
+	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}); err != nil {
+		return nil, err
+	}
+	set := guestbook.Set(namespace)
+	if err := admin.Create(ctx, set); err != nil {
+		return nil, err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range siblings {
+		app := guestbook.Application(set, []string{"dev", "qa", "prod"}[i*3/siblings])
+		app.Name = fmt.Sprintf("app-%05d", i)
+		group.Go(func() error { return create(groupCtx, admin, app) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if recorded {
+		if err := record(ctx, admin, set, siblings); err != nil {
+			return nil, err
+		}
+	}
+	r := &rollout{siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1)}
+	var target argo.Application
+	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target); err != nil {
+		return nil, err
+	}
+	size, err := json.Marshal(&target)
+	if err != nil {
+		return nil, err
+	}
+	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries (%s)", siblings, namespace,
+		len(size), len(target.ManagedFields), time.Since(began).Round(100*time.Millisecond))
+	r.review, err = review(&target)
+	return r, err
+}
+
+// create writes an Application as the ApplicationSet controller does, and then its status as the application
+// controller does, so that managedFields have two writers.
+func create(ctx context.Context, admin client.Client, app *argo.Application) error {
+	if err := admin.Create(ctx, app, client.FieldOwner("argocd-applicationset-controller")); err != nil {
+		return err
+	}
+	done(app)
+	return patchStatus(ctx, admin, app)
+}
+
+func patchStatus(ctx context.Context, admin client.Client, app *argo.Application) error {
+	patch, err := json.Marshal(map[string]any{"status": app.Status})
+	if err != nil {
+		return err
+	}
+	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("argocd-application-controller"))
+}
+
+// done makes an Application one that was synced some times, the last time successfully and at the newest commit.
+func done(app *argo.Application) {
+	now := time.Now().Truncate(time.Second)
+	for i := range history {
+		commit := guestbook.OldCommit
+		if i == history-1 {
+			commit = guestbook.NewCommit
+		}
+		app.Operation = guestbook.RollingSync()
+		at := now.Add(time.Duration(i-history) * time.Minute)
+		guestbook.Start(app, at)
+		guestbook.Finish(app, at.Add(10*time.Second), commit)
+		started := metav1.NewTime(at)
+		last := &app.Status.History[i]
+		last.DeployStartedAt, last.InitiatedBy = &started, app.Status.OperationState.Operation.InitiatedBy
+	}
+	app.Status.OperationState.Message = "successfully synced (all tasks run)"
+	app.Status.SourceType = argo.ApplicationSourceTypeKustomize
+	// Since Argo CD 3.0, the health of resources is not kept here by default.
+	for i := range resources / 2 {
+		service := argo.ResourceStatus{Version: "v1", Kind: "Service", Namespace: "guestbook", Name: fmt.Sprintf("guestbook-backend-%02d", i), Status: argo.SyncStatusCodeSynced}
+		deployment := service
+		deployment.Group, deployment.Kind = "apps", "Deployment"
+		app.Status.Resources = append(app.Status.Resources, service, deployment)
+	}
+	guestbook.Compare(app, now, guestbook.NewCommit, argo.SyncStatusCodeSynced, "Healthy")
+}
+
+// setHealth changes the health of the Application of the first step.
+func (r *rollout) setHealth(ctx context.Context, admin client.Client, state health.HealthStatusCode) error {
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.first}}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"health": argo.AppHealthStatus{Status: state}}})
+	if err != nil {
+		return err
+	}
+	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("argocd-application-controller"))
+}
+
+// record writes the status that the ApplicationSet controller keeps of a rollout: an entry per Application.
+func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	for i := range siblings {
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy", Step: fmt.Sprint(i*3/siblings + 1),
+			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{guestbook.NewCommit},
+		})
+	}
+	return admin.Status().Update(ctx, set)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// answer is the one that is right: of an allow because the earlier steps are done, of a denial because one is not.
+type answer bool
+
+const (
+	allow answer = true
+	deny  answer = false
+)
+
+// patcher sends operation writes to the API server as one user.
+type patcher struct {
+	client rest.Interface
+	body   []byte
+}
+
+func newPatcher(client rest.Interface) (*patcher, error) {
+	body, err := json.Marshal(map[string]any{"operation": guestbook.RollingSync()})
+	return &patcher{client: client, body: body}, err
+}
+
+// patch is a server dry-run merge PATCH of the target's operation. The wrong answer is an error.
+func (p *patcher) patch(ctx context.Context, r *rollout, want answer) error {
+	err := p.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).
+		Param("dryRun", "All").Body(p.body).Do(ctx).Error()
+	switch {
+	case want == allow && err != nil:
+		return fmt.Errorf("patch %s/%s: want it admitted: %w", r.namespace, r.target, err)
+	case want == deny && err == nil:
+		return fmt.Errorf("patch %s/%s: it was admitted although an earlier step is not done", r.namespace, r.target)
+	case want == deny && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "NotHealthy")):
+		return fmt.Errorf("patch %s/%s: want a denial by stepgate: %w", r.namespace, r.target, err)
+	}
+	return nil
+}
+
+// poster sends AdmissionReviews to a webhook, as the API server does: over TLS, on connections that stay open.
+type poster struct {
+	client *http.Client
+	url    string
+}
+
+func newPoster(address string) *poster {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: concurrent}
+	return &poster{client: &http.Client{Transport: transport}, url: "https://" + address + webhook.Path + "?timeout=30s"}
+}
+
+// post sends one AdmissionReview. The wrong answer is an error.
+func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(r.review))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(response.Body)
+	if closeErr := response.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	verdict, reason := `"allowed":true`, "EarlierStepsDone"
+	if want == deny {
+		verdict, reason = `"allowed":false`, "NotHealthy"
+	}
+	if !strings.Contains(string(text), verdict) || !strings.Contains(string(text), reason) {
+		return fmt.Errorf("post %s/%s: want %s because of %s: %s %.500s", r.namespace, r.target, verdict, reason, response.Status, text)
+	}
+	return nil
+}
+
+// review is the AdmissionReview of a server dry-run that sets the operation of an Application.
+func review(target *argo.Application) ([]byte, error) {
+	before, err := json.Marshal(target)
+	if err != nil {
+		return nil, err
+	}
+	changed := target.DeepCopy()
+	changed.Operation = guestbook.RollingSync()
+	after, err := json.Marshal(changed)
+	if err != nil {
+		return nil, err
+	}
+	dryRun := true
+	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
+		UID: "bench", Namespace: target.Namespace, Name: target.Name, Operation: admissionv1.Update, DryRun: &dryRun,
+		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before},
+	}}
+	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
+	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
+	return json.Marshal(review)
+}

@@ -1,0 +1,111 @@
+// Command bench measures on a real etcd and kube-apiserver what a decision of stepgate costs: against no webhook, a
+// webhook that always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints
+// what the goals are and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	siblings     []int
+	samples      int
+	applications int
+	parts        []int
+	recorded     bool
+}
+
+func main() {
+	o, err := parse()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err = run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse() (options, error) {
+	var o options
+	siblings := flag.String("siblings", "10,100,1000,5000", "numbers of Applications of one ApplicationSet")
+	parts := flag.String("parts", "1,2,3", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory")
+	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
+	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
+	flag.BoolVar(&o.recorded, "recorded", false, "the ApplicationSets' status records every Application, as the ApplicationSet controller writes it")
+	flag.Parse()
+	var err error
+	if o.siblings, err = numbers(*siblings); err != nil {
+		return o, fmt.Errorf("--siblings: %w", err)
+	}
+	if o.parts, err = numbers(*parts); err != nil {
+		return o, fmt.Errorf("--parts: %w", err)
+	}
+	if o.samples < 1 || slices.Min(o.siblings) < 3 {
+		return o, fmt.Errorf("--samples has to be at least 1, and --siblings at least 3: one for each step")
+	}
+	return o, nil
+}
+
+func numbers(text string) ([]int, error) {
+	var all []int
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+func run(ctx context.Context, o options) (err error) {
+	s, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	s.recorded = o.recorded
+	began := time.Now()
+	var goals []goal
+	for _, part := range []struct {
+		number int
+		run    func(context.Context, *stand, options) ([]goal, error)
+	}{{1, decisions}, {2, burst}, {3, memory}} {
+		if !slices.Contains(o.parts, part.number) {
+			continue
+		}
+		reached, err := part.run(ctx, s, o)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", part.number, err)
+		}
+		goals = append(goals, reached...)
+	}
+	fmt.Printf("\n%s\n", machine(began))
+	for _, g := range goals {
+		fmt.Println(g)
+	}
+	return nil
+}
+
+// progress tells on stderr what is going on.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: %s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of the times in /proc/PID/stat (USER_HZ, 100 on every Linux that Go runs on).
+const tick = 10 * time.Millisecond
+
+// apiServerPid finds the kube-apiserver that serves on a port.
+func apiServerPid(port string) (int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		args := bytes.Split(text, []byte{0})
+		if !strings.HasSuffix(string(args[0]), "kube-apiserver") {
+			continue
+		}
+		for _, arg := range args {
+			if string(arg) == "--secure-port="+port {
+				return strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			}
+		}
+	}
+	return 0, fmt.Errorf("no kube-apiserver serves on port %s", port)
+}
+
+// cpuTime is what a process has used of the processors, user and system.
+func cpuTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the name in parentheses, which may hold anything; utime and stime are the 14th and 15th.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// residentMiB is the resident memory of a process.
+func residentMiB(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "VmRSS:") {
+			var kib float64
+			_, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib)
+			return kib / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("process %d has no VmRSS", pid)
+}
+
+// machine describes where and when this ran.
+func machine(began time.Time) string {
+	model := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	return fmt.Sprintf("machine: %s, %d cores, %s/%s, %s; began %s, took %s, load average at the end %s\ncommand: %s",
+		model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), began.UTC().Format(time.RFC3339),
+		time.Since(began).Round(time.Second), strings.Join(strings.Fields(string(load))[:3], " "), strings.Join(os.Args, " "))
+}

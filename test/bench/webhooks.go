@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/test/plain"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// yes is a webhook that always allows.
+type yes struct{ calls *atomic.Int64 }
+
+// Handle allows.
+func (y yes) Handle(context.Context, admission.AdmissionRequest) admission.AdmissionResponse {
+	y.calls.Add(1)
+	return admission.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
+}
+
+// events would create Events. Nothing is posted of a server dry-run.
+type events struct{}
+
+// CreateEvent creates nothing.
+func (events) CreateEvent(context.Context, *eventsv1.Event) error { return nil }
+
+// counting counts live reads.
+type counting struct {
+	*webhook.Metrics
+	reads *atomic.Int64
+}
+
+// ReadDone counts one read.
+func (c counting) ReadDone(kind string, took time.Duration, err error) {
+	c.reads.Add(1)
+	c.Metrics.ReadDone(kind, took, err)
+}
+
+// hosted are webhooks that run in this process, on stepgate's own server.
+type hosted struct {
+	certificate tls.Certificate
+	bundle      []byte
+	// always and plain are addresses; metered is another plain, whose reads go through the meter.
+	always, plain, metered                string
+	alwaysCalls, plainReads, meteredReads atomic.Int64
+}
+
+// host serves the webhooks and registers those that the API server is to call.
+func host(ctx context.Context, s *stand) (*hosted, error) {
+	h := &hosted{}
+	if err := h.certify(); err != nil {
+		return nil, err
+	}
+	var err error
+	if h.always, err = h.serve(ctx, yes{&h.alwaysCalls}, webhook.NewMetrics(prometheus.NewRegistry())); err != nil {
+		return nil, err
+	}
+	if h.plain, err = h.servePlain(ctx, s, s.reader, &h.plainReads); err != nil {
+		return nil, err
+	}
+	if h.metered, err = h.servePlain(ctx, s, s.counter, &h.meteredReads); err != nil {
+		return nil, err
+	}
+	if err := h.register(ctx, s, alwaysUser, h.always); err != nil {
+		return nil, err
+	}
+	if err := h.register(ctx, s, plainUser, h.plain); err != nil {
+		return nil, err
+	}
+	return h, restrict(ctx, s)
+}
+
+func (h *hosted) certify() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	h.certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	h.bundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return nil
+}
+
+// serve serves a handler until the program ends, and returns its address.
+func (h *hosted) serve(ctx context.Context, handler admission.AdmissionHandler, metrics *webhook.Metrics) (string, error) {
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &h.certificate, nil }
+	server, err := webhook.Listen("127.0.0.1:0", webhook.NewHandler(handler, metrics, logr.Discard()), certificate, 0, logr.Discard())
+	if err != nil {
+		return "", err
+	}
+	go func() {
+		if err := server.Run(ctx); err != nil {
+			progress("a webhook of this process: %v", err)
+		}
+	}()
+	return server.Addr().String(), nil
+}
+
+// servePlain serves stepgate with the reader that reads every sibling whole.
+func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, reads *atomic.Int64) (string, error) {
+	live, err := client.New(config, client.Options{Scheme: s.admin.Scheme()})
+	if err != nil {
+		return "", err
+	}
+	metrics := webhook.NewMetrics(prometheus.NewRegistry())
+	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now))
+	gate := webhook.NewGate(webhook.Config{}, plain.NewPlain(live, counting{metrics, reads}), recorder, time.Now)
+	return h.serve(ctx, gate, metrics)
+}
+
+// register registers a webhook of this process exactly as stepgate is registered, but for the writes of another user.
+func (h *hosted) register(ctx context.Context, s *stand, user, address string) error {
+	var c admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := s.admin.Get(ctx, types.NamespacedName{Name: s.gate.Name}, &c); err != nil {
+		return err
+	}
+	c.ObjectMeta = metav1.ObjectMeta{Name: user}
+	url, patience := "https://"+address+webhook.Path, int32(30)
+	w := &c.Webhooks[0]
+	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}
+	w.TimeoutSeconds = &patience
+	w.MatchConditions = append([]admissionregistrationv1.MatchCondition{isUser(user)}, w.MatchConditions...)
+	return s.admin.Create(ctx, &c)
+}
+
+// restrict has the stepgate that is measured be called for the writes of its user only.
+func restrict(ctx context.Context, s *stand) error {
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(gateUser)}})
+	if err != nil {
+		return err
+	}
+	c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.gate.Name}}
+	return s.admin.Patch(ctx, c, client.RawPatch(types.JSONPatchType, patch))
+}
+
+func isUser(user string) admissionregistrationv1.MatchCondition {
+	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username == '%s'", user)}
+}
