@@ -41,16 +41,16 @@ func (c *Cache) Run(ctx context.Context) { c.controller.RunWithContext(ctx) }
 // Synced reports whether the first list is complete.
 func (c *Cache) Synced() bool { return c.controller.HasSynced() }
 
-// Owned returns what is known of the Applications that an ApplicationSet controls, by name.
-func (c *Cache) Owned(owner types.UID) map[string]*Projection {
+// Owned returns what is known of the Applications that an ApplicationSet controls.
+func (c *Cache) Owned(owner types.UID) []*Projection {
 	objects, err := c.indexer.ByIndex(ownerIndex, string(owner))
 	if err != nil {
 		return nil // there is such an index; knowing nothing only costs reads
 	}
-	known := make(map[string]*Projection, len(objects))
+	known := make([]*Projection, 0, len(objects))
 	for _, o := range objects {
 		if p, ok := o.(*Projection); ok {
-			known[p.Name] = p
+			known = append(known, p)
 		}
 	}
 	return known

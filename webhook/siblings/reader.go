@@ -2,6 +2,7 @@ package siblings
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,8 +34,8 @@ type Live interface {
 
 // Known is what is known of Applications without a read; it may be out of date.
 type Known interface {
-	// Owned returns the Applications that an ApplicationSet controls, by name. The caller owns the map.
-	Owned(owner types.UID) map[string]*Projection
+	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
+	Owned(owner types.UID) []*Projection
 }
 
 // Reader judges on live siblings at the price of a few small reads. The invariant: what is known may only make a
@@ -84,34 +85,42 @@ func (r *Reader) Judge(ctx context.Context, in policy.Input) (policy.Decision, e
 	return policy.Evaluate(in), nil
 }
 
-// confirm denies if the first blocker among what is known is one live, too. What it reads it puts into known.
-func (r *Reader) confirm(ctx context.Context, in policy.Input, known map[string]*Projection) (d policy.Decision, confirmed bool, err error) {
-	in.Siblings = applications(known)
+// confirm denies if the first blocker among what is known is one live, too. Of the other blockers that it names, none
+// was read: they are what is known.
+func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projection) (d policy.Decision, confirmed bool, err error) {
+	in.Siblings = make([]policy.Application, 0, len(known))
+	for _, p := range known {
+		in.Siblings = append(in.Siblings, p.Application)
+	}
 	d = policy.Evaluate(in)
 	if d.Outcome != policy.Deny {
 		return d, false, nil
 	}
-	name := d.Blockers[0].Application
-	live, err := r.live.Application(ctx, types.NamespacedName{Namespace: in.ApplicationSet.Namespace, Name: name})
+	first := d.Blockers[0]
+	live, err := r.live.Application(ctx, types.NamespacedName{Namespace: in.ApplicationSet.Namespace, Name: first.Application})
 	if err != nil {
 		return policy.Decision{}, false, err
 	}
-	delete(known, name)
+	in.Siblings = nil
 	if live != nil && string(live.Owner) == in.ApplicationSet.UID {
-		known[name] = live
+		in.Siblings = []policy.Application{live.Application}
 	}
-	in.Siblings = applications(known)
-	d = policy.Evaluate(in)
-	for _, b := range d.Blockers {
-		if b.Application == name {
+	// Alone, it is a blocker or it is not: the rule never weighs one sibling against another.
+	for _, b := range policy.Evaluate(in).Blockers {
+		if b.Application == first.Application && b.Step == first.Step {
+			d.Blockers[0], d.Reason = b, b.Reason
 			return d, true, nil
 		}
+	}
+	// It is not. What was read need not be read again.
+	if i := slices.IndexFunc(known, func(p *Projection) bool { return p.Name == first.Application }); i >= 0 && live != nil {
+		known[i] = live
 	}
 	return d, false, nil
 }
 
 // prove returns the live siblings: of the steps before step as they are now, of the others at least that they exist.
-func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, known map[string]*Projection) ([]policy.Application, error) {
+func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]policy.Application, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -121,6 +130,10 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 	})
 	if err != nil {
 		return nil, err
+	}
+	known := make(map[string]*Projection, len(owned))
+	for _, p := range owned {
+		known[p.Name] = p
 	}
 	var current []policy.Application
 	var outdated []string
@@ -172,12 +185,4 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 		}
 	}
 	return read, nil
-}
-
-func applications(known map[string]*Projection) []policy.Application {
-	all := make([]policy.Application, 0, len(known))
-	for _, p := range known {
-		all = append(all, p.Application)
-	}
-	return all
 }

@@ -3,7 +3,6 @@ package siblings_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -276,8 +275,12 @@ func (w *world) String() string {
 type frozen map[string]*siblings.Projection
 
 // Owned returns those of an owner.
-func (f frozen) Owned(owner types.UID) map[string]*siblings.Projection {
-	known := maps.Clone(f)
-	maps.DeleteFunc(known, func(_ string, p *siblings.Projection) bool { return p.Owner != owner })
+func (f frozen) Owned(owner types.UID) []*siblings.Projection {
+	var known []*siblings.Projection
+	for _, p := range f {
+		if p.Owner == owner {
+			known = append(known, p)
+		}
+	}
 	return known
 }
