@@ -1,10 +1,10 @@
 package webhook
 
 import (
+	"encoding/json"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // httpError is an answer that is not a review.

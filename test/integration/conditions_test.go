@@ -23,24 +23,27 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 			return r.as(user).Patch(r.ctx, r.app("dev"), client.RawPatch(types.MergePatchType, []byte(patch)))
 		}
 	}
-	for name, write := range map[string]func() error{
-		"a status patch while the operation is set": func() error {
+	for _, row := range []struct {
+		name  string
+		write func() error
+	}{
+		{"the same operation", func() error { return r.sync(local.ApplicationSetAccount, "dev") }},
+		{"a status patch while the operation is set", func() error {
 			return r.update(local.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
-		},
-		"a refresh annotation":   merge(local.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`),
-		"a terminate":            merge(local.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`),
-		"the same operation":     func() error { return r.sync(local.ApplicationSetAccount, "dev") },
-		"a spec change":          merge(local.Human, `{"spec":{"source":{"targetRevision":"main"}}}`),
-		"a write of a later app": func() error { return r.as(local.Human).Update(r.ctx, r.app("prod")) },
-		"a delete":               func() error { return r.as(local.Human).Delete(r.ctx, r.app("qa")) },
-		"an Application of no ApplicationSet": func() error {
+		}},
+		{"a terminate", merge(local.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`)},
+		{"a refresh annotation", merge(local.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`)},
+		{"a spec change", merge(local.Human, `{"spec":{"source":{"targetRevision":"main"}}}`)},
+		{"a write of a later app", func() error { return r.as(local.Human).Update(r.ctx, r.app("prod")) }},
+		{"a delete", func() error { return r.as(local.Human).Delete(r.ctx, r.app("qa")) }},
+		{"an Application of no ApplicationSet", func() error {
 			app := guestbook.Application(r.set, "prod")
 			app.Name, app.OwnerReferences, app.Operation = "alone", nil, guestbook.UserSync("admin")
 			return r.as(local.Human).Create(r.ctx, app)
-		},
+		}},
 	} {
-		r.Expect(write()).To(Succeed(), name)
-		r.Expect(r.requests()).To(Equal(before), "%s reached the webhook", name)
+		r.Expect(row.write()).To(Succeed(), row.name)
+		r.Expect(r.requests()).To(Equal(before), "%s reached the webhook", row.name)
 	}
 	r.Expect(r.as(local.ControllerAccount).Patch(r.ctx, r.app("dev"), client.RawPatch(types.JSONPatchType,
 		[]byte(`[{"op":"remove","path":"/operation"}]`)))).To(Succeed())

@@ -171,7 +171,9 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	group.SetLimit(mostGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
+			found[i], err = guarded(func() (*Projection, error) {
+				return r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
+			})
 			return err
 		})
 	}
