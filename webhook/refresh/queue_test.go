@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -43,6 +44,18 @@ func (f *fake) RefreshDone(result string) {
 		f.results = map[string]int{}
 	}
 	f.results[result]++
+}
+
+func (f *fake) asks() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+func (f *fake) became() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.results)
 }
 
 // trial runs a Queue in a bubble with a clock of its own.
@@ -88,13 +101,13 @@ func TestHowOften(t *testing.T) {
 					pass(time.Until(start.Add(time.Duration(w.at) * time.Second)))
 					q.Ask(app("dev"), start.Add(time.Duration(w.comparedAt)*time.Second))
 					synctest.Wait()
-					if len(f.asked) > len(at) {
+					if len(f.asks()) > len(at) {
 						at = append(at, w.at)
 					}
 				}
 				g.Expect(at).To(Equal(tc.wantAt))
-				g.Expect(f.results[Requested]).To(Equal(len(tc.wantAt)))
-				g.Expect(f.results[Repeated]).To(Equal(tc.wantNot))
+				g.Expect(f.became()[Requested]).To(Equal(len(tc.wantAt)))
+				g.Expect(f.became()[Repeated]).To(Equal(tc.wantNot))
 			})
 		})
 	}
@@ -118,10 +131,11 @@ func TestResults(t *testing.T) {
 			trial(t, tc.fake, true, func(g *WithT, q *Queue) {
 				q.Ask(app("dev"), time.Time{})
 				pass(askTimeout + time.Second)
-				g.Expect(tc.fake.results).To(Equal(map[string]int{tc.want: 1}))
+				synctest.Wait()
+				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1}))
 				// Whatever came of it, the window holds: a missing permission is no flood.
 				q.Ask(app("dev"), time.Time{})
-				g.Expect(tc.fake.results).To(Equal(map[string]int{tc.want: 1, Repeated: 1}))
+				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1, Repeated: 1}))
 			})
 		})
 	}
@@ -136,7 +150,7 @@ func TestAskNeverWaits(t *testing.T) {
 		}
 		q.Ask(app("one-more"), time.Time{})
 		q.Ask(app("one-more"), time.Time{})
-		g.Expect(f.results).To(Equal(map[string]int{Dropped: 2}), "what was dropped is not remembered as asked")
+		g.Expect(f.became()).To(Equal(map[string]int{Dropped: 2}), "what was dropped is not remembered as asked")
 	})
 }
 
@@ -148,11 +162,11 @@ func TestRate(t *testing.T) {
 			q.Ask(app(fmt.Sprintf("app-%04d", i)), time.Time{})
 		}
 		synctest.Wait()
-		g.Expect(len(f.asked)).To(Equal(burst))
+		g.Expect(len(f.asks())).To(Equal(burst))
 		pass(10 * time.Second)
 		synctest.Wait()
-		g.Expect(len(f.asked)).To(Equal(burst + 10*int(asksPerSecond)))
-		g.Expect(slices.IsSorted(f.asked)).To(BeTrue(), "in the order in which they were wanted")
+		g.Expect(len(f.asks())).To(Equal(burst + 10*int(asksPerSecond)))
+		g.Expect(slices.IsSorted(f.asks())).To(BeTrue(), "in the order in which they were wanted")
 	})
 }
 
