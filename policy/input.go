@@ -37,7 +37,8 @@ type Target struct {
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// FirstSeen is when stepgate itself first saw the target at its present pending revision; zero when it did not.
+	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
+	// when it did not.
 	FirstSeen time.Time
 }
 

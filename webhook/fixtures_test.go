@@ -240,7 +240,7 @@ func newTrial(config Config, live LiveReader) *trial {
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Parts{Live: live, Refresh: refreshes, Record: NewRecorder(metrics, events), Now: atNoon}),
+		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }
