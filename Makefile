@@ -9,6 +9,10 @@ BIN := $(CURDIR)/bin
 VERSION_PACKAGE := k8s.io/component-base/version
 # Without a version, Argo CD and Helm refuse to talk to it.
 APISERVER_LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=36
+# What `make build` makes, and what `stepgate version` says of it.
+STEPGATE ?= $(BIN)/stepgate
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 # Seconds that each fuzz target is run by `make fuzz`.
 FUZZTIME ?= 30s
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
@@ -23,8 +27,8 @@ help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/stepgate
-	go build -trimpath -ldflags '-s -w' -o $(BIN)/stepgate ./cmd/stepgate
+build: ## Build bin/stepgate, with version and commit
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
 demo: tools ## Play a rollout against a real API server, with and without the right order

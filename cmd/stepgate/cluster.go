@@ -29,8 +29,9 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// readers returns what reads from the API server with every call, and what is kept of Applications by a watch.
-func readers(config *rest.Config, observe siblings.Observer) (*siblings.APIServer, *siblings.Cache, error) {
+// readers returns what reads from the API server with every call, and what is kept of the Applications of the namespaces
+// by a watch.
+func readers(config *rest.Config, namespaces []string, observe siblings.Observer) (*siblings.APIServer, *siblings.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := argo.AddToScheme(scheme); err != nil {
 		return nil, nil, fmt.Errorf("scheme: %w", err)
@@ -43,15 +44,26 @@ func readers(config *rest.Config, observe siblings.Observer) (*siblings.APIServe
 	if err != nil {
 		return nil, nil, fmt.Errorf("API server client: %w", err)
 	}
-	watched := rest.CopyConfig(config)
-	watched.APIPath, watched.GroupVersion = "/apis", &argo.SchemeGroupVersion
-	watched.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	source, err := rest.RESTClientFor(watched)
+	argoConfig := rest.CopyConfig(config)
+	argoConfig.APIPath, argoConfig.GroupVersion = "/apis", &argo.SchemeGroupVersion
+	argoConfig.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	source, err := rest.RESTClientFor(argoConfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("API server client: %w", err)
 	}
-	applications := cache.NewListWatchFromClient(source, "applications", metav1.NamespaceAll, fields.Everything())
-	return siblings.NewAPIServer(objects, versions, observe), siblings.NewCache(applications), nil
+	return siblings.NewAPIServer(objects, versions, observe), watched(source, namespaces), nil
+}
+
+// watched is what is kept of the Applications of the namespaces by a watch of each; none means all, by one watch.
+func watched(source cache.Getter, namespaces []string) *siblings.Cache {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var sources []cache.ListerWatcher
+	for _, namespace := range namespaces {
+		sources = append(sources, cache.NewListWatchFromClient(source, "applications", namespace, fields.Everything()))
+	}
+	return siblings.NewCache(sources...)
 }
 
 // argoMapper knows the two resources that stepgate reads, so that a decision never waits for discovery.

@@ -83,7 +83,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	}
 	events := webhook.NewEvents(eventCreator{clientset}, metrics, log, hostname, time.Now)
 	recorder := webhook.NewRecorder(metrics, events)
-	live, known, err := readers(restConfig, metrics)
+	live, known, err := readers(restConfig, o.namespaces, metrics)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 		return err
 	}
 	log.Info("serving", "address", server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
-		"gateRollbacks", config.GateRollbacks, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
+		"gateRollbacks", config.GateRollbacks, "applicationNamespaces", o.namespaces, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
 
 	ready := &readiness{server: server, source: source, known: known, discovery: clientset.Discovery().RESTClient()}
 	// The parts go on while the webhook drains; they end with it.
