@@ -228,8 +228,10 @@ func newTrial(config Config, live LiveReader) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
+	waiting := NewBlocked(watched{}, atNoon)
+	registry.MustRegister(waiting)
 	return &trial{
-		gate:    NewGate(config, live, NewRecorder(metrics, events), atNoon),
+		gate:    NewGate(config, live, NewRecorder(metrics, events, waiting), atNoon),
 		metrics: metrics, events: events, registry: registry,
 	}
 }

@@ -82,11 +82,13 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 		return fmt.Errorf("host name for Events: %w", err)
 	}
 	events := webhook.NewEvents(eventCreator{clientset}, metrics, log, hostname, time.Now)
-	recorder := webhook.NewRecorder(metrics, events)
 	live, known, err := readers(restConfig, o.namespaces, metrics)
 	if err != nil {
 		return err
 	}
+	blocked := webhook.NewBlocked(known, time.Now)
+	registry.MustRegister(blocked)
+	recorder := webhook.NewRecorder(metrics, events, blocked)
 	gate := webhook.NewGate(config, siblings.NewReader(live, known), recorder, time.Now)
 	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/plain"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // yes is a webhook that always allows.
@@ -134,7 +135,8 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 		return "", err
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now))
+	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now),
+		webhook.NewBlocked(&siblings.Cache{}, time.Now))
 	gate := webhook.NewGate(webhook.Config{}, plain.NewPlain(live, counting{metrics, reads}), recorder, time.Now)
 	return h.serve(ctx, gate, metrics)
 }
