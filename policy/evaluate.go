@@ -107,7 +107,7 @@ func blockers(in Input, step int) []Blocker {
 			continue
 		}
 		if reason, detail := notDone(sibling, in.Target, seen, in.Settings); reason != "" {
-			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail})
+			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt})
 		}
 	}
 	for name, r := range recorded {

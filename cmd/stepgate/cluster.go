@@ -12,12 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // eventCreator creates Events with a clientset.
@@ -29,33 +26,32 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// readers returns what reads from the API server with every call, and what is kept of the Applications of the namespaces
-// by a watch.
-func readers(config *rest.Config, namespaces []string, observe siblings.Observer) (*siblings.APIServer, *siblings.Cache, error) {
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return nil, nil, fmt.Errorf("scheme: %w", err)
+// argoObjects is a client of Argo CD's objects that goes to the API server with every call.
+func argoObjects(config *rest.Config) (client.Client, error) {
+	scheme, err := argoScheme()
+	if err != nil {
+		return nil, err
 	}
 	objects, err := client.New(config, client.Options{Scheme: scheme, Mapper: argoMapper()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
+		return nil, fmt.Errorf("API server client: %w", err)
 	}
-	versions, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
-	}
-	argoConfig := rest.CopyConfig(config)
-	argoConfig.APIPath, argoConfig.GroupVersion = "/apis", &argo.SchemeGroupVersion
-	argoConfig.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	source, err := rest.RESTClientFor(argoConfig)
-	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
-	}
-	return siblings.NewAPIServer(objects, versions, observe), watched(source, namespaces), nil
+	return objects, nil
 }
 
-// watched is what is kept of the Applications of the namespaces by a watch of each; none means all, by one watch.
-func watched(source cache.Getter, namespaces []string) *siblings.Cache {
+// watchedApplications are the Applications of each namespace, for a watch; no namespace means all, by one watch.
+func watchedApplications(config *rest.Config, namespaces []string) ([]cache.ListerWatcher, error) {
+	scheme, err := argoScheme()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	source, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
@@ -63,7 +59,15 @@ func watched(source cache.Getter, namespaces []string) *siblings.Cache {
 	for _, namespace := range namespaces {
 		sources = append(sources, cache.NewListWatchFromClient(source, "applications", namespace, fields.Everything()))
 	}
-	return siblings.NewCache(sources...)
+	return sources, nil
+}
+
+func argoScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := argo.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("scheme: %w", err)
+	}
+	return scheme, nil
 }
 
 // argoMapper knows the two resources that stepgate reads, so that a decision never waits for discovery.

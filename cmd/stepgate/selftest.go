@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,12 +73,8 @@ func newSelfTest() *cobra.Command {
 
 func (t *selfTest) run(ctx context.Context, config *rest.Config) (err error) {
 	config.WarningHandler = &t.warnings
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("scheme: %w", err)
-	}
-	if t.objects, err = client.New(config, client.Options{Scheme: scheme, Mapper: argoMapper()}); err != nil {
-		return fmt.Errorf("API server client: %w", err)
+	if t.objects, err = argoObjects(config); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
