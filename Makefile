@@ -72,8 +72,13 @@ bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the 
 lint: $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the pinned linter; it also enforces which package may import which
 	$< run ./...
 
+.PHONY: generate
+generate: $(BIN)/helm ## Write what is derived from the chart: config/ and the chart's table of values
+	go run ./test/generate --helm $(BIN)/helm
+
 .PHONY: verify
-verify: ## Check that go.mod, go.sum and the formatting are as the tools leave them
+verify: $(BIN)/helm ## Check that go.mod, go.sum, the formatting and what is generated are as the tools leave them
+	go run ./test/generate --helm $(BIN)/helm --check
 	go mod tidy -diff
 	for module in . argocd helm; do (cd test/tools/$$module && go mod tidy -diff); done
 	go mod verify >/dev/null
