@@ -41,16 +41,20 @@ demo: tools ## Play a rollout against a real API server, with and without the ri
 ##@ Test
 
 .PHONY: test
-test: verify lint unit integration ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration
+test: verify lint unit integration chart-test ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, chart
 	@echo "==> make test: passed"
 
 .PHONY: unit
 unit: ## Unit, property and table tests and the fuzz seeds, with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration)
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v -e /test/integration -e /test/chart)
 
 .PHONY: integration
 integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
+
+.PHONY: chart-test
+chart-test: tools $(BIN)/helm $(BIN)/certmanager ## Tests of the Helm chart with the real Helm and cert-manager's controllers, on a real kube-apiserver
+	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
@@ -80,7 +84,7 @@ generate: $(BIN)/helm ## Write what is derived from the chart: config/ and the c
 verify: $(BIN)/helm ## Check that go.mod, go.sum, the formatting and what is generated are as the tools leave them
 	go run ./test/generate --helm $(BIN)/helm --check
 	go mod tidy -diff
-	for module in . argocd helm; do (cd test/tools/$$module && go mod tidy -diff); done
+	for module in . argocd helm certmanager; do (cd test/tools/$$module && go mod tidy -diff); done
 	go mod verify >/dev/null
 	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files -co --exclude-standard '*.go'); exit 1; }
 
@@ -119,6 +123,11 @@ helm-tools: $(BIN)/helm ## Build Helm, for the tests of the chart, into bin/, on
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	@echo "==> building Helm (from an empty cache: about 2 minutes)"
 	cd test/tools/helm && go build -trimpath -ldflags '$(HELM_LDFLAGS)' -o $@ helm.sh/helm/v4/cmd/helm
+	@touch $@
+
+$(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
+	@echo "==> building cert-manager's controllers (from an empty cache: about 2 minutes)"
+	cd test/tools/certmanager && go build -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@
 
 $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):
