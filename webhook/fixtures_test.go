@@ -74,7 +74,8 @@ func (c *cluster) Judge(_ context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for _, app := range c.apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
-			in.Siblings = append(in.Siblings, siblings.Project(app))
+			sibling := siblings.Project(app)
+			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}
 	return policy.Evaluate(in), nil
@@ -241,7 +242,7 @@ func newTrial(config Config, live LiveReader) *trial {
 	registry.MustRegister(waiting)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Parts{Live: live, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
+		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }

@@ -40,6 +40,13 @@ type Config struct {
 	RefreshStaleSiblings bool
 }
 
+// Watch tells what a watch of the Applications has seen.
+type Watch interface {
+	// FirstSeen returns when Argo CD first compared an Application with these sources and revisions; zero when that was
+	// not seen.
+	FirstSeen(app types.UID, compared []policy.Source) time.Time
+}
+
 // Refresher has Argo CD compare an Application again, in the background. comparedAt is when it last did.
 type Refresher interface {
 	Ask(app types.NamespacedName, comparedAt time.Time)
@@ -50,6 +57,7 @@ type Parts struct {
 	// Live is the only source of what is allowed.
 	Live   LiveReader
 	Record *Recorder
+	Watch  Watch
 	// Refresh is used with RefreshStaleSiblings only.
 	Refresh Refresher
 	// Now is the clock for the end of a bypass.
@@ -155,6 +163,7 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 		return verdict{settings: s, err: err}
 	}
 	in := policy.Input{Target: w.target, Settings: s.Settings}
+	in.Target.FirstSeen = g.firstSeen(w)
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}
@@ -163,6 +172,16 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 		d, err = g.Live.Judge(ctx, in)
 	}
 	return verdict{Decision: d, settings: s, err: err}
+}
+
+// firstSeen is when what the operation will deploy was first seen on the target. It is known only of an operation that
+// deploys what the target, with its present spec, was compared with.
+func (g *Gate) firstSeen(w *write) time.Time {
+	compared := w.target.Compared
+	if !w.target.SpecCompared || slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return time.Time{}
+	}
+	return g.Watch.FirstSeen(w.uid, compared)
 }
 
 // stricterThan orders by what happens to the write, then by the outcome.

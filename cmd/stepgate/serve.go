@@ -92,17 +92,16 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	if err != nil {
 		return fmt.Errorf("API server client: %w", err)
 	}
-	watched, err := watchedApplications(restConfig, o.namespaces)
+	known, err := watched(restConfig, o.namespaces)
 	if err != nil {
 		return err
 	}
-	known := siblings.NewCache(watched...)
 	blocked := webhook.NewBlocked(known, time.Now)
 	registry.MustRegister(blocked)
 	recorder := webhook.NewRecorder(metrics, events, blocked)
 	refreshes := refresh.NewQueue(refresh.NewAnnotation(objects), metrics, time.Now)
 	gate := webhook.NewGate(config, webhook.Parts{
-		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Refresh: refreshes, Now: time.Now,
+		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
 	})
 	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
 	if err != nil {

@@ -4,42 +4,51 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 const ownerIndex = "owner"
 
-// Cache holds a Projection of every Application, kept up to date by watches. It may lag behind the API server by any
-// time. It only ever makes a decision cheaper or stricter: what it says is confirmed or proved current by live reads.
-type Cache struct{ watches []watch }
-
-// watch is one list and watch: of all namespaces, or of one of those that stepgate was told to keep to.
-type watch struct {
-	indexer    cache.Indexer
-	controller cache.Controller
+// Cache holds what is needed of every Application and every ApplicationSet, kept up to date by watches. It may lag
+// behind the API server by any time. It only ever makes a decision cheaper or stricter: what it says is confirmed or
+// proved current by live reads.
+type Cache struct {
+	stores      []stores
+	controllers []cache.Controller
+	sightings   sightings
 }
 
-// NewCache returns a Cache that lists and watches Applications with the sources, of which no two may give the same
-// Application. It is empty until Run.
-func NewCache(sources ...cache.ListerWatcher) *Cache {
-	c := &Cache{}
-	for _, source := range sources {
-		store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: source,
-			ObjectType:    &argo.Application{},
-			Handler:       cache.ResourceEventHandlerFuncs{},
-			Transform:     transform,
-			Indexers:      cache.Indexers{ownerIndex: ownerOf},
+// Source lists and watches what a Cache holds: of all namespaces, or of one.
+type Source struct{ Applications, ApplicationSets cache.ListerWatcher }
+
+// stores hold what comes from one Source.
+type stores struct{ applications, sets cache.Indexer }
+
+// NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
+func NewCache(sources ...Source) *Cache {
+	c := &Cache{sightings: sightings{seen: map[types.UID]sighting{}}}
+	saw := cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.sightings.saw,
+		UpdateFunc: func(_, object any) { c.sightings.saw(object) },
+		DeleteFunc: c.sightings.lost,
+	}
+	for _, s := range sources {
+		c.stores = append(c.stores, stores{
+			applications: c.watch(s.Applications, &argo.Application{}, saw, cache.Indexers{ownerIndex: owner}),
+			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
 		})
-		c.watches = append(c.watches, watch{indexer: store.(cache.Indexer), controller: controller})
 	}
 	return c
 }
 
-func ownerOf(object any) ([]string, error) {
+func owner(object any) ([]string, error) {
 	p, ok := object.(*Projection)
 	if !ok || p.Owner == "" {
 		return nil, nil
@@ -47,25 +56,33 @@ func ownerOf(object any) ([]string, error) {
 	return []string{string(p.Owner)}, nil
 }
 
+func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers) cache.Indexer {
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
+	})
+	c.controllers = append(c.controllers, controller)
+	return store.(cache.Indexer)
+}
+
 // Run watches until ctx is done.
 func (c *Cache) Run(ctx context.Context) {
-	var group sync.WaitGroup
-	for _, w := range c.watches {
-		group.Go(func() { w.controller.RunWithContext(ctx) })
+	var running sync.WaitGroup
+	for _, controller := range c.controllers {
+		running.Go(func() { controller.RunWithContext(ctx) })
 	}
-	group.Wait()
+	running.Wait()
 }
 
 // Synced reports whether the first lists are complete.
 func (c *Cache) Synced() bool {
-	return !slices.ContainsFunc(c.watches, func(w watch) bool { return !w.controller.HasSynced() })
+	return !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
 // Owned returns what is known of the Applications that an ApplicationSet controls.
 func (c *Cache) Owned(owner types.UID) []*Projection {
 	var known []*Projection
-	for _, w := range c.watches {
-		objects, err := w.indexer.ByIndex(ownerIndex, string(owner))
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
 		if err != nil {
 			return nil // there is such an index; knowing nothing only costs reads
 		}
@@ -77,4 +94,25 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 		}
 	}
 	return known
+}
+
+// SetAt returns an ApplicationSet as it was at a version; nil when that is not known.
+func (c *Cache) SetAt(name types.NamespacedName, at Version) *ApplicationSet {
+	for _, s := range c.stores {
+		object, _, err := s.sets.GetByKey(name.String())
+		if err != nil {
+			return nil // not knowing only costs a read
+		}
+		if set, ok := object.(*setProjection); ok && set.UID == at.UID && set.ResourceVersion == at.ResourceVersion {
+			return set.set
+		}
+	}
+	return nil
+}
+
+// FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:
+// the time of that comparison, by Argo CD's clock. It is zero when the watch has not seen it. The watch may have begun
+// later than that, and then the time is later, too, which makes a decision stricter.
+func (c *Cache) FirstSeen(app types.UID, compared []policy.Source) time.Time {
+	return c.sightings.first(app, compared)
 }

@@ -26,6 +26,7 @@ func watched(name string, owner types.UID) *argo.Application {
 		}}
 	}
 	app.Status.Health.Status = "Healthy"
+	app.Status.ReconciledAt = ptr.To(metav1.NewTime(time.Unix(1_700_000_000, 0)))
 	app.Status.Resources = []argo.ResourceStatus{{Kind: "Deployment", Name: "x"}}
 	return app
 }
@@ -36,7 +37,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	source.Add(watched("dev", "u1"))
 	source.Add(watched("alone", ""))
 	source.Add(watched("other", "u2"))
-	c := NewCache(source)
+	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
 	g.Expect(c.Synced()).To(BeFalse())
 	g.Expect(c.Owned("u1")).To(BeEmpty())
 	go c.Run(t.Context())
@@ -50,6 +51,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
+	g.Eventually(func() time.Time { return c.FirstSeen("uid-dev", nil) }).Should(BeTemporally("==", app.Status.ReconciledAt.Time))
 
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"
@@ -68,7 +70,7 @@ func TestTheCacheWatchesSeveralNamespaces(t *testing.T) {
 	elsewhere.Namespace, elsewhere.UID = "team-a", "uid-elsewhere"
 	two.Add(elsewhere)
 	late := &gatedSource{FakeControllerSource: two, open: make(chan struct{})}
-	c := NewCache(one, late)
+	c := NewCache(Source{one, fakewatch.NewFakeControllerSource()}, Source{late, fakewatch.NewFakeControllerSource()})
 	go c.Run(t.Context())
 	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(1))
 	g.Expect(c.Synced()).To(BeFalse(), "one namespace has not been listed")

@@ -53,7 +53,7 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: string(state.Phase), Full: isFull(state.Operation), FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{Phase: string(state.Phase), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
 	}
@@ -116,16 +116,24 @@ func ProjectSet(set *argo.ApplicationSet) policy.ApplicationSet {
 		projected.RollingSync = true
 		projected.Steps = steps(strategy.RollingSync.Steps)
 	}
-	for _, status := range set.Status.ApplicationStatus {
+	projected.Recorded = recorded(set.Status.ApplicationStatus)
+	return projected
+}
+
+// recorded keeps of a name that is listed twice the first entry: Argo CD looks at that one, too.
+func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy.Recorded {
+	all := make(map[string]policy.Recorded, len(statuses))
+	for _, status := range statuses {
+		if _, listed := all[status.Application]; listed {
+			continue
+		}
 		step, err := strconv.Atoi(status.Step)
 		if err != nil {
 			step = 0
 		}
-		projected.Recorded = append(projected.Recorded, policy.Recorded{
-			Application: status.Application, Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
-		})
+		all[status.Application] = policy.Recorded{Step: step, TransitionedAt: timeOf(status.LastTransitionTime)}
 	}
-	return projected
+	return all
 }
 
 func steps(rollout []argo.ApplicationSetRolloutStep) []policy.Step {

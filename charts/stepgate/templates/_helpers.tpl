@@ -102,12 +102,9 @@ annotations:
 
 {{/* Names of API groups and resources that stepgate uses where the Applications are; as rules of a role. */}}
 {{- define "stepgate.applicationRules" -}}
-# The live reads of a decision, and the watch that makes them small.
+# The live reads of a decision, and the watches that make them small.
 - apiGroups: [argoproj.io]
-  resources: [applicationsets]
-  verbs: [get]
-- apiGroups: [argoproj.io]
-  resources: [applications]
+  resources: [applications, applicationsets]
   verbs: [get, list, watch]
 {{- if .Values.config.refreshStaleSiblings }}
 # One annotation: argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy refuses everything else.
