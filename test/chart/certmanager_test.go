@@ -3,11 +3,15 @@ package chart
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,8 +21,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/local"
 )
 
@@ -35,7 +41,7 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	mounted := mount(t, "managed", "stepgate-tls", dir)
 	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	serve(t, local.Release{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	gate := serve(t, local.Release{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
 	denied(t, set)
 	calls := callAllTheTime(t, set)
 
@@ -43,6 +49,7 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	renew(t, "stepgate-tls")
 	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before), "the leaf is renewed")
 	g.Expect(caBundle(t)).To(Equal(injected), "by the same CA")
+	g.Eventually(func() error { return servedBy(gate, injected, mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
 
 	renew(t, "stepgate-ca")
 	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the CA is renewed")
@@ -50,10 +57,12 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	renew(t, "stepgate-tls")
 	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before))
 	g.Eventually(func() string { return caBundle(t) }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the new CA is injected")
-	n, failures := calls()
-	t.Logf("%d calls meanwhile, %d failed", n, len(failures))
+	g.Eventually(func() error { return servedBy(gate, caBundle(t), mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	atTheEnd := calls.n.Load()
+	g.Eventually(calls.n.Load).WithTimeout(pollTimeout).Should(BeNumerically(">", atTheEnd+5), "calls go on")
+	failures := calls.end()
+	t.Logf("%d calls meanwhile, %d failed", calls.n.Load(), len(failures))
 	g.Expect(failures).To(BeEmpty())
-	g.Expect(n).To(BeNumerically(">", 20))
 }
 
 func startCertManager(t *testing.T) {
@@ -85,17 +94,24 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-stopped })
-	sync := func() {
+	for _, key := range []string{"tls.crt", "tls.key"} {
+		g.Expect(os.Symlink(filepath.Join("..data", key), filepath.Join(dir, key))).To(Succeed())
+	}
+	var version string
+	sync := func() error {
 		var secret corev1.Secret
-		if admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret) != nil || len(secret.Data["tls.crt"]) == 0 {
-			return
+		if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
+			return client.IgnoreNotFound(err)
 		}
-		for _, key := range []string{"tls.key", "tls.crt"} {
-			hidden := filepath.Join(dir, "."+key)
-			if os.WriteFile(hidden, secret.Data[key], 0o600) == nil {
-				_ = os.Rename(hidden, filepath.Join(dir, key))
-			}
+		// A folder per version, and one rename that swaps all files at once.
+		versioned, next := filepath.Join(dir, ".."+secret.ResourceVersion), filepath.Join(dir, "..data_tmp")
+		err := os.Mkdir(versioned, 0o700)
+		for key, value := range secret.Data {
+			err = errors.Join(err, os.WriteFile(filepath.Join(versioned, key), value, 0o600))
 		}
+		err = errors.Join(err, os.Symlink(filepath.Base(versioned), next), os.Rename(next, filepath.Join(dir, "..data")))
+		version = secret.ResourceVersion
+		return err
 	}
 	go func() {
 		defer close(stopped)
@@ -104,7 +120,9 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 			case <-ctx.Done():
 				return
 			case <-time.After(200 * time.Millisecond):
-				sync()
+				if err := sync(); err != nil && ctx.Err() == nil {
+					t.Error("mount:", err)
+				}
 			}
 		}
 	}()
@@ -146,26 +164,55 @@ func caBundle(t *testing.T) string {
 	return string(configuration.Webhooks[0].ClientConfig.CABundle)
 }
 
-// callAllTheTime sends syncs that must be denied, until what it returns is called: that gives their number, and the
-// answers that were no denials.
-func callAllTheTime(t *testing.T, set *argo.ApplicationSet) func() (int, []error) {
+// servedBy says why what is served is not the mounted certificate, verified by a CA.
+func servedBy(gate *local.Gate, ca, mounted string) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(ca))
+	conn, err := tls.Dial("tcp", gate.Webhook, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		return err
+	}
+	leaf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
+	if !strings.HasPrefix(mounted, string(leaf)) {
+		err = errors.New("another certificate is served than the one that is mounted")
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// caller sends syncs that must be denied, one after the other.
+type caller struct {
+	n          atomic.Int64
+	stop, done chan struct{}
+	failures   []error
+}
+
+// end returns the answers that were no denials.
+func (c *caller) end() []error {
+	close(c.stop)
+	<-c.done
+	return c.failures
+}
+
+func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 	t.Helper()
-	stop, done := make(chan struct{}), make(chan struct{})
-	var n int
-	var failures []error
+	g := NewWithT(t)
+	controller, err := cluster.Client(local.ApplicationSetAccount)
+	g.Expect(err).NotTo(HaveOccurred())
+	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))
 	go func() {
-		defer close(done)
+		defer close(c.done)
 		for {
 			select {
-			case <-stop:
+			case <-c.stop:
 				return
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 			}
-			err := sync(t, set, "prod", client.DryRunAll)
-			if n++; err == nil || !strings.Contains(err.Error(), "may not sync yet") {
-				failures = append(failures, errors.Join(errors.New("not denied"), err))
+			err := controller.Patch(context.WithoutCancel(t.Context()), guestbook.Application(set, "prod"), patch, client.DryRunAll)
+			if c.n.Add(1); err == nil || !strings.Contains(err.Error(), "may not sync yet") {
+				c.failures = append(c.failures, errors.Join(errors.New("not denied"), err))
 			}
 		}
 	}()
-	return func() (int, []error) { close(stop); <-done; return n, failures }
+	return c
 }
