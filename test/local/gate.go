@@ -19,8 +19,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
 // Gate is a running `stepgate serve`.
@@ -63,7 +61,29 @@ func Build(root, dir string) (string, error) {
 // StartGate installs an instance of stepgate from config/, and starts it under its own service account and RBAC. It
 // returns when the instance answers its probes; WaitReady waits until it is ready.
 func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*Gate, error) {
-	g := &Gate{Name: o.Name, exited: make(chan struct{})}
+	g, err := newGate(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	o.URL = "https://" + g.Webhook + "/validate"
+	if err := c.Install(ctx, root, o.Registration); err != nil {
+		return nil, err
+	}
+	return g, c.run(ctx, g, o)
+}
+
+// StartReplica starts one more process of an instance that Install has installed. The URL of its registration is for
+// the caller to have chosen: that of a Balancer, if there are several.
+func (c *Cluster) StartReplica(ctx context.Context, o GateOptions) (*Gate, error) {
+	g, err := newGate(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	return g, c.run(ctx, g, o)
+}
+
+func newGate(name string) (*Gate, error) {
+	g := &Gate{Name: name, exited: make(chan struct{})}
 	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
 		free, err := freeAddress()
 		if err != nil {
@@ -71,16 +91,13 @@ func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*G
 		}
 		*address = free
 	}
-	o.URL = "https://" + g.Webhook + "/validate"
-	if o.FailurePolicy == "" {
-		o.FailurePolicy = admissionregistrationv1.Fail
-	}
-	if err := c.Install(ctx, root, o.Registration); err != nil {
-		return nil, err
-	}
+	return g, nil
+}
+
+func (c *Cluster) run(ctx context.Context, g *Gate, o GateOptions) error {
 	kubeconfig, err := c.Kubeconfig(ctx, o.Name, o.Name, o.APIServer)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if o.CertArgs == nil {
 		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
@@ -90,7 +107,7 @@ func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*G
 		"--metrics-bind-address=" + g.Metrics, "--health-probe-bind-address=" + g.Probe,
 	}, o.CertArgs...)
 	g.command = exec.CommandContext(context.WithoutCancel(ctx), o.Binary, append(args, o.Args...)...)
-	return g, g.start(ctx)
+	return g.start(ctx)
 }
 
 func (g *Gate) start(ctx context.Context) error {

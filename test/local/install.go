@@ -60,7 +60,8 @@ type Registration struct {
 	// Name names the ValidatingWebhookConfiguration, the namespace and everything else of this instance.
 	Name string
 	// URL is where the API server calls it.
-	URL           string
+	URL string
+	// FailurePolicy is Fail when empty.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 	// Namespaces limits the registration, so that several instances do not see each other's writes; empty means all.
 	Namespaces []string
@@ -68,6 +69,9 @@ type Registration struct {
 
 // Install creates the objects of config/: namespace, RBAC and registration. Nothing is added to what config/ grants.
 func (c *Cluster) Install(ctx context.Context, root string, r Registration) error {
+	if r.FailurePolicy == "" {
+		r.FailurePolicy = admissionregistrationv1.Fail
+	}
 	admin, err := c.Client("")
 	if err != nil {
 		return err
