@@ -1,0 +1,136 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Release is one installation of stepgate with several replicas behind a Balancer, as a Deployment and a Service.
+type Release struct {
+	// Balancer is what the API server calls.
+	Balancer *Balancer
+
+	cluster *Cluster
+	options GateOptions
+	apis    []string
+
+	mu    sync.Mutex
+	gates []*Gate
+}
+
+// StartRelease installs a release from config/ and starts a replica for each of apis, the addresses at which they
+// reach the API server; an empty one is its own. It returns when all replicas are ready.
+func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, apis ...string) (*Release, error) {
+	balancer, err := NewBalancer()
+	if err != nil {
+		return nil, err
+	}
+	o.URL = balancer.URL()
+	r := &Release{Balancer: balancer, cluster: c, options: o, gates: make([]*Gate, len(apis)), apis: apis}
+	if err := c.Install(ctx, root, o.Registration); err != nil {
+		r.Stop()
+		return nil, err
+	}
+	for i := range apis {
+		if err := r.Start(ctx, i); err != nil {
+			r.Stop()
+			return nil, err
+		}
+	}
+	if err := r.WaitReady(ctx); err != nil {
+		r.Stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Name is that of the release's Registration.
+func (r *Release) Name() string { return r.options.Name }
+
+// Gates are the processes that are the replicas now.
+func (r *Release) Gates() []*Gate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.gates)
+}
+
+// Start starts replica i, at new addresses as a new Pod has them, and does not wait until it is ready. What was replica
+// i before gets no connections any more.
+func (r *Release) Start(ctx context.Context, i int) error {
+	_, old, err := r.replace(ctx, i)
+	if old != nil {
+		r.Balancer.Remove(old)
+	}
+	return err
+}
+
+// Restart replaces replica i as a rolling update with maxUnavailable 0 does: the new one is ready before the old one
+// is told to end. It returns when the old one has ended.
+func (r *Release) Restart(ctx context.Context, i int) error {
+	gate, old, err := r.replace(ctx, i)
+	if err != nil {
+		return err
+	}
+	if err := gate.WaitReady(ctx); err != nil {
+		return err
+	}
+	if err := old.Terminate(); err != nil {
+		return err
+	}
+	code := old.Wait()
+	r.Balancer.Remove(old)
+	if code != 0 {
+		return fmt.Errorf("replica %d ended with %d after SIGTERM: %s", i, code, old.Log())
+	}
+	return nil
+}
+
+func (r *Release) replace(ctx context.Context, i int) (gate, old *Gate, err error) {
+	if gate, err = r.cluster.StartReplica(ctx, r.withAPI(i)); err != nil {
+		return nil, nil, fmt.Errorf("start replica %d: %w", i, err)
+	}
+	r.Balancer.Add(context.WithoutCancel(ctx), gate)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, r.gates[i] = r.gates[i], gate
+	return gate, old, nil
+}
+
+func (r *Release) withAPI(i int) GateOptions {
+	o := r.options
+	o.APIServer = r.apis[i]
+	return o
+}
+
+// WaitReady waits until every replica is ready, and the Balancer knows.
+func (r *Release) WaitReady(ctx context.Context) error {
+	for _, g := range r.Gates() {
+		if err := g.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for r.Balancer.Ready() < len(r.apis) {
+		select {
+		case <-ctx.Done():
+			return errors.New("the balancer does not see every replica ready")
+		case <-time.After(probePeriod):
+		}
+	}
+	return nil
+}
+
+// Stop kills every replica.
+func (r *Release) Stop() {
+	r.Balancer.Close()
+	for _, g := range r.Gates() {
+		if g != nil {
+			g.Kill()
+		}
+	}
+}

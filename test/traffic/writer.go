@@ -1,0 +1,64 @@
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// patience is how long a write is waited for. It is longer than the webhook's time, so that the API server's answer is seen.
+const patience = 20 * time.Second
+
+// Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status, so
+// that it costs little.
+type Writer struct {
+	// applicationSet and controller write as the ApplicationSet controller and the application controller.
+	applicationSet, controller rest.Interface
+	tally                      *Tally
+}
+
+// NewWriter returns a Writer that counts what comes of its writes. The cluster needs InstallWriters.
+func NewWriter(cluster *local.Cluster, tally *Tally) (*Writer, error) {
+	w := &Writer{tally: tally}
+	for user, into := range map[string]*rest.Interface{
+		local.ApplicationSetAccount: &w.applicationSet, local.ControllerAccount: &w.controller,
+	} {
+		config := rest.CopyConfig(cluster.Config)
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+		config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
+		config.WarningHandler = rest.NoWarnings{}
+		scheme := runtime.NewScheme()
+		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+		config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+		client, err := rest.RESTClientFor(config)
+		if err != nil {
+			return nil, err
+		}
+		*into = client
+	}
+	return w, nil
+}
+
+// patch sends one merge PATCH and counts it.
+func (w *Writer) patch(ctx context.Context, as rest.Interface, app *argo.Application, body map[string]any, want Want) Outcome {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // it is made of maps and Argo CD's types
+	}
+	start := time.Now()
+	err = as.Patch(types.MergePatchType).Namespace(app.Namespace).Resource("applications").Name(app.Name).
+		Body(text).MaxRetries(0).Do(ctx).Error()
+	return w.tally.add(want, start, err)
+}
