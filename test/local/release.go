@@ -2,11 +2,9 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Release is one installation of stepgate with several replicas behind a Balancer, as a Deployment and a Service.
@@ -113,16 +111,12 @@ func (r *Release) WaitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for r.Balancer.Ready() < len(r.apis) {
-		select {
-		case <-ctx.Done():
-			return errors.New("the balancer does not see every replica ready")
-		case <-time.After(probePeriod):
+	return Poll(ctx, func() error {
+		if ready := r.Balancer.Ready(); ready < len(r.apis) {
+			return fmt.Errorf("the balancer sees %d of %d replicas ready", ready, len(r.apis))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Stop kills every replica.

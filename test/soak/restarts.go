@@ -24,7 +24,7 @@ func soakRestarts(ctx context.Context, s *stand, o options) error {
 
 func rolling(ctx context.Context, s *stand, o options) error {
 	tally := &traffic.Tally{}
-	load, err := s.load(ctx, o, tally)
+	load, err := s.load(ctx, "rolling", o, tally)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,7 @@ func rolling(ctx context.Context, s *stand, o options) error {
 
 func killing(ctx context.Context, s *stand, o options) error {
 	tally := &traffic.Tally{}
-	writer, err := traffic.NewWriter(s.cluster, tally)
-	if err != nil {
-		return err
-	}
-	load, err := writer.Again(ctx, o.rollouts, o.rate)
+	load, err := s.load(ctx, "killing", o, tally)
 	if err != nil {
 		return err
 	}
@@ -78,8 +74,11 @@ func killing(ctx context.Context, s *stand, o options) error {
 			if err := s.release.Start(ctx, i); err != nil {
 				return err
 			}
-			if err := s.release.WaitReady(ctx); err != nil {
-				return err
+			// Watched for longer than the goal, and each at another moment between two bursts.
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(2*recovery + time.Duration(len(kills))*37*time.Millisecond):
 			}
 		}
 		return nil

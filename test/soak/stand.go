@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"sync"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,7 +52,10 @@ func (s *stand) install(ctx context.Context, args ...string) (err error) {
 	s.release, err = s.cluster.StartRelease(ctx, s.root, local.GateOptions{
 		Binary: s.binary, Registration: local.Registration{Name: name}, Args: args,
 	}, "", "", "")
-	return err
+	if err != nil {
+		return err
+	}
+	return s.called(ctx)
 }
 
 func (s *stand) stop() error {
@@ -63,28 +65,31 @@ func (s *stand) stop() error {
 	return s.cluster.Stop()
 }
 
-// load creates the rollouts. It returns when the gate is called: the API server learns of a registration a moment after
-// it is stored.
-func (s *stand) load(ctx context.Context, o options, tally *traffic.Tally) (*traffic.Load, error) {
-	warm := &traffic.Tally{}
-	first, err := traffic.NewWriter(s.cluster, warm)
-	if err != nil {
-		return nil, err
-	}
-	probe, err := first.NewRollout(ctx, s.cluster, "probe")
-	if err != nil {
-		return nil, err
-	}
-	if err := until(ctx, time.Minute, "the API server to call stepgate", func() (bool, error) {
-		return probe.SetDegraded(ctx, true) == traffic.Right && probe.Sync(ctx) == traffic.Right, nil
-	}); err != nil {
-		return nil, err
-	}
+// load creates rollouts in namespaces of this name.
+func (s *stand) load(ctx context.Context, name string, o options, tally *traffic.Tally) (*traffic.Load, error) {
 	writer, err := traffic.NewWriter(s.cluster, tally)
 	if err != nil {
 		return nil, err
 	}
-	return writer.NewLoad(ctx, s.cluster, o.rollouts, o.rate)
+	return writer.NewLoad(ctx, s.cluster, traffic.LoadOptions{Name: name, Rollouts: o.rollouts, Rate: o.rate})
+}
+
+// called waits until the API server calls stepgate: it learns of a registration a moment after it is stored.
+func (s *stand) called(ctx context.Context) error {
+	writer, err := traffic.NewWriter(s.cluster, &traffic.Tally{})
+	if err != nil {
+		return err
+	}
+	r, err := writer.NewRollout(ctx, s.cluster, "probe")
+	if err != nil {
+		return err
+	}
+	return local.Poll(ctx, func() error {
+		if r.SetDegraded(ctx, true) != traffic.Right || r.Sync(ctx) != traffic.Right {
+			return errors.New("a write that has to be denied is not")
+		}
+		return nil
+	})
 }
 
 // during sends the load while work is done.
@@ -96,21 +101,4 @@ func during(ctx context.Context, load *traffic.Load, work func(context.Context) 
 	stop()
 	group.Wait()
 	return err
-}
-
-// until polls.
-func until(ctx context.Context, patience time.Duration, what string, check func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		done, err := check()
-		if err != nil || done {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waited for %s: %w", what, ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

@@ -16,11 +16,20 @@ type Load struct {
 	period   time.Duration
 }
 
-// NewLoad creates the rollouts, each in a namespace of its own, for a rate of operation writes a second.
-func (w *Writer) NewLoad(ctx context.Context, cluster *local.Cluster, rollouts int, rate float64) (*Load, error) {
-	l := &Load{period: time.Duration(float64(rollouts) / rate * float64(time.Second))}
-	for i := range rollouts {
-		r, err := w.NewRollout(ctx, cluster, fmt.Sprintf("load-%d", i))
+// LoadOptions are the size of a Load.
+type LoadOptions struct {
+	// Name is what the namespaces of its rollouts begin with.
+	Name     string
+	Rollouts int
+	// Rate is in operation writes a second.
+	Rate float64
+}
+
+// NewLoad creates the rollouts, each in a namespace of its own.
+func (w *Writer) NewLoad(ctx context.Context, cluster *local.Cluster, o LoadOptions) (*Load, error) {
+	l := &Load{period: time.Duration(float64(o.Rollouts) / o.Rate * float64(time.Second))}
+	for i := range o.Rollouts {
+		r, err := w.NewRollout(ctx, cluster, fmt.Sprintf("%s-%d", o.Name, i))
 		if err != nil {
 			return nil, fmt.Errorf("rollout %d: %w", i, err)
 		}
