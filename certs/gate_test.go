@@ -29,8 +29,8 @@ func (w *gateWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return w.newest, nil
 }
 
-func (w *gateWorld) Accepts(certificate *tls.Certificate, _ time.Time) error {
-	if w.absent || certificate != nil && strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
+func (w *gateWorld) Accepts(certificate *tls.Certificate, now time.Time) error {
+	if w.absent || certificate != nil && !now.After(certificate.Leaf.NotAfter) && strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
 		return nil
 	}
 	return errors.New("not trusted")
@@ -58,7 +58,8 @@ func TestGate(t *testing.T) {
 		"settling starts again when the bundle loses the CA":     "trust:a sign:a sign:b trust:ab wait:4s trust:a trust:ab wait:4s serve:a wait:1s serve:b",
 		"a newer leaf settles for itself":                        "trust:abc sign:a sign:b wait:4s sign:c wait:1s serve:a wait:4s serve:c",
 		"a leaf that was overtaken is never served":              "trust:a sign:a sign:b sign:c trust:abc wait:5s serve:c",
-		"an expired leaf gives way to one that has not settled":  "trust:a sign:a wait:3599s sign:b trust:ab serve:a wait:2s serve:b",
+		"an expired leaf gives way to one that has not settled":  "trust:a sign:a wait:59m sign:b wait:1m trust:ab serve:b",
+		"a leaf at its end gives way before it has ended":        "trust:a sign:a wait:3598s sign:b trust:ab serve:a wait:1s serve:a wait:1ms serve:b",
 		"an expired leaf gives way to one that is not trusted":   "trust:a sign:a wait:59m sign:b wait:1m serve:a wait:1s serve:b",
 		"a leaf is served to its last moment":                    "trust:a sign:a wait:1h sign:b serve:a",
 		"an expired leaf is served while there is no other":      "trust:a sign:a wait:2h serve:a",
