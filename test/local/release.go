@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Release is one installation of stepgate with several replicas behind a Balancer, as a Deployment and a Service.
@@ -13,6 +15,7 @@ type Release struct {
 	Balancer *Balancer
 
 	cluster *Cluster
+	admin   client.Client
 	options GateOptions
 	apis    []string
 
@@ -23,12 +26,16 @@ type Release struct {
 // StartRelease installs a release from config/ and starts a replica for each of apis, the addresses at which they
 // reach the API server; an empty one is its own. It returns when all replicas are ready.
 func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, apis ...string) (*Release, error) {
+	admin, err := c.Client("")
+	if err != nil {
+		return nil, err
+	}
 	balancer, err := NewBalancer()
 	if err != nil {
 		return nil, err
 	}
 	o.URL = balancer.URL()
-	r := &Release{Balancer: balancer, cluster: c, options: o, gates: make([]*Gate, len(apis)), apis: apis}
+	r := &Release{Balancer: balancer, cluster: c, admin: admin, options: o, gates: make([]*Gate, len(apis)), apis: apis}
 	if err := c.Install(ctx, root, o.Registration); err != nil {
 		r.Stop()
 		return nil, err
