@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// probePeriod is how often a Balancer asks for readiness; one failure takes a replica out, as the readiness probe of
-// the manifests does, only faster than a kubelet, which would make every soak longer.
-const probePeriod = 250 * time.Millisecond
+const (
+	// probePeriod is how often a Balancer asks for readiness. One failure takes a replica out: that is stricter than a
+	// kubelet, which asks every 10 s and wants three.
+	probePeriod = 250 * time.Millisecond
+	// probeTimeout is longer than stepgate's own patience with the API server, so that its answer is seen.
+	probeTimeout = 3 * time.Second
+)
 
 // Balancer does what a Service does: it forwards new connections to the replicas that are ready, in turn, and leaves
 // the open ones alone, whatever becomes of their replica.
@@ -94,7 +98,7 @@ func (b *Balancer) probe(ctx context.Context, r *replica) {
 	ticker := time.NewTicker(probePeriod)
 	defer ticker.Stop()
 	for {
-		once, cancel := context.WithTimeout(ctx, time.Second)
+		once, cancel := context.WithTimeout(ctx, probeTimeout)
 		err := r.gate.Ready(once)
 		cancel()
 		b.mu.Lock()

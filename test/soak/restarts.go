@@ -120,6 +120,9 @@ func (g *goals) common(tally *traffic.Tally, o options) {
 
 // report tells on stderr what went wrong.
 func report(tally *traffic.Tally) {
+	for _, f := range tally.Failures() {
+		progress("failed at %s after %s: %v", f.Ended.Format("15:04:05.000"), f.Ended.Sub(f.Began).Round(time.Millisecond), f.Err)
+	}
 	for _, text := range tally.Texts() {
 		progress("error: %s", text)
 	}

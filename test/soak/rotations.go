@@ -67,6 +67,7 @@ func (r *rotations) wipe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	progress("bundle wiped at %s, back after %s", wiped.Format("15:04:05.000"), back.Sub(wiped).Round(time.Millisecond))
 	r.slowest = max(r.slowest, back.Sub(wiped))
 	r.wiped = append(r.wiped, traffic.Failure{Began: wiped, Ended: back.Add(informed)})
 	return nil

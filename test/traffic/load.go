@@ -50,6 +50,22 @@ func (l *Load) align(ctx context.Context) error {
 	return nil
 }
 
+// Rollouts are what it writes to.
+func (l *Load) Rollouts() []*Rollout { return l.rollouts }
+
+// Burst sends so many operation writes of every rollout, all rollouts at once.
+func (l *Load) Burst(ctx context.Context, writes int) {
+	var group sync.WaitGroup
+	for _, r := range l.rollouts {
+		group.Go(func() {
+			for range writes {
+				r.Next(ctx)
+			}
+		})
+	}
+	group.Wait()
+}
+
 // Run sends until ctx is done, and returns when every answer has come. A write that takes longer than the period
 // delays its own rollout's next, and no other.
 func (l *Load) Run(ctx context.Context) {

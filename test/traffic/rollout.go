@@ -82,8 +82,9 @@ func (r *Rollout) Fatten(ctx context.Context, admin client.Client, bytes int) er
 	if err != nil {
 		return err
 	}
-	for _, app := range []*argo.Application{r.Dev, r.Prod} {
-		if err := admin.Patch(ctx, app.DeepCopy(), client.RawPatch("application/merge-patch+json", body)); err != nil {
+	// Of prod the AdmissionReviews that are made here are as large as those of the API server.
+	for _, app := range []*argo.Application{r.Dev.DeepCopy(), r.Prod} {
+		if err := admin.Patch(ctx, app, client.RawPatch("application/merge-patch+json", body)); err != nil {
 			return err
 		}
 	}

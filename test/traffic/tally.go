@@ -23,10 +23,18 @@ type Tally struct {
 type Failure struct {
 	// Began and Ended are when it was sent and when it was known to have failed.
 	Began, Ended time.Time
+	Err          error
 }
 
 func (t *Tally) add(want Want, start time.Time, err error) Outcome {
-	ended, outcome := time.Now(), Judge(want, err)
+	outcome := Judge(want, err)
+	t.count(want, outcome, start, err)
+	return outcome
+}
+
+// count counts one write, or question; err is why the outcome is none of the right ones.
+func (t *Tally) count(want Want, outcome Outcome, start time.Time, err error) {
+	ended := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.outcomes == nil {
@@ -37,14 +45,13 @@ func (t *Tally) add(want Want, start time.Time, err error) Outcome {
 		t.took = append(t.took, ended.Sub(start))
 	}
 	if outcome == Failed {
-		t.failures = append(t.failures, Failure{start, ended})
+		t.failures = append(t.failures, Failure{start, ended, err})
 	}
 	if outcome == Failed || outcome == WrongDeny {
 		if text := err.Error(); len(t.texts) < mostTexts && !slices.Contains(t.texts, text) {
 			t.texts = append(t.texts, text)
 		}
 	}
-	return outcome
 }
 
 // Calls is how many operation writes there were.

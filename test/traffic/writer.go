@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -24,12 +25,13 @@ const patience = 20 * time.Second
 type Writer struct {
 	// applicationSet and controller write as the ApplicationSet controller and the application controller.
 	applicationSet, controller rest.Interface
-	tally                      *Tally
+	tally                      atomic.Pointer[Tally]
 }
 
 // NewWriter returns a Writer that counts what comes of its writes. The cluster needs InstallWriters.
 func NewWriter(cluster *local.Cluster, tally *Tally) (*Writer, error) {
-	w := &Writer{tally: tally}
+	w := &Writer{}
+	w.Count(tally)
 	for user, into := range map[string]*rest.Interface{
 		local.ApplicationSetAccount: &w.applicationSet, local.ControllerAccount: &w.controller,
 	} {
@@ -49,6 +51,9 @@ func NewWriter(cluster *local.Cluster, tally *Tally) (*Writer, error) {
 	return w, nil
 }
 
+// Count has what comes of its writes counted with another tally.
+func (w *Writer) Count(tally *Tally) { w.tally.Store(tally) }
+
 // patch sends one merge PATCH and counts it.
 func (w *Writer) patch(ctx context.Context, as rest.Interface, app *argo.Application, body map[string]any, want Want) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -60,5 +65,5 @@ func (w *Writer) patch(ctx context.Context, as rest.Interface, app *argo.Applica
 	start := time.Now()
 	err = as.Patch(types.MergePatchType).Namespace(app.Namespace).Resource("applications").Name(app.Name).
 		Body(text).MaxRetries(0).Do(ctx).Error()
-	return w.tally.add(want, start, err)
+	return w.tally.Load().add(want, start, err)
 }
