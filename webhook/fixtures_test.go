@@ -74,7 +74,8 @@ func (c *cluster) Judge(_ context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for _, app := range c.apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
-			in.Siblings = append(in.Siblings, siblings.Project(app))
+			sibling := siblings.Project(app)
+			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}
 	return policy.Evaluate(in), nil

@@ -29,7 +29,8 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// readers returns what reads from the API server with every call, and what is kept of Applications by a watch.
+// readers returns what reads from the API server with every call, and what is kept of Applications
+// and ApplicationSets by watches.
 func readers(config *rest.Config, observe siblings.Observer) (*siblings.APIServer, *siblings.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := argo.AddToScheme(scheme); err != nil {
@@ -51,7 +52,8 @@ func readers(config *rest.Config, observe siblings.Observer) (*siblings.APIServe
 		return nil, nil, fmt.Errorf("API server client: %w", err)
 	}
 	applications := cache.NewListWatchFromClient(source, "applications", metav1.NamespaceAll, fields.Everything())
-	return siblings.NewAPIServer(objects, versions, observe), siblings.NewCache(applications), nil
+	sets := cache.NewListWatchFromClient(source, "applicationsets", metav1.NamespaceAll, fields.Everything())
+	return siblings.NewAPIServer(objects, versions, observe), siblings.NewCache(applications, sets), nil
 }
 
 // argoMapper knows the two resources that stepgate reads, so that a decision never waits for discovery.

@@ -14,7 +14,7 @@ import (
 // mostGets is how many Applications one decision reads at a time.
 const mostGets = 8
 
-// Version is the metadata of one live Application.
+// Version is the metadata of one live Application or ApplicationSet.
 type Version struct {
 	Name            string
 	UID, Owner      types.UID
@@ -26,21 +26,27 @@ type Version struct {
 type Live interface {
 	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error)
+	// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed.
+	SetVersion(ctx context.Context, name types.NamespacedName) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
 	Application(ctx context.Context, name types.NamespacedName) (*Projection, error)
 	// Versions lists the metadata of the Applications that a selector selects.
 	Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error)
 }
 
-// Known is what is known of Applications without a read; it may be out of date.
+// Known is what is known without a read; it may be out of date.
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
 	Owned(owner types.UID) []*Projection
+	// SetAt returns an ApplicationSet as it was at a version; nil when that is not known. It is only read.
+	SetAt(name types.NamespacedName, at Version) *ApplicationSet
 }
 
 // Reader judges on live siblings at the price of a few small reads. The invariant: what is known may only make a
 // decision stricter; only a live read makes it more permissive.
 //
+//   - A live LIST of its metadata tells the ApplicationSet's resourceVersion. What is known at that version is current;
+//     else the ApplicationSet is read live.
 //   - A blocker found among what is known is confirmed by one live GET: a denial costs two reads, with that of the
 //     ApplicationSet, whatever the number of siblings.
 //   - Otherwise a live LIST of metadata tells every sibling's resourceVersion. What is known at that version is current;
@@ -62,6 +68,13 @@ func NewReader(live Live, known Known) *Reader {
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
 	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*ApplicationSet, error) {
+		at, err := r.live.SetVersion(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if set := r.known.SetAt(name, at); set != nil {
+			return set, nil
+		}
 		return r.live.ApplicationSet(ctx, name)
 	})
 }
@@ -88,9 +101,9 @@ func (r *Reader) Judge(ctx context.Context, in policy.Input) (policy.Decision, e
 // confirm denies if the first blocker among what is known is one live, too. Of the other blockers that it names, none
 // was read: they are what is known.
 func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projection) (d policy.Decision, confirmed bool, err error) {
-	in.Siblings = make([]policy.Application, 0, len(known))
+	in.Siblings = make([]*policy.Application, 0, len(known))
 	for _, p := range known {
-		in.Siblings = append(in.Siblings, p.Application)
+		in.Siblings = append(in.Siblings, &p.Application)
 	}
 	d = policy.Evaluate(in)
 	if d.Outcome != policy.Deny {
@@ -103,9 +116,17 @@ func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projecti
 	}
 	in.Siblings = nil
 	if live != nil && string(live.Owner) == in.ApplicationSet.UID {
-		in.Siblings = []policy.Application{live.Application}
+		in.Siblings = []*policy.Application{&live.Application}
 	}
 	// Alone, it is a blocker or it is not: the rule never weighs one sibling against another.
+	alone := *in.ApplicationSet
+	alone.Recorded = map[string]policy.Recorded{}
+	for _, name := range []string{first.Application, in.Target.Name} {
+		if r, ok := in.ApplicationSet.Recorded[name]; ok {
+			alone.Recorded[name] = r
+		}
+	}
+	in.ApplicationSet = &alone
 	for _, b := range policy.Evaluate(in).Blockers {
 		if b.Application == first.Application && b.Step == first.Step {
 			d.Blockers[0], d.Reason = b, b.Reason
@@ -120,7 +141,7 @@ func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projecti
 }
 
 // prove returns the live siblings: of the steps before step as they are now, of the others at least that they exist.
-func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]policy.Application, error) {
+func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]*policy.Application, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -135,7 +156,7 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 	for _, p := range owned {
 		known[p.Name] = p
 	}
-	var current []policy.Application
+	var current []*policy.Application
 	var outdated []string
 	listed := map[string]bool{}
 	for _, v := range versions {
@@ -146,18 +167,17 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 		p := known[v.Name]
 		switch at := policy.StepOf(set.Steps, v.Labels); {
 		case at < 0 || at >= step:
-			current = append(current, policy.Application{Name: v.Name, Labels: v.Labels})
+			current = append(current, &policy.Application{Name: v.Name, Labels: v.Labels})
 		case p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion:
-			current = append(current, p.Application)
+			current = append(current, &p.Application)
 		default:
 			outdated = append(outdated, v.Name)
 		}
 	}
 	// With a selector, what the ApplicationSet's status records and the list lacks may have been relabelled.
-	for _, recorded := range set.Recorded {
-		if exact && recorded.Step > 0 && recorded.Step <= step && !listed[recorded.Application] {
-			listed[recorded.Application] = true
-			outdated = append(outdated, recorded.Application)
+	for name, recorded := range set.Recorded {
+		if exact && recorded.Step > 0 && recorded.Step <= step && !listed[name] {
+			outdated = append(outdated, name)
 		}
 	}
 	read, err := r.read(ctx, set, outdated)
@@ -165,7 +185,7 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 }
 
 // read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
-func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Application, error) {
+func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*policy.Application, error) {
 	found := make([]*Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostGets)
@@ -180,10 +200,10 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var read []policy.Application
+	var read []*policy.Application
 	for _, p := range found {
 		if p != nil && string(p.Owner) == set.UID {
-			read = append(read, p.Application)
+			read = append(read, &p.Application)
 		}
 	}
 	return read, nil
