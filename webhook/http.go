@@ -78,7 +78,8 @@ func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout*8/10)
+	// A twentieth is left for saying that there is no decision.
+	ctx, cancel := context.WithTimeout(r.Context(), timeout*3/4)
 	defer cancel()
 	req, err := readReview(rw, r)
 	if err != nil {
