@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,9 @@ func apiFaults() []fault {
 	}
 }
 
+// briefTimeout is a webhook's time that is waited for often.
+const briefTimeout = 2 * time.Second
+
 // kthRead fails each single read of each kind of decision. The watch is current, or says the opposite of what is true.
 func kthRead(ctx context.Context, t *trial) error {
 	asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
@@ -85,7 +89,7 @@ func kthRead(ctx context.Context, t *trial) error {
 			for name, f := range broken() {
 				for k := 1; k <= count; k++ {
 					proxy.Set(reads(local.Nth(k, f)))
-					t.ask(ctx, asker, t.quiet, time.Second)
+					t.ask(ctx, asker, t.quiet, briefTimeout)
 					proxy.Set()
 					t.inject(1)
 					if t.ask(ctx, asker, t.quiet, webhookTimeout) != traffic.Right {
@@ -135,7 +139,7 @@ func (t *trial) current(ctx context.Context, degraded bool) error {
 }
 
 func decisionReads(p *local.APIProxy) int {
-	return p.Count(local.GetSet) + p.Count(local.GetApp) + p.Count(local.ListVersions)
+	return p.Count(local.ListSet) + p.Count(local.GetSet) + p.Count(local.GetApp) + p.Count(local.ListVersions)
 }
 
 // slowAPI delays every read. A decision of two or three reads is made if they fit into the time, else it is none.
@@ -178,13 +182,17 @@ func (t *trial) everyAnswer(ctx context.Context, questions int) error {
 			r.Untouched(ctx)
 		}
 	}()
+	var group sync.WaitGroup
 	for _, gate := range t.release.Gates() {
-		asker := traffic.NewAsker(gate, &t.questions)
-		for range questions {
-			t.ask(ctx, asker, t.quiet, time.Second)
-		}
-		asker.Close()
+		group.Go(func() {
+			asker := traffic.NewAsker(gate, &t.questions)
+			defer asker.Close()
+			for range questions {
+				t.ask(ctx, asker, t.quiet, briefTimeout)
+			}
+		})
 	}
+	group.Wait()
 	<-wait
 	return ctx.Err()
 }
@@ -205,7 +213,9 @@ func compaction(ctx context.Context, t *trial) error {
 			}
 		}
 		gone := local.Answer(http.StatusGone, 0, metav1.StatusReasonExpired)
-		for _, kinds := range [][]string{{local.WatchApps}, {local.WatchApps, local.ListApps}} {
+		for _, kinds := range [][]string{
+			{local.WatchApps, local.WatchSets}, {local.WatchApps, local.ListApps, local.WatchSets, local.ListSets},
+		} {
 			t.all(local.Only(gone, kinds...))
 			for _, proxy := range t.proxies {
 				proxy.Reset()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stepgate/stepgate/test/local"
@@ -26,6 +27,7 @@ type trial struct {
 	// writes went through the API server, questions straight to a replica.
 	writes, questions traffic.Tally
 	injections        int
+	mu                sync.Mutex // of what follows
 	// share is the largest part of the webhook's time that an answer took; unanswered is how many came not at all.
 	share      float64
 	unanswered int
@@ -99,9 +101,11 @@ func (t *trial) ask(ctx context.Context, asker *traffic.Asker, r *traffic.Rollou
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	outcome, took, err := asker.Ask(ctx, r, timeout)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err != nil {
 		t.unanswered++
-		t.note("unanswered: %v", err)
+		t.notes = append(t.notes, fmt.Sprintf("unanswered: %v", err))
 		return outcome
 	}
 	t.share = max(t.share, took.Seconds()/timeout.Seconds())

@@ -19,6 +19,9 @@ import (
 // The kinds of requests that stepgate sends to the API server.
 const (
 	GetSet       = "get ApplicationSet"
+	ListSet      = "list metadata of ApplicationSets"
+	WatchSets    = "watch ApplicationSets"
+	ListSets     = "list ApplicationSets"
 	GetApp       = "get Application"
 	ListVersions = "list metadata of Applications"
 	ListApps     = "list Applications"
@@ -75,7 +78,7 @@ func (c *Cluster) APIProxy() (*APIProxy, error) {
 		ErrorLog:      quiet,
 	}
 	p.upstream = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if kindOf(r) == WatchApps {
+		if kind := kindOf(r); kind == WatchApps || kind == WatchSets {
 			rw = &watchWriter{ResponseWriter: rw, proxy: p, ctx: r.Context()}
 		}
 		upstream.ServeHTTP(rw, r)
@@ -162,20 +165,22 @@ func kindOf(r *http.Request) string {
 		return 0, false
 	}
 	named := func(at int) bool { return at+1 < len(path) }
-	watch := r.URL.Query().Get("watch") != ""
-	if at, ok := has("applicationsets"); ok && named(at) {
-		return GetSet
-	}
-	if at, ok := has("applications"); ok {
+	for resource, kinds := range map[string][4]string{
+		"applicationsets": {GetSet, WatchSets, ListSet, ListSets},
+		"applications":    {GetApp, WatchApps, ListVersions, ListApps},
+	} {
+		at, ok := has(resource)
 		switch {
+		case !ok:
 		case named(at):
-			return GetApp
-		case watch:
-			return WatchApps
+			return kinds[0]
+		case r.URL.Query().Get("watch") != "":
+			return kinds[1]
 		case strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"):
-			return ListVersions
+			return kinds[2]
+		default:
+			return kinds[3]
 		}
-		return ListApps
 	}
 	for segment, kind := range map[string]string{
 		"events": PostEvent, "secrets": Secrets, "validatingwebhookconfigurations": Configure,

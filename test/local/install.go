@@ -69,6 +69,15 @@ type Registration struct {
 
 // Install creates the objects of config/: namespace, RBAC and registration. Nothing is added to what config/ grants.
 func (c *Cluster) Install(ctx context.Context, root string, r Registration) error {
+	return c.install(ctx, root, r, func(err error) error { return err })
+}
+
+// Reinstall is Install where some of the objects are there already.
+func (c *Cluster) Reinstall(ctx context.Context, root string, r Registration) error {
+	return c.install(ctx, root, r, client.IgnoreAlreadyExists)
+}
+
+func (c *Cluster) install(ctx context.Context, root string, r Registration, ignore func(error) error) error {
 	if r.FailurePolicy == "" {
 		r.FailurePolicy = admissionregistrationv1.Fail
 	}
@@ -83,7 +92,7 @@ func (c *Cluster) Install(ctx context.Context, root string, r Registration) erro
 		}
 		for _, o := range objects {
 			r.adapt(o)
-			if err := admin.Create(ctx, o); err != nil {
+			if err := ignore(admin.Create(ctx, o)); err != nil {
 				return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
 			}
 		}

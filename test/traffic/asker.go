@@ -33,17 +33,14 @@ func NewAsker(gate *local.Gate, tally *Tally) *Asker {
 // Close closes its connections.
 func (a *Asker) Close() { a.client.CloseIdleConnections() }
 
-// Ask asks about a new operation of prod. timeout is what the API server says that it waits; the Asker itself waits
+// Ask asks about an operation of prod. timeout is what the API server says that it waits; the Asker itself waits
 // longer, and Failed with no answer at all is an error.
 func (a *Asker) Ask(ctx context.Context, r *Rollout, timeout time.Duration) (Outcome, time.Duration, error) {
 	body, err := r.Review()
 	if err != nil {
 		return Failed, 0, err
 	}
-	want := Admitted
-	if r.degraded {
-		want = Denied
-	}
+	want := r.want()
 	start := time.Now()
 	code, text, err := a.Post(ctx, "?timeout="+timeout.String(), "application/json", body)
 	took := time.Since(start)
@@ -85,9 +82,8 @@ func (a *Asker) Post(ctx context.Context, query, contentType string, body []byte
 	return response.StatusCode, text, errors.Join(err, response.Body.Close())
 }
 
-// Review is the AdmissionReview of a new operation of prod.
+// Review is the AdmissionReview of an operation of prod.
 func (r *Rollout) Review() ([]byte, error) {
-	r.writes++
 	before, err := json.Marshal(r.Prod)
 	if err != nil {
 		return nil, err

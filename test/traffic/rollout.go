@@ -114,7 +114,7 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 	}
 	app := r.Dev.DeepCopy()
 	guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, state)
-	outcome := r.writer.patch(ctx, r.writer.controller, app, map[string]any{"status": app.Status}, Regardless)
+	outcome := r.asController(ctx, app, fields{"status": app.Status})
 	if outcome == Right {
 		r.degraded = degraded
 	}
@@ -122,14 +122,15 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 }
 
 // Sync writes a new operation of prod.
-func (r *Rollout) Sync(ctx context.Context) Outcome {
-	want := Admitted
-	if r.degraded {
-		want = Denied
-	}
+func (r *Rollout) Sync(ctx context.Context) Outcome { return r.SyncWithin(ctx, 0) }
+
+// SyncWithin is Sync by a client that gives the API server only so much time; 0 is as much as it takes.
+func (r *Rollout) SyncWithin(ctx context.Context, within time.Duration) Outcome {
 	r.writes++
-	operation := r.operation()
-	outcome := r.writer.patch(ctx, r.writer.applicationSet, r.Prod, map[string]any{"operation": operation}, want)
+	operation, want := r.operation(), r.want()
+	outcome := r.writer.send(ctx, write{
+		as: r.writer.applicationSet, app: r.Prod, body: fields{"operation": operation}, want: want, within: within,
+	})
 	switch {
 	case want == Admitted && outcome == Right || outcome == WrongAllow:
 		r.stored = operation
@@ -139,22 +140,36 @@ func (r *Rollout) Sync(ctx context.Context) Outcome {
 	return outcome
 }
 
+// want is the right answer to an operation write of prod.
+func (r *Rollout) want() Want {
+	if r.degraded {
+		return Denied
+	}
+	return Admitted
+}
+
 // Untouched sends the writes in which stepgate has no say: an operation that is there already, what the application
 // controller writes while it runs, a terminate, its end, an annotation, and a sync of an Application of no ApplicationSet.
 func (r *Rollout) Untouched(ctx context.Context) {
-	type fields = map[string]any
-	w := r.writer
 	running := fields{"operation": r.operation(), "phase": "Running", "startedAt": metav1.NewTime(r.tick())}
 	if r.stored != nil {
-		w.patch(ctx, w.applicationSet, r.Prod, fields{"operation": r.stored}, Regardless)
+		r.asController(ctx, r.Prod, fields{"operation": r.stored})
 	}
-	w.patch(ctx, w.controller, r.Prod, fields{"status": fields{"operationState": running}}, Regardless)
-	w.patch(ctx, w.applicationSet, r.Prod, fields{"status": fields{"operationState": fields{"phase": "Terminating"}}}, Regardless)
-	if w.patch(ctx, w.controller, r.Prod, fields{"operation": nil, "status": fields{"operationState": nil}}, Regardless) == Right {
+	r.asController(ctx, r.Prod, fields{"status": fields{"operationState": running}})
+	r.asController(ctx, r.Prod, fields{"status": fields{"operationState": fields{"phase": "Terminating"}}})
+	if r.asController(ctx, r.Prod, fields{"operation": nil, "status": fields{"operationState": nil}}) == Right {
 		r.stored = nil
 	}
-	w.patch(ctx, w.applicationSet, r.Prod, fields{"metadata": fields{"annotations": fields{"argocd.argoproj.io/refresh": "normal"}}}, Regardless)
-	w.patch(ctx, w.applicationSet, r.alone, fields{"operation": r.operation()}, Regardless)
+	r.asController(ctx, r.Prod, fields{"metadata": fields{"annotations": fields{"argocd.argoproj.io/refresh": "normal"}}})
+	r.asController(ctx, r.alone, fields{"operation": r.operation()})
+}
+
+// fields are some of an Application's.
+type fields = map[string]any
+
+// asController writes what has to pass regardless.
+func (r *Rollout) asController(ctx context.Context, app *argo.Application, body fields) Outcome {
+	return r.writer.send(ctx, write{as: r.writer.controller, app: app, body: body, want: Regardless})
 }
 
 // operation is one that is different from all before.

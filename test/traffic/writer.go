@@ -54,16 +54,28 @@ func NewWriter(cluster *local.Cluster, tally *Tally) (*Writer, error) {
 // Count has what comes of its writes counted with another tally.
 func (w *Writer) Count(tally *Tally) { w.tally.Store(tally) }
 
-// patch sends one merge PATCH and counts it.
-func (w *Writer) patch(ctx context.Context, as rest.Interface, app *argo.Application, body map[string]any, want Want) Outcome {
+// write is one merge PATCH.
+type write struct {
+	as   rest.Interface
+	app  *argo.Application
+	body map[string]any
+	want Want
+	// within is the request's own timeout, for the API server to keep; 0: it has none.
+	within time.Duration
+}
+
+// send sends one write and counts it.
+func (w *Writer) send(ctx context.Context, one write) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(one.body)
 	if err != nil {
 		panic(err) // it is made of maps and Argo CD's types
 	}
+	request := one.as.Patch(types.MergePatchType).Namespace(one.app.Namespace).Resource("applications").Name(one.app.Name).Body(text).MaxRetries(0)
+	if one.within > 0 {
+		request = request.Param("timeout", one.within.String())
+	}
 	start := time.Now()
-	err = as.Patch(types.MergePatchType).Namespace(app.Namespace).Resource("applications").Name(app.Name).
-		Body(text).MaxRetries(0).Do(ctx).Error()
-	return w.tally.Load().add(want, start, err)
+	return w.tally.Load().add(one.want, start, request.Do(ctx).Error())
 }
