@@ -173,7 +173,7 @@ func reinstall(ctx context.Context, t *trial) error {
 			return err
 		}
 		began := time.Now()
-		if err := t.cluster.Reinstall(ctx, t.root, t.options.Registration); err != nil {
+		if err := t.release.Reinstall(ctx, t.root); err != nil {
 			return err
 		}
 		if err := t.startAll(ctx); err != nil {

@@ -69,15 +69,15 @@ type Registration struct {
 
 // Install creates the objects of config/: namespace, RBAC and registration. Nothing is added to what config/ grants.
 func (c *Cluster) Install(ctx context.Context, root string, r Registration) error {
-	return c.install(ctx, root, r, func(err error) error { return err })
+	return c.create(ctx, root, r, func(err error) error { return err })
 }
 
-// Reinstall is Install where some of the objects are there already.
-func (c *Cluster) Reinstall(ctx context.Context, root string, r Registration) error {
-	return c.install(ctx, root, r, client.IgnoreAlreadyExists)
+// reinstall is Install where some of the objects are there already.
+func (c *Cluster) reinstall(ctx context.Context, root string, r Registration) error {
+	return c.create(ctx, root, r, client.IgnoreAlreadyExists)
 }
 
-func (c *Cluster) install(ctx context.Context, root string, r Registration, ignore func(error) error) error {
+func (c *Cluster) create(ctx context.Context, root string, r Registration, ignore func(error) error) error {
 	if r.FailurePolicy == "" {
 		r.FailurePolicy = admissionregistrationv1.Fail
 	}

@@ -56,6 +56,11 @@ func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, 
 // Name is that of the release's Registration.
 func (r *Release) Name() string { return r.options.Name }
 
+// Reinstall creates what is missing of the objects of config/.
+func (r *Release) Reinstall(ctx context.Context, root string) error {
+	return r.cluster.reinstall(ctx, root, r.options.Registration)
+}
+
 // Gates are the processes that are the replicas now.
 func (r *Release) Gates() []*Gate {
 	r.mu.Lock()
