@@ -154,7 +154,7 @@ func decisionReads(p *local.APIProxy) int {
 // slowAPI delays every read. A decision of two or three reads is made if they fit into the time, else it is none.
 func slowAPI(ctx context.Context, t *trial) error {
 	delays := []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second}
-	if t.quick {
+	if t.stand.quick {
 		delays = []time.Duration{500 * time.Millisecond, 3 * time.Second}
 	}
 	for _, delay := range delays {
