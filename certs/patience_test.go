@@ -16,7 +16,7 @@ func TestPatience(t *testing.T) {
 		"a wiped bundle is forgiven until it is restored":       "right+0s=ready wrong+1s=ready wrong+9s=ready right+1s=ready",
 		"a bundle that stays wrong is not":                      "right+0s=ready wrong+1h=ready wrong+9999ms=ready wrong+1ms=unready wrong+1s=unready",
 		"with probes far apart the first wrong one is forgiven": "right+0s=ready wrong+30s=ready wrong+30s=unready",
-		"each time anew": "right+0s=ready wrong+1s=ready right+9s=ready wrong+9s=ready wrong+9s=ready right+1s=ready",
+		"each time anew": "right+0s=ready wrong+1s=ready right+9s=ready wrong+8s=ready wrong+9s=ready right+1s=ready",
 		"after it was not forgiven it has to be right to be ready": "right+0s=ready wrong+1s=ready wrong+10s=unready wrong+1s=unready right+1s=ready wrong+1s=ready",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -61,8 +62,8 @@ func expiry(ctx context.Context, t *trial) error {
 	}
 	t.inject(1)
 	err = local.Poll(ctx, func() error {
-		if gate.Ready(ctx) == nil {
-			return errors.New("it is ready")
+		if problem := gate.Ready(ctx); problem == nil || !strings.Contains(problem.Error(), "expired") {
+			return fmt.Errorf("readyz says %v", problem) //nolint:errorlint // it may be nil
 		}
 		return nil
 	})

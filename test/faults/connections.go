@@ -30,7 +30,7 @@ func garbage(ctx context.Context, t *trial) error {
 			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}).HandshakeContext(ctx)
 		},
 		func(c net.Conn) { _, _ = c.Write([]byte{22, 3, 1, 255, 255}) }, // a handshake record that never comes
-		func(c net.Conn) {}, // nothing
+		func(net.Conn) {}, // nothing
 	}
 	lines := strings.Count(gate.Log(), "\n")
 	err := t.under(ctx, func(ctx context.Context) error {

@@ -61,12 +61,12 @@ func run(ctx context.Context, quick bool, only string) (err error) {
 		progress("%s %s", f.number, f.name)
 		t, err := s.try(ctx, f)
 		if err != nil {
-			print(rows)
+			table(rows)
 			return fmt.Errorf("%s %s: %w", f.number, f.name, err)
 		}
 		rows = append(rows, t)
 	}
-	print(rows)
+	table(rows)
 	memory := s.memory.most()
 	fmt.Printf("\nmemory of one replica: %.0f MiB at most\ntook %s\n", memory, time.Since(began).Round(time.Second))
 	var missed []string

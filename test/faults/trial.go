@@ -146,8 +146,8 @@ func (t *trial) wrong(outcome traffic.Outcome) int {
 	return t.writes.Count(outcome) + t.questions.Count(outcome)
 }
 
-// print prints the table.
-func print(rows []*trial) {
+// table prints the rows.
+func table(rows []*trial) {
 	fmt.Println("| fault | injections | operation writes and questions | other writes | wrong allows | wrong denies | no decision | slowest answer, of the webhook's time | recovery |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	var injections, judged, others, allows, denies int

@@ -10,11 +10,11 @@ import (
 type Want int
 
 const (
-	// Denied: an earlier step is not done.
+	// Denied is right while an earlier step is not done.
 	Denied Want = iota
-	// Admitted: all earlier steps are done.
+	// Admitted is right when all earlier steps are done.
 	Admitted
-	// Regardless: stepgate has no say in this write, whatever its state.
+	// Regardless is for a write in which stepgate has no say: it is admitted, whatever the state.
 	Regardless
 )
 
