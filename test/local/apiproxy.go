@@ -171,7 +171,7 @@ func kindOf(r *http.Request) string {
 	} {
 		at, ok := has(resource)
 		switch {
-		case !ok:
+		case !ok || r.Method != http.MethodGet:
 		case named(at):
 			return kinds[0]
 		case r.URL.Query().Get("watch") != "":
