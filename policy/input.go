@@ -37,7 +37,8 @@ type Target struct {
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// FirstSeen is when stepgate itself first saw the target at its present pending revision; zero when it did not.
+	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
+	// when it did not.
 	FirstSeen time.Time
 }
 
@@ -48,6 +49,8 @@ type Operation struct {
 	DryRun  bool
 	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
 	Automated bool
+	// Pinned says that it names the revisions that it deploys.
+	Pinned bool
 	// RollsBack says that its explicit revisions and sources equal an older entry of the target's history.
 	RollsBack bool
 }
@@ -109,8 +112,8 @@ type LastOperation struct {
 	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
 	Phase string
 	// Full says that it was neither a dry run nor limited to some resources.
-	Full       bool
-	FinishedAt time.Time
+	Full                  bool
+	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
 }

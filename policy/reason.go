@@ -24,6 +24,9 @@ const (
 	EarlierStepsDone Reason = "EarlierStepsDone"
 )
 
+// AlreadySynced is why a gated write is denied although no sibling holds it up.
+const AlreadySynced Reason = "AlreadySynced"
+
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
 const (
 	OperationInProgress Reason = "OperationInProgress"
@@ -44,7 +47,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
-		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone,
+		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone, AlreadySynced,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder,
 	}
@@ -67,13 +70,13 @@ func (r Reason) wayOut(application string) string {
 		return "wait until the operation of " + application + " has ended"
 	case NotCreated:
 		return "the ApplicationSet controller has to create " + application + " first"
-	case NotReconciled, HealthStale:
+	case NotReconciled, HealthStale, RefreshPending:
 		return "wait until Argo CD has compared " + application
 	case NotHealthy:
 		return application + " has to become Healthy first"
 	case SyncUnknown:
 		return "Argo CD cannot compare " + application + ": see its conditions"
-	case SpecNotCompared, RefreshPending, RevisionMismatch, ComparisonOlder:
+	case SpecNotCompared, RevisionMismatch, ComparisonOlder:
 		return "refresh it: argocd app get " + application + " --refresh"
 	case NotSynced:
 		return "sync it first: argocd app sync " + application

@@ -219,19 +219,29 @@ func testConfig() Config {
 
 // trial is a Gate with everything that it records to.
 type trial struct {
-	gate     *Gate
-	metrics  *Metrics
-	events   *Events
-	registry *prometheus.Registry
+	gate    *Gate
+	metrics *Metrics
+	events  *Events
+	// refreshes are what was asked for.
+	refreshes *refreshes
+	registry  *prometheus.Registry
+}
+
+// refreshes is a Refresher that remembers.
+type refreshes struct{ asked []string }
+
+func (r *refreshes) Ask(app types.NamespacedName, comparedAt time.Time) {
+	r.asked = append(r.asked, app.String()+" compared "+comparedAt.UTC().Format(time.TimeOnly))
 }
 
 func newTrial(config Config, live LiveReader) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
+	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, live, NewRecorder(metrics, events), atNoon),
-		metrics: metrics, events: events, registry: registry,
+		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events), Now: atNoon}),
+		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }
 

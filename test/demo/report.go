@@ -36,7 +36,7 @@ func (p *play) report() (unexpected int, err error) {
 		return 0, err
 	}
 	for line := range strings.Lines(text) {
-		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
+		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_refreshes_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
 			if strings.HasPrefix(line, name) {
 				p.out.line("%s", strings.TrimSpace(line))
 			}

@@ -2,12 +2,16 @@ package siblings
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 const ownerIndex = "owner"
@@ -16,31 +20,45 @@ const ownerIndex = "owner"
 // behind the API server by any time. It only ever makes a decision cheaper or stricter: what it says is confirmed or
 // proved current by live reads.
 type Cache struct {
-	applications, sets cache.Indexer
-	controllers        []cache.Controller
+	stores      []stores
+	controllers []cache.Controller
+	sightings   sightings
 }
 
-// NewCache returns a Cache that lists and watches Applications and ApplicationSets. It is empty until Run.
-func NewCache(applications, sets cache.ListerWatcher) *Cache {
-	c := &Cache{}
-	c.applications = c.watch(applications, &argo.Application{}, cache.Indexers{ownerIndex: func(object any) ([]string, error) {
-		p, ok := object.(*Projection)
-		if !ok || p.Owner == "" {
-			return nil, nil
-		}
-		return []string{string(p.Owner)}, nil
-	}})
-	c.sets = c.watch(sets, &argo.ApplicationSet{}, nil)
+// Source lists and watches what a Cache holds: of all namespaces, or of one.
+type Source struct{ Applications, ApplicationSets cache.ListerWatcher }
+
+// stores hold what comes from one Source.
+type stores struct{ applications, sets cache.Indexer }
+
+// NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
+func NewCache(sources ...Source) *Cache {
+	c := &Cache{sightings: sightings{seen: map[types.UID]sighting{}}}
+	saw := cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.sightings.saw,
+		UpdateFunc: func(_, object any) { c.sightings.saw(object) },
+		DeleteFunc: c.sightings.lost,
+	}
+	for _, s := range sources {
+		c.stores = append(c.stores, stores{
+			applications: c.watch(s.Applications, &argo.Application{}, saw, cache.Indexers{ownerIndex: owner}),
+			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
+		})
+	}
 	return c
 }
 
-func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, indexers cache.Indexers) cache.Indexer {
+func owner(object any) ([]string, error) {
+	p, ok := object.(*Projection)
+	if !ok || p.Owner == "" {
+		return nil, nil
+	}
+	return []string{string(p.Owner)}, nil
+}
+
+func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers) cache.Indexer {
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: source,
-		ObjectType:    object,
-		Handler:       cache.ResourceEventHandlerFuncs{},
-		Transform:     transform,
-		Indexers:      indexers,
+		ListerWatcher: source, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
 	})
 	c.controllers = append(c.controllers, controller)
 	return store.(cache.Indexer)
@@ -57,24 +75,22 @@ func (c *Cache) Run(ctx context.Context) {
 
 // Synced reports whether the first lists are complete.
 func (c *Cache) Synced() bool {
-	for _, controller := range c.controllers {
-		if !controller.HasSynced() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
 // Owned returns what is known of the Applications that an ApplicationSet controls.
 func (c *Cache) Owned(owner types.UID) []*Projection {
-	objects, err := c.applications.ByIndex(ownerIndex, string(owner))
-	if err != nil {
-		return nil // there is such an index; knowing nothing only costs reads
-	}
-	known := make([]*Projection, 0, len(objects))
-	for _, o := range objects {
-		if p, ok := o.(*Projection); ok {
-			known = append(known, p)
+	var known []*Projection
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
+		if err != nil {
+			return nil // there is such an index; knowing nothing only costs reads
+		}
+		known = slices.Grow(known, len(objects))
+		for _, o := range objects {
+			if p, ok := o.(*Projection); ok {
+				known = append(known, p)
+			}
 		}
 	}
 	return known
@@ -82,13 +98,21 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 
 // SetAt returns an ApplicationSet as it was at a version; nil when that is not known.
 func (c *Cache) SetAt(name types.NamespacedName, at Version) *ApplicationSet {
-	object, _, err := c.sets.GetByKey(name.String())
-	if err != nil {
-		return nil // not knowing only costs a read
+	for _, s := range c.stores {
+		object, _, err := s.sets.GetByKey(name.String())
+		if err != nil {
+			return nil // not knowing only costs a read
+		}
+		if set, ok := object.(*setProjection); ok && set.UID == at.UID && set.ResourceVersion == at.ResourceVersion {
+			return set.set
+		}
 	}
-	set, ok := object.(*setProjection)
-	if !ok || set.UID != at.UID || set.ResourceVersion != at.ResourceVersion {
-		return nil
-	}
-	return set.set
+	return nil
+}
+
+// FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:
+// the time of that comparison, by Argo CD's clock. It is zero when the watch has not seen it. The watch may have begun
+// later than that, and then the time is later, too, which makes a decision stricter.
+func (c *Cache) FirstSeen(app types.UID, compared []policy.Source) time.Time {
+	return c.sightings.first(app, compared)
 }

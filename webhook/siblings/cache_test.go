@@ -25,6 +25,7 @@ func watched(name string, owner types.UID) *argo.Application {
 		}}
 	}
 	app.Status.Health.Status = "Healthy"
+	app.Status.ReconciledAt = ptr.To(metav1.NewTime(time.Unix(1_700_000_000, 0)))
 	app.Status.Resources = []argo.ResourceStatus{{Kind: "Deployment", Name: "x"}}
 	return app
 }
@@ -35,7 +36,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	source.Add(watched("dev", "u1"))
 	source.Add(watched("alone", ""))
 	source.Add(watched("other", "u2"))
-	c := NewCache(source, fakewatch.NewFakeControllerSource())
+	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
 	g.Expect(c.Synced()).To(BeFalse())
 	g.Expect(c.Owned("u1")).To(BeEmpty())
 	go c.Run(t.Context())
@@ -49,6 +50,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
+	g.Eventually(func() time.Time { return c.FirstSeen("uid-dev", nil) }).Should(BeTemporally("==", app.Status.ReconciledAt.Time))
 
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"

@@ -24,7 +24,7 @@ func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
 		Namespace: name.Namespace, Name: name.Name, UID: "s1",
 		Annotations: map[string]string{"stepgate.io/mode": "off", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
 	}})
-	known := NewCache(fakewatch.NewFakeControllerSource(), source)
+	known := NewCache(Source{fakewatch.NewFakeControllerSource(), source})
 	go known.Run(t.Context())
 	NewWithT(t).Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
 
