@@ -60,6 +60,13 @@ func expiry(ctx context.Context, t *trial) error {
 	if err := gate.WaitReady(ctx); err != nil {
 		return err
 	}
+	r, err := t.writer.NewRollout(ctx, t.cluster, "files")
+	if err != nil {
+		return err
+	}
+	for range 8 {
+		r.Next(ctx)
+	}
 	t.inject(1)
 	err = local.Poll(ctx, func() error {
 		if problem := gate.Ready(ctx); problem == nil || !strings.Contains(problem.Error(), "expired") {
@@ -69,6 +76,9 @@ func expiry(ctx context.Context, t *trial) error {
 	})
 	if err != nil {
 		return fmt.Errorf("an expired certificate does not make it unready: %w", err)
+	}
+	for range 8 {
+		r.Next(ctx) // on a connection from before, or not at all
 	}
 	replaced := time.Now()
 	next, err := mount(time.Hour)
