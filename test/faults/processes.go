@@ -31,7 +31,7 @@ func killDeciding(ctx context.Context, t *trial) error {
 		fault local.Fault
 		reads []string
 	}{
-		"before the first read":  {local.Hang, []string{local.ListSet}},
+		"before the first read":  {local.Hang, []string{local.ListSet, local.GetSet}},
 		"before the second read": {local.Hang, siblings},
 		"after the last read":    {local.Lose, siblings},
 	} {
