@@ -26,7 +26,7 @@ type stand struct {
 	// proxies are between each replica and the API server.
 	proxies []*local.APIProxy
 	options local.GateOptions
-	release *local.Release
+	release *local.Replicas
 	writer  *traffic.Writer
 	// load are rollouts for writes through the API server, probe is one for measuring the recovery, and quiet one that
 	// nobody writes to but the fault itself.
@@ -79,7 +79,7 @@ func (s *stand) install(ctx context.Context) (err error) {
 		Binary: s.binary, Registration: local.Registration{Name: "stepgate"},
 		Args: []string{"--shutdown-delay=2s", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
 	}
-	if s.release, err = s.cluster.StartRelease(ctx, s.root, s.options, apis...); err != nil {
+	if s.release, err = s.cluster.StartReplicas(ctx, s.root, s.options, apis...); err != nil {
 		return err
 	}
 	s.memory = sample(s.release)
@@ -167,7 +167,7 @@ type memory struct {
 	stop context.CancelFunc
 }
 
-func sample(release *local.Release) *memory {
+func sample(release *local.Replicas) *memory {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &memory{stop: cancel}
 	go func() {

@@ -24,12 +24,12 @@ import (
 // agedName is the common name of a CA that AgeCA stores.
 const agedName = "aged"
 
-func (r *Release) secret() *corev1.Secret {
+func (r *Replicas) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name(), Name: r.Name() + "-ca"}}
 }
 
 // CA is the one in the Secret.
-func (r *Release) CA(ctx context.Context) (*x509.Certificate, error) {
+func (r *Replicas) CA(ctx context.Context) (*x509.Certificate, error) {
 	secret := r.secret()
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *Release) CA(ctx context.Context) (*x509.Certificate, error) {
 }
 
 // WaitRotated waits until the CA is another than before, and every replica serves a leaf of it.
-func (r *Release) WaitRotated(ctx context.Context, before *x509.Certificate) error {
+func (r *Replicas) WaitRotated(ctx context.Context, before *x509.Certificate) error {
 	return Poll(ctx, func() error {
 		now, err := r.CA(ctx)
 		if err != nil {
@@ -65,18 +65,18 @@ func (r *Release) WaitRotated(ctx context.Context, before *x509.Certificate) err
 }
 
 // DeleteCA deletes the Secret.
-func (r *Release) DeleteCA(ctx context.Context) error { return r.admin.Delete(ctx, r.secret()) }
+func (r *Replicas) DeleteCA(ctx context.Context) error { return r.admin.Delete(ctx, r.secret()) }
 
 // EmptyCA leaves the Secret without content.
-func (r *Release) EmptyCA(ctx context.Context) error { return r.writeCA(ctx, nil, nil) }
+func (r *Replicas) EmptyCA(ctx context.Context) error { return r.writeCA(ctx, nil, nil) }
 
 // GarbleCA stores what is no certificate and no key.
-func (r *Release) GarbleCA(ctx context.Context) error {
+func (r *Replicas) GarbleCA(ctx context.Context) error {
 	return r.writeCA(ctx, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("no key"))
 }
 
 // AgeCA injects a clock near expiry: it stores a valid CA of whose life two thirds, and more, are over.
-func (r *Release) AgeCA(ctx context.Context) error {
+func (r *Replicas) AgeCA(ctx context.Context) error {
 	certificate, key, err := SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r *Release) AgeCA(ctx context.Context) error {
 	return r.writeCA(ctx, certificate, key)
 }
 
-func (r *Release) writeCA(ctx context.Context, certificate, key []byte) error {
+func (r *Replicas) writeCA(ctx context.Context, certificate, key []byte) error {
 	secret := r.secret()
 	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return err
@@ -95,13 +95,13 @@ func (r *Release) writeCA(ctx context.Context, certificate, key []byte) error {
 }
 
 // Registered reads the ValidatingWebhookConfiguration.
-func (r *Release) Registered(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+func (r *Replicas) Registered(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
 	return configuration, r.admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)
 }
 
 // Bundle is the caBundle that is stored.
-func (r *Release) Bundle(ctx context.Context) ([]byte, error) {
+func (r *Replicas) Bundle(ctx context.Context) ([]byte, error) {
 	configuration, err := r.Registered(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (r *Release) Bundle(ctx context.Context) ([]byte, error) {
 
 // WipeBundle empties the caBundle and waits until it is there again. Until then no call can succeed: the API server
 // trusts nothing that stepgate could show. It returns when it was wiped, and when it was back.
-func (r *Release) WipeBundle(ctx context.Context) (wiped, back time.Time, err error) {
+func (r *Replicas) WipeBundle(ctx context.Context) (wiped, back time.Time, err error) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
 	wiped = time.Now()
 	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))

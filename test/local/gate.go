@@ -71,6 +71,17 @@ func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*G
 	return g, c.run(ctx, g, o)
 }
 
+func (g *Gate) chooseAddresses() error {
+	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
+		free, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		*address = free
+	}
+	return nil
+}
+
 func (g *Gate) start(ctx context.Context) error {
 	g.command.Stdout, g.command.Stderr = &g.output, &g.output
 	if err := g.command.Start(); err != nil {

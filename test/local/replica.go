@@ -17,14 +17,7 @@ func (c *Cluster) StartReplica(ctx context.Context, o GateOptions) (*Gate, error
 
 func newGate(name string) (*Gate, error) {
 	g := &Gate{Name: name, exited: make(chan struct{})}
-	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
-		free, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		*address = free
-	}
-	return g, nil
+	return g, g.chooseAddresses()
 }
 
 func (c *Cluster) run(ctx context.Context, g *Gate, o GateOptions) error {

@@ -21,7 +21,7 @@ type stand struct {
 	cluster *local.Cluster
 	admin   client.Client
 	binary  string
-	release *local.Release
+	release *local.Replicas
 }
 
 func start(ctx context.Context) (s *stand, err error) {
@@ -49,7 +49,7 @@ func start(ctx context.Context) (s *stand, err error) {
 
 // install starts three replicas with these flags.
 func (s *stand) install(ctx context.Context, args ...string) (err error) {
-	s.release, err = s.cluster.StartRelease(ctx, s.root, local.GateOptions{
+	s.release, err = s.cluster.StartReplicas(ctx, s.root, local.GateOptions{
 		Binary: s.binary, Registration: local.Registration{Name: name}, Args: args,
 	}, "", "", "")
 	if err != nil {

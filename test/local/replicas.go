@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Release is one installation of stepgate with several replicas behind a Balancer, as a Deployment and a Service.
-type Release struct {
+// Replicas are one installation of stepgate with several processes behind a Balancer, as a Deployment and a Service.
+type Replicas struct {
 	// Balancer is what the API server calls.
 	Balancer *Balancer
 
@@ -23,9 +23,9 @@ type Release struct {
 	gates []*Gate
 }
 
-// StartRelease installs a release from config/ and starts a replica for each of apis, the addresses at which they
+// StartReplicas installs stepgate from config/ and starts a replica for each of apis, the addresses at which they
 // reach the API server; an empty one is its own. It returns when all replicas are ready.
-func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, apis ...string) (*Release, error) {
+func (c *Cluster) StartReplicas(ctx context.Context, root string, o GateOptions, apis ...string) (*Replicas, error) {
 	admin, err := c.Client("")
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, 
 		return nil, err
 	}
 	o.URL = balancer.URL()
-	r := &Release{Balancer: balancer, cluster: c, admin: admin, options: o, gates: make([]*Gate, len(apis)), apis: apis}
+	r := &Replicas{Balancer: balancer, cluster: c, admin: admin, options: o, gates: make([]*Gate, len(apis)), apis: apis}
 	if err := c.Install(ctx, root, o.Registration); err != nil {
 		r.Stop()
 		return nil, err
@@ -53,16 +53,16 @@ func (c *Cluster) StartRelease(ctx context.Context, root string, o GateOptions, 
 	return r, nil
 }
 
-// Name is that of the release's Registration.
-func (r *Release) Name() string { return r.options.Name }
+// Name is that of the Registration.
+func (r *Replicas) Name() string { return r.options.Name }
 
 // Reinstall creates what is missing of the objects of config/.
-func (r *Release) Reinstall(ctx context.Context, root string) error {
+func (r *Replicas) Reinstall(ctx context.Context, root string) error {
 	return r.cluster.reinstall(ctx, root, r.options.Registration)
 }
 
 // Gates are the processes that are the replicas now.
-func (r *Release) Gates() []*Gate {
+func (r *Replicas) Gates() []*Gate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.gates)
@@ -70,7 +70,7 @@ func (r *Release) Gates() []*Gate {
 
 // Start starts replica i, at new addresses as a new Pod has them, and does not wait until it is ready. What was replica
 // i before gets no connections any more.
-func (r *Release) Start(ctx context.Context, i int) error {
+func (r *Replicas) Start(ctx context.Context, i int) error {
 	_, old, err := r.replace(ctx, i)
 	if old != nil {
 		r.Balancer.Remove(old)
@@ -80,7 +80,7 @@ func (r *Release) Start(ctx context.Context, i int) error {
 
 // Restart replaces replica i as a rolling update with maxUnavailable 0 does: the new one is ready before the old one
 // is told to end. It returns when the old one has ended.
-func (r *Release) Restart(ctx context.Context, i int) error {
+func (r *Replicas) Restart(ctx context.Context, i int) error {
 	gate, old, err := r.replace(ctx, i)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (r *Release) Restart(ctx context.Context, i int) error {
 	return nil
 }
 
-func (r *Release) replace(ctx context.Context, i int) (gate, old *Gate, err error) {
+func (r *Replicas) replace(ctx context.Context, i int) (gate, old *Gate, err error) {
 	if gate, err = r.cluster.StartReplica(ctx, r.withAPI(i)); err != nil {
 		return nil, nil, fmt.Errorf("start replica %d: %w", i, err)
 	}
@@ -110,14 +110,14 @@ func (r *Release) replace(ctx context.Context, i int) (gate, old *Gate, err erro
 	return gate, old, nil
 }
 
-func (r *Release) withAPI(i int) GateOptions {
+func (r *Replicas) withAPI(i int) GateOptions {
 	o := r.options
 	o.APIServer = r.apis[i]
 	return o
 }
 
 // WaitReady waits until every replica is ready, and the Balancer knows.
-func (r *Release) WaitReady(ctx context.Context) error {
+func (r *Replicas) WaitReady(ctx context.Context) error {
 	for _, g := range r.Gates() {
 		if err := g.WaitReady(ctx); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (r *Release) WaitReady(ctx context.Context) error {
 }
 
 // Stop kills every replica.
-func (r *Release) Stop() {
+func (r *Replicas) Stop() {
 	r.Balancer.Close()
 	for _, g := range r.Gates() {
 		if g != nil {
