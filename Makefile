@@ -9,6 +9,8 @@ BIN := $(CURDIR)/bin
 VERSION_PACKAGE := k8s.io/component-base/version
 # Without a version, Argo CD and Helm refuse to talk to it.
 APISERVER_LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=36
+ARGOCD_LDFLAGS := -s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.7
+HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
 # Seconds that each fuzz target is run by `make fuzz`.
 FUZZTIME ?= 30s
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
@@ -73,7 +75,7 @@ lint: $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the pinned linter; it
 .PHONY: verify
 verify: ## Check that go.mod, go.sum and the formatting are as the tools leave them
 	go mod tidy -diff
-	cd test/tools && go mod tidy -diff
+	for module in . argocd helm; do (cd test/tools/$$module && go mod tidy -diff); done
 	go mod verify >/dev/null
 	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files -co --exclude-standard '*.go'); exit 1; }
 
@@ -96,6 +98,22 @@ $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 	@echo "==> building kube-apiserver $(KUBERNETES_VERSION) (from an empty cache: about 3 minutes)"
 	cd test/tools && go build -trimpath -ldflags '$(APISERVER_LDFLAGS)' -o $@ k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+.PHONY: argocd-tools
+argocd-tools: $(BIN)/argocd ## Build Argo CD (all its controllers, and its CLI) into bin/, once
+
+$(BIN)/argocd: test/tools/argocd/go.mod test/tools/argocd/go.sum
+	@echo "==> building Argo CD (from an empty cache: about 4 minutes)"
+	cd test/tools/argocd && go build -trimpath -ldflags '$(ARGOCD_LDFLAGS)' -o $@ github.com/argoproj/argo-cd/v3/cmd
+	@touch $@
+
+.PHONY: helm-tools
+helm-tools: $(BIN)/helm ## Build Helm, for the tests of the chart, into bin/, once
+
+$(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
+	@echo "==> building Helm (from an empty cache: about 2 minutes)"
+	cd test/tools/helm && go build -trimpath -ldflags '$(HELM_LDFLAGS)' -o $@ helm.sh/helm/v4/cmd/helm
 	@touch $@
 
 $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):
