@@ -1,0 +1,3 @@
+package argocd
+
+type kubelet struct{}
