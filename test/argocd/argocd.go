@@ -45,10 +45,13 @@ func Start(ctx context.Context, cluster *local.Cluster, o Options) (*ArgoCD, err
 	if _, err := os.Stat(a.binary); err != nil {
 		return nil, fmt.Errorf("no Argo CD: run `make argocd-tools`: %w", err)
 	}
-	for _, dir := range []string{"tls", "ssh", "gpg", "gpghome", "plugins", "tmp", "home"} {
+	for _, dir := range []string{"bin", "tls", "ssh", "gpg", "gpghome", "plugins", "tmp", "home"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, dir), 0o700); err != nil {
 			return nil, err
 		}
+	}
+	if err := a.copyWrapper(); err != nil {
+		return nil, err
 	}
 	if err := a.install(ctx); err != nil {
 		return nil, err
@@ -98,12 +101,26 @@ func (a *ArgoCD) start(ctx context.Context) error {
 func (a *ArgoCD) environment() []string {
 	in := func(name string) string { return filepath.Join(a.dir, name) }
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + in("home"), "TMPDIR=" + in("tmp"),
+		"PATH=" + in("bin") + ":" + os.Getenv("PATH"), "HOME=" + in("home"), "TMPDIR=" + in("tmp"),
 		"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_TLS_DATA_PATH=" + in("tls"), "ARGOCD_SSH_DATA_PATH=" + in("ssh"),
 		"ARGOCD_GPG_DATA_PATH=" + in("gpg"), "ARGOCD_GNUPGHOME=" + in("gpghome"), "ARGOCD_GPG_ENABLED=false",
 		"ARGOCD_PLUGINSOCKFILEPATH=" + in("plugins"), "ARGOCD_RECONCILIATION_TIMEOUT=" + a.options.Resync.String(),
 		"ARGOCD_RECONCILIATION_JITTER=" + a.options.Jitter.String(),
 	}
+}
+
+// copyWrapper puts the script that the repo-server calls for every commit on its PATH.
+func (a *ArgoCD) copyWrapper() error {
+	manifests, err := local.ArgoManifests(a.options.Root)
+	if err != nil {
+		return err
+	}
+	const name = "git-verify-wrapper.sh"
+	script, err := os.ReadFile(filepath.Join(filepath.Dir(manifests), "hack", name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(a.dir, "bin", name), script, 0o700)
 }
 
 func (a *ArgoCD) startRepoServer(ctx context.Context) error {
@@ -154,7 +171,7 @@ func (a *ArgoCD) startApplicationSetController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.healthy(ctx, "http://127.0.0.1:"+ports[1]+"/readyz")
+	return p.healthy(ctx, "http://127.0.0.1:"+ports[0]+"/metrics")
 }
 
 // repoServerPort is the port of the repo-server.

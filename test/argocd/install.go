@@ -3,6 +3,7 @@ package argocd
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -61,10 +62,8 @@ func (a *ArgoCD) install(ctx context.Context) error {
 		return err
 	}
 	for _, o := range objects {
-		if o.GetKind() == "ConfigMap" && o.GetName() == "argocd-cm" {
-			if err := configure(o); err != nil {
-				return err
-			}
+		if err := configure(o); err != nil {
+			return err
 		}
 		if o.GroupVersionKind().Group != rbacv1.GroupName || o.GetKind() == "Role" || o.GetKind() == "RoleBinding" {
 			o.SetNamespace(local.ArgoNamespace)
@@ -86,15 +85,18 @@ func project(namespace string) *argo.AppProject {
 	}
 }
 
-func configure(configMap *unstructured.Unstructured) error {
-	for key, value := range map[string]string{
-		"resource.customizations.health.ConfigMap": configMapHealth, "resource.inclusions": onlyConfigMaps,
-	} {
-		if err := unstructured.SetNestedField(configMap.Object, value, "data", key); err != nil {
-			return err
-		}
+// configure adds what the tests need to Argo CD's own configuration, and what argocd-server would when it first starts.
+func configure(o *unstructured.Unstructured) error {
+	switch o.GetKind() + " " + o.GetName() {
+	case "ConfigMap argocd-cm":
+		return errors.Join(
+			unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap"),
+			unstructured.SetNestedField(o.Object, onlyConfigMaps, "data", "resource.inclusions"))
+	case "Secret argocd-secret":
+		return unstructured.SetNestedField(o.Object, rand.Text(), "stringData", "server.secretkey")
+	default:
+		return nil
 	}
-	return nil
 }
 
 // read decodes the objects of some kinds from a manifest.
@@ -122,4 +124,3 @@ func read(path string, kinds ...string) (objects []*unstructured.Unstructured, e
 		}
 	}
 }
-

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/stepgate/stepgate/test/argocd"
+)
+
+// special are the scenarios that are more than a commit and an order of refreshes.
+func special() []scenario {
+	return []scenario{
+		{key: "template-spec", title: "a change of the template that changes every spec", each: 1, quick: true, play: templateSpec},
+		{key: "template-spec-commit", title: "a change of the template's spec together with a commit", each: 1, play: templateSpecAndCommit},
+		{key: "template-labels", title: "a change of the template that changes labels only", each: 1, play: templateLabels},
+		{key: "nine", title: "3 steps of 3 Applications, named against the order of the steps; prod refreshed first", each: 3, quick: true, play: backwards},
+		{key: "install", title: "first installation", each: 1, fresh: true, play: nothing},
+		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
+		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
+		{key: "overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtaken},
+		{key: "removed", title: "an Application of step 1 that holds the rollout up is removed from the generator", each: 2, play: removed},
+		{key: "deleted", title: "the ApplicationSet is deleted during the rollout", each: 1, play: deleted},
+		{key: "resync", title: "a commit; nothing but periodic comparison", each: 1, resync: true, limit: 3 * time.Minute, play: onlyCommit},
+		{key: "resync-prod", title: "a commit; prod is refreshed, the others compared periodically", each: 1, resync: true, quick: true, limit: 3 * time.Minute, play: onlyProd},
+	}
+}
+
+func nothing(context.Context, *rollout) error { return nil }
+
+func backwards(ctx context.Context, r *rollout) error {
+	return commitRefreshedIn([]string{"prod", "qa", "dev"})(ctx, r)
+}
+
+func onlyCommit(_ context.Context, r *rollout) error {
+	r.begin()
+	return r.version("2", healthy, r.members...)
+}
+
+func onlyProd(ctx context.Context, r *rollout) error {
+	if err := onlyCommit(ctx, r); err != nil {
+		return err
+	}
+	return r.refresh(ctx, 0, r.in("prod")...)
+}
+
+// prepare commits the folder that a change of the template will point to, so that the change itself needs no commit.
+func (r *rollout) prepare(ctx context.Context) error {
+	files := map[*argocd.Repository]map[string]string{}
+	for _, m := range r.members {
+		ahead := *m
+		ahead.path, ahead.version = m.name+"/two", "2"
+		if files[m.repo] == nil {
+			files[m.repo] = map[string]string{}
+		}
+		for path, content := range ahead.file("Healthy") {
+			files[m.repo][path] = content
+		}
+	}
+	if err := r.commit(files, []*argocd.Repository{r.members[0].repo}); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx, between, r.members...); err != nil {
+		return err
+	}
+	if err := r.complete(ctx); err != nil {
+		return err
+	}
+	return r.mustBeFinished("the preparation")
+}
+
+// repoint makes every spec another one.
+func (r *rollout) repoint(ctx context.Context) error {
+	for _, m := range r.members {
+		m.path, m.version = m.name+"/two", "2"
+		m.pending(m.changes[len(m.changes)-1].Revision)
+	}
+	r.changed()
+	return r.edit(ctx, nil)
+}
+
+func templateSpec(ctx context.Context, r *rollout) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	r.begin()
+	return r.repoint(ctx)
+}
+
+func templateSpecAndCommit(ctx context.Context, r *rollout) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	r.begin()
+	for _, m := range r.members {
+		m.path = m.name + "/two"
+	}
+	if err := r.version("3", healthy, r.members...); err != nil {
+		return err
+	}
+	if err := r.edit(ctx, nil); err != nil {
+		return err
+	}
+	return r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...)
+}
+
+func templateLabels(ctx context.Context, r *rollout) error {
+	r.begin()
+	const label = "team"
+	err := r.edit(ctx, func(set *argo.ApplicationSet) { set.Spec.Template.Labels[label] = "blue" })
+	if err != nil {
+		return err
+	}
+	err = until(ctx, r.scenario.within(), func() (bool, error) {
+		for _, m := range r.members {
+			if app := r.recorder.app(string(r.mode), m.name); app == nil || app.Labels[label] != "blue" {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("new label on every Application: %w", err)
+	}
+	return nil
+}
+
+// degraded has dev finish the commit and become Degraded at once, while qa and prod have not been compared yet.
+func degraded(ctx context.Context, r *rollout) error {
+	r.begin()
+	if err := r.version("2", healthy, r.members...); err != nil {
+		return err
+	}
+	dev := r.in("dev")[0]
+	if err := r.refresh(ctx, between, dev); err != nil {
+		return err
+	}
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		app := r.recorder.app(string(r.mode), dev.name)
+		return app != nil && dev.settled(app), nil
+	})
+	if err != nil {
+		return fmt.Errorf("dev at the new commit: %w", err)
+	}
+	if err := r.health(ctx, dev, "Degraded"); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx, between, append(r.in("prod"), r.in("qa")...)...); err != nil {
+		return err
+	}
+	if err := wait(ctx, 5*time.Second); err != nil {
+		return err
+	}
+	return r.health(ctx, dev, "Healthy")
+}
+
+// health makes the live ConfigMap of a member say something else than git does, and waits until Argo CD has noticed.
+func (r *rollout) health(ctx context.Context, m *member, health string) error {
+	live := &corev1.ConfigMap{}
+	live.Namespace, live.Name = r.mode.destination(), m.name
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, argocd.HealthAnnotation, health)
+	if err := r.admin.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return err
+	}
+	err := until(ctx, refreshWithin, func() (bool, error) {
+		app := r.recorder.app(string(r.mode), m.name)
+		return app != nil && string(app.Status.Health.Status) == health, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", m.name, health, err)
+	}
+	return nil
+}
+
+// failed commits something for dev that cannot be applied; when its sync has failed, a second commit mends it.
+func failed(ctx context.Context, r *rollout) error {
+	r.begin()
+	dev := r.in("dev")[0]
+	if err := r.version("2", healthy, r.members...); err != nil {
+		return err
+	}
+	broken := map[string]string{dev.path + "/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n"}
+	if err := r.commit(map[*argocd.Repository]map[string]string{dev.repo: broken}, []*argocd.Repository{dev.repo}); err != nil {
+		return err
+	}
+	backwards := append(append(r.in("prod"), r.in("qa")...), dev)
+	if err := r.refresh(ctx, between, backwards...); err != nil {
+		return err
+	}
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		app := r.recorder.app(string(r.mode), dev.name)
+		return app != nil && app.Status.OperationState != nil && app.Status.OperationState.Phase.Failed() || app != nil && app.Status.OperationState != nil && app.Status.OperationState.Phase == "Error", nil
+	})
+	if err != nil {
+		return fmt.Errorf("the failed sync of dev: %w", err)
+	}
+	mended := map[string]string{dev.path + "/broken.yaml": ""}
+	if err := r.commit(map[*argocd.Repository]map[string]string{dev.repo: mended}, []*argocd.Repository{dev.repo}); err != nil {
+		return err
+	}
+	return r.refresh(ctx, between, backwards...)
+}
+
+// overtaken stops the first commit at qa, whose new version never becomes Healthy; the second commit mends it.
+func overtaken(ctx context.Context, r *rollout) error {
+	r.begin()
+	stuck := func(m *member) string {
+		if m.env == "qa" {
+			return "Progressing"
+		}
+		return "Healthy"
+	}
+	if err := r.version("2", stuck, r.members...); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx, between, r.members...); err != nil {
+		return err
+	}
+	qa := r.in("qa")[0]
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		app := r.recorder.app(string(r.mode), qa.name)
+		return app != nil && app.Status.Health.Status == "Progressing" && app.Operation == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("qa Progressing: %w", err)
+	}
+	if err := r.version("3", healthy, r.members...); err != nil {
+		return err
+	}
+	return r.refresh(ctx, between, append(append(r.in("prod"), qa), r.in("dev")...)...)
+}
+
+// removed has one of the two Applications of step 1 stay Progressing, and then takes it out of the generator.
+func removed(ctx context.Context, r *rollout) error {
+	r.begin()
+	holdsUp := r.in("dev")[0]
+	stuck := func(m *member) string {
+		if m == holdsUp {
+			return "Progressing"
+		}
+		return "Healthy"
+	}
+	if err := r.version("2", stuck, r.members...); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...); err != nil {
+		return err
+	}
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		app := r.recorder.app(string(r.mode), holdsUp.name)
+		return app != nil && app.Status.Health.Status == "Progressing" && app.Operation == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s Progressing: %w", holdsUp.name, err)
+	}
+	holdsUp.removed = true
+	return r.edit(ctx, nil)
+}
+
+// deleted deletes the ApplicationSet as soon as dev has started. It is complete when nothing is left of it.
+func deleted(ctx context.Context, r *rollout) error {
+	r.begin()
+	if err := r.version("2", healthy, r.members...); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx, 0, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...); err != nil {
+		return err
+	}
+	dev := r.in("dev")[0]
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		app := r.recorder.app(string(r.mode), dev.name)
+		return app != nil && (app.Operation != nil || dev.settled(app)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("dev's start: %w", err)
+	}
+	set := &argo.ApplicationSet{}
+	set.Namespace, set.Name = string(r.mode), r.name
+	for _, m := range r.members {
+		m.removed = true
+	}
+	return r.admin.Delete(ctx, set, client.PropagationPolicy("Foreground"))
+}
