@@ -62,10 +62,6 @@ bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the 
 	@go build -o $(BIN)/bench ./test/bench
 	@$(BIN)/bench $(BENCH_FLAGS)
 
-.PHONY: latency
-latency: tools ## Measure the decision latency of `stepgate serve` at 10 and 100 siblings
-	go test -run '^$$' -bench '^BenchmarkServe' -benchtime 200x -timeout 20m ./test/integration
-
 ##@ Check
 
 .PHONY: lint

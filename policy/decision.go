@@ -1,6 +1,6 @@
 package policy
 
-import "slices"
+import "time"
 
 // Outcome is what the rule says about a write. The zero value is Deny.
 type Outcome int
@@ -46,17 +46,6 @@ type Blocker struct {
 	Reason Reason
 	// Detail says what was seen, such as "Progressing". It may be empty, and never holds a time or a resourceVersion.
 	Detail string
-}
-
-// Stricter returns the stricter of two decisions on the same write: Deny before Allow before NotGated.
-func Stricter(a, b Decision) Decision {
-	if b.Outcome < a.Outcome {
-		return b
-	}
-	return a
-}
-
-// Stale reports whether every blocker is merely out of date, so that a refresh may be all that is needed.
-func (d Decision) Stale() bool {
-	return len(d.Blockers) > 0 && !slices.ContainsFunc(d.Blockers, func(b Blocker) bool { return !b.Reason.Stale() })
+	// ComparedAt is when Argo CD last compared it; zero when never. It is for whoever asks for a refresh, and never shown.
+	ComparedAt time.Time
 }

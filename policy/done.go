@@ -1,10 +1,13 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: an Application is blamed for what has to change first.
-func notDone(a Application, target Target, firstSeen time.Time, s Settings) (Reason, string) {
+func notDone(a *Application, target *Target, firstSeen time.Time, s Settings) (Reason, string) {
 	switch {
 	case a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating":
 		return OperationInProgress, ""
@@ -23,7 +26,7 @@ func notDone(a Application, target Target, firstSeen time.Time, s Settings) (Rea
 }
 
 // notSynced asks whether the sibling is up to date with its own spec and its own last operation.
-func notSynced(a Application, s Settings) (Reason, string) {
+func notSynced(a *Application, s Settings) (Reason, string) {
 	last := a.LastOperation
 	switch {
 	case a.SyncStatus == "" || a.SyncStatus == "Unknown":
@@ -45,7 +48,7 @@ func notSynced(a Application, s Settings) (Reason, string) {
 // drifted reports whether an OutOfSync Application is so although the very thing it was compared with has been
 // deployed: somebody changed the cluster since, and the rollout is not held up for that. From argo-cd v3.3 on the
 // ApplicationSet controller would never sync it again, so that blocking on it would last for ever.
-func drifted(a Application) bool {
+func drifted(a *Application) bool {
 	return a.SyncStatus == "OutOfSync" && a.LastSync.AtCompared && !a.LastSync.FinishedAt.IsZero() &&
 		a.ReconciledAt.After(a.LastSync.FinishedAt)
 }
@@ -53,20 +56,20 @@ func drifted(a Application) bool {
 // notCompared asks whether the sibling was compared with what the target is about to deploy: by revision where they
 // share a source whose revision is known on both sides, by time where they share none. A source that the operation or a
 // change of spec leaves behind still has to match: naming another source is no way round the gate.
-func notCompared(a Application, target Target, firstSeen time.Time) (Reason, string) {
+func notCompared(a *Application, target *Target, firstSeen time.Time) (Reason, string) {
 	shared := false
 	for _, source := range a.Compared {
-		wanted := revisionsOf(target.Wanted, source.Key)
-		if len(wanted) == 0 {
-			wanted = revisionsOf(target.Compared, source.Key)
+		wanted := target.Wanted
+		if !known(wanted, source.Key) {
+			wanted = target.Compared
 		} else if source.Revision != "" {
 			shared = true
 		}
-		if source.Revision == "" || len(wanted) == 0 {
+		if source.Revision == "" || !known(wanted, source.Key) {
 			continue
 		}
-		if !wanted[source.Revision] && !ahead(a, target, source, wanted) {
-			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted)
+		if !slices.Contains(wanted, source) && !ahead(a, target, source, wanted) {
+			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
 		}
 	}
 	// Both times are cut to the second, the resolution of reconciledAt.
@@ -80,31 +83,23 @@ func notCompared(a Application, target Target, firstSeen time.Time) (Reason, str
 // target's revision, or it was reconciled later than the target. The latter proves something only where the wanted
 // revision is the one that the target itself was compared with, and nothing when the target has already run what the
 // sibling was compared with: then the sibling is behind (its comparison may have used a cached ref).
-func ahead(a Application, target Target, source Source, wanted map[string]bool) bool {
-	ran, compared := revisionsOf(a.Ran, source.Key), revisionsOf(target.Compared, source.Key)
+func ahead(a *Application, target *Target, source Source, wanted []Source) bool {
 	own := true
-	for revision := range wanted {
-		if ran[revision] {
-			return true
-		}
-		own = own && compared[revision]
-	}
-	return own && a.ReconciledAt.After(target.ReconciledAt) && !revisionsOf(target.Ran, source.Key)[source.Revision]
-}
-
-// revisionsOf returns the known revisions of the sources with the key.
-func revisionsOf(sources []Source, key string) map[string]bool {
-	var revisions map[string]bool
-	for _, s := range sources {
-		if s.Key != key || s.Revision == "" {
+	for _, w := range wanted {
+		if w.Key != source.Key || w.Revision == "" {
 			continue
 		}
-		if revisions == nil {
-			revisions = map[string]bool{}
+		if slices.Contains(a.Ran, w) {
+			return true
 		}
-		revisions[s.Revision] = true
+		own = own && slices.Contains(target.Compared, w)
 	}
-	return revisions
+	return own && a.ReconciledAt.After(target.ReconciledAt) && !slices.Contains(target.Ran, source)
+}
+
+// known reports whether the revision of a source with the key is known.
+func known(sources []Source, key string) bool {
+	return slices.ContainsFunc(sources, func(s Source) bool { return s.Key == key && s.Revision != "" })
 }
 
 // firstSeen is when the target's change was first seen: by stepgate, else by the ApplicationSet controller. It is

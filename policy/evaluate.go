@@ -90,34 +90,51 @@ func (in Input) decision(o Outcome, r Reason) Decision {
 
 // blockers are the Applications of the steps before step that are not done, by step and then by name.
 func blockers(in Input, step int) []Blocker {
-	var found []Blocker
-	recorded := make(map[string]Recorded, len(in.ApplicationSet.Recorded))
-	for _, r := range in.ApplicationSet.Recorded {
-		// Of a name that is listed twice, Argo CD looks at the first entry, too.
-		if _, ok := recorded[r.Application]; !ok {
-			recorded[r.Application] = r
-		}
-	}
-	live := make(map[string]bool, len(in.Siblings))
+	found := missing(in, step)
+	recorded := in.ApplicationSet.Recorded
 	seen := firstSeen(in.Target, recorded)
 	for _, sibling := range in.Siblings {
-		live[sibling.Name] = true
 		at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
 		if at < 0 || at >= step || sibling.Name == in.Target.Name || sibling.Deleting || recorded[sibling.Name].Step == -1 {
 			continue
 		}
-		if reason, detail := notDone(sibling, in.Target, seen, in.Settings); reason != "" {
-			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail})
-		}
-	}
-	for name, r := range recorded {
-		if at := r.Step - 1; at >= 0 && at < step && !live[name] && name != in.Target.Name {
-			// Unlike the name of an object, this one is any text.
-			found = append(found, Blocker{Application: bounded(name, maxName), Step: at, Reason: NotCreated})
+		if reason, detail := notDone(sibling, &in.Target, seen, in.Settings); reason != "" {
+			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt})
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
 	})
+	return found
+}
+
+// missing are the Applications that are recorded under a step before step, and are not among the siblings.
+func missing(in Input, step int) []Blocker {
+	awaited := func(name string, r Recorded) bool { return r.Step > 0 && r.Step <= step && name != in.Target.Name }
+	absent := 0
+	for name, r := range in.ApplicationSet.Recorded {
+		if awaited(name, r) {
+			absent++
+		}
+	}
+	for _, sibling := range in.Siblings {
+		if awaited(sibling.Name, in.ApplicationSet.Recorded[sibling.Name]) {
+			absent--
+		}
+	}
+	if absent == 0 {
+		return nil // nearly always; which are live need not be noted down then
+	}
+	live := make(map[string]bool, len(in.Siblings))
+	for _, sibling := range in.Siblings {
+		live[sibling.Name] = true
+	}
+	var found []Blocker
+	for name, r := range in.ApplicationSet.Recorded {
+		if awaited(name, r) && !live[name] {
+			// Unlike the name of an object, this one is any text.
+			found = append(found, Blocker{Application: bounded(name, maxName), Step: r.Step - 1, Reason: NotCreated})
+		}
+	}
 	return found
 }

@@ -10,7 +10,6 @@ type blocker struct {
 	wantFrom    policy.Require
 	wantReason  policy.Reason
 	wantMessage string
-	wantStale   bool
 }
 
 // nowhere is less strict than every level: the Application is done.
@@ -41,8 +40,8 @@ func blockerRows() map[string]row {
 
 		"its sync status is Unknown":  {scenario: "1:dev=Healthy/Unknown > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
 		"it has no sync status":       {scenario: "1:dev,nosync > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
-		"its spec was not compared":   {scenario: "1:dev,respec > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantStale: true, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
-		"a refresh is pending":        {scenario: "1:dev,refresh > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantStale: true, wantMessage: one + "(RefreshPending); refresh it: argocd app get dev --refresh"},
+		"its spec was not compared":   {scenario: "1:dev,respec > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
+		"a refresh is pending":        {scenario: "1:dev,refresh > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending); wait until Argo CD has compared dev"},
 		"its operation ended later":   {scenario: "1:dev,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
 		"its operation failed later":  {scenario: "1:dev,failed:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
 		"it is OutOfSync":             {scenario: "1:dev=Healthy/OutOfSync > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
@@ -53,8 +52,8 @@ func blockerRows() map[string]row {
 		"its operation failed":        {scenario: "1:dev,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
 		"its operation had an error":  {scenario: "1:dev,error:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Error); sync it again: argocd app sync dev"},
 
-		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantStale: true, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
-		"it was compared before the change":   {scenario: "1:dev@lib:x > 2:prod,seen:101", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantStale: true, wantMessage: one + "(ComparisonOlder: compared before the change to prod was seen); refresh it: argocd app get dev --refresh"},
+		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
+		"it was compared before the change":   {scenario: "1:dev@lib:x > 2:prod,seen:101", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantMessage: one + "(ComparisonOlder: compared before the change to prod was seen); refresh it: argocd app get dev --refresh"},
 
 		"all is done":                                {scenario: "1:dev > 2:prod", wantFrom: nowhere},
 		"nothing comes before":                       {scenario: "> 2:prod", wantFrom: nowhere},
@@ -78,12 +77,12 @@ func orderOfBlame() map[string]blocker {
 		"never reconciled before unhealthy":        {scenario: "1:dev=Degraded,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled); wait until Argo CD has compared dev"},
 		"unhealthy before unsynced":                {scenario: "1:dev=Degraded/OutOfSync > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded); dev has to become Healthy first"},
 		"unknown before not compared":              {scenario: "1:dev=Healthy/Unknown,respec > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
-		"not compared before refresh":              {scenario: "1:dev,respec,refresh > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantStale: true, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
-		"refresh before stale health":              {scenario: "1:dev,refresh,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantStale: true, wantMessage: one + "(RefreshPending); refresh it: argocd app get dev --refresh"},
+		"not compared before refresh":              {scenario: "1:dev,respec,refresh > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
+		"refresh before stale health":              {scenario: "1:dev,refresh,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending); wait until Argo CD has compared dev"},
 		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
 		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
 		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
-		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantStale: true, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
+		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
 		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
 	}
 }
@@ -101,7 +100,7 @@ func atEachLevel(blockers map[string]blocker) map[string]row {
 			}
 			// The strictest level is the smallest number.
 			if b.wantFrom != nowhere && level <= b.wantFrom {
-				want.wantOutcome, want.wantReason, want.wantMessage, want.wantStale = policy.Deny, b.wantReason, b.wantMessage, b.wantStale
+				want.wantOutcome, want.wantReason, want.wantMessage = policy.Deny, b.wantReason, b.wantMessage
 				want.wantBlockers = "1:dev=" + string(b.wantReason)
 			}
 			rows[name+", at "+level.String()] = want

@@ -12,7 +12,7 @@ func revisionRows() map[string]row {
 	allow := row{wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
 	deny := func(scenario, compared, wanted string) row {
 		return row{
-			scenario: scenario, wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			scenario: scenario, wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
 			wantMessage: one + "(RevisionMismatch: compared to " + compared + ", not " + wanted + ")" + refreshDev,
 		}
 	}
@@ -64,7 +64,7 @@ func timeRows() map[string]row {
 	}
 	deny := func(scenario string) row {
 		return row{
-			scenario: scenario, wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantStale: true,
+			scenario: scenario, wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder",
 			wantMessage: one + comparedOld,
 		}
 	}

@@ -80,7 +80,7 @@ func messageRows() map[string]row {
 			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 3 Applications that are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress); sync it first: argocd app sync a",
 		},
 		"two of one step": {
-			scenario: "1:b,refresh 1:a@c > 2:prod", wantReason: policy.RevisionMismatch, wantStale: true,
+			scenario: "1:b,refresh 1:a@c > 2:prod", wantReason: policy.RevisionMismatch,
 			wantBlockers: "1:a=RevisionMismatch 1:b=RefreshPending",
 			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 2 Applications that are not done: a (RevisionMismatch: compared to c, not a), b (RefreshPending); refresh it: argocd app get a --refresh",
 		},
@@ -114,17 +114,17 @@ func messageRows() map[string]row {
 				in.Siblings[0].Compared[0].Revision = "a\r\nb"
 				in.Target.Wanted = []policy.Source{{Key: "common", Revision: strings.Repeat("ä", 50)}}
 			},
-			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
 			wantMessage: one + "(RevisionMismatch: compared to a??b, not " + strings.Repeat("?", 50) + ")" + refreshDev,
 		},
 		"forty characters that are no commit": {
 			scenario: "1:dev@" + strings.Repeat("G", 40) + " > 2:prod@" + strings.Repeat("f", 41), wantReason: policy.RevisionMismatch,
-			wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
-			wantMessage: one + "(RevisionMismatch: compared to " + strings.Repeat("G", 40) + ", not " + strings.Repeat("f", 41) + ")" + refreshDev,
+			wantBlockers: "1:dev=RevisionMismatch",
+			wantMessage:  one + "(RevisionMismatch: compared to " + strings.Repeat("G", 40) + ", not " + strings.Repeat("f", 41) + ")" + refreshDev,
 		},
 		"so many wanted revisions that they are cut": {
 			scenario:   "1:dev > 2:prod,wants:" + strings.Repeat("b", 30) + "+" + strings.Repeat("c", 30) + "+" + strings.Repeat("d", 30),
-			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch", wantStale: true,
+			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
 			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " or " + strings.Repeat("c", 23) + "...)" + refreshDev,
 		},
 	}

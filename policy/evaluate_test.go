@@ -21,8 +21,6 @@ type row struct {
 	wantMessage  string
 	// wantSettled says that Scope alone answers.
 	wantSettled bool
-	// wantStale says that a refresh may be all that is needed.
-	wantStale bool
 }
 
 func TestEvaluate(t *testing.T) {
@@ -35,7 +33,6 @@ func TestEvaluate(t *testing.T) {
 			g.Expect(d.Reason).To(Equal(row.wantReason))
 			g.Expect(written(d.Blockers)).To(Equal(row.wantBlockers))
 			g.Expect(d.Message()).To(Equal(row.wantMessage))
-			g.Expect(d.Stale()).To(Equal(row.wantStale))
 
 			scope, settled := policy.Scope(in)
 			g.Expect(settled).To(Equal(row.wantSettled))

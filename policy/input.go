@@ -8,8 +8,9 @@ type Input struct {
 	// ApplicationSet is the target's controlling ApplicationSet, read live. Nil means that it does not exist (or no
 	// longer has the UID of the ownerReference); Scope alone may be called before it was read.
 	ApplicationSet *ApplicationSet
-	// Siblings are the live Applications of the same ApplicationSet. The target may be among them and is ignored.
-	Siblings []Application
+	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
+	// ignored. They are only read, so that decisions may share them.
+	Siblings []*Application
 	Settings Settings
 }
 
@@ -36,7 +37,8 @@ type Target struct {
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// FirstSeen is when stepgate itself first saw the target at its present pending revision; zero when it did not.
+	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
+	// when it did not.
 	FirstSeen time.Time
 }
 
@@ -58,13 +60,12 @@ type ApplicationSet struct {
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step
-	// Recorded is its status.applicationStatus.
-	Recorded []Recorded
+	// Recorded is its status.applicationStatus, by the name of the Application. It is only read.
+	Recorded map[string]Recorded
 }
 
 // Recorded is one entry of an ApplicationSet's status.applicationStatus.
 type Recorded struct {
-	Application string
 	// Step is 1-based as in the object; -1 when the Application is in no step or is not generated any more, and 0 when
 	// the object's text is not a number.
 	Step           int

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,12 +71,20 @@ func short(revision string) string {
 	return clean(revision)
 }
 
-func oneOf(revisions map[string]bool) string {
-	var texts []string
-	for _, r := range slices.Sorted(maps.Keys(revisions)) {
-		texts = append(texts, short(r))
+// oneOf names the known revisions of the sources with the key.
+func oneOf(sources []Source, key string) string {
+	var revisions []string
+	for _, s := range sources {
+		if s.Key == key && s.Revision != "" {
+			revisions = append(revisions, s.Revision)
+		}
 	}
-	return clean(strings.Join(texts, " or "))
+	slices.Sort(revisions)
+	revisions = slices.Compact(revisions)
+	for i, r := range revisions {
+		revisions[i] = short(r)
+	}
+	return clean(strings.Join(revisions, " or "))
 }
 
 // clean makes text from an Application's status, which anybody who may write the Application chooses, safe to show.

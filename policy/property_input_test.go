@@ -42,7 +42,7 @@ func inputFrom(data []byte) policy.Input {
 		sibling := c.application()
 		// Names are unique within a namespace; the target may be among its own siblings.
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
-		in.Siblings = append(in.Siblings, sibling)
+		in.Siblings = append(in.Siblings, &sibling)
 	}
 	return in
 }
@@ -64,11 +64,10 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 		}
 		set.Steps = append(set.Steps, step)
 	}
+	set.Recorded = map[string]policy.Recorded{}
 	for _, name := range []string{"app-0", "app-1", "app-5", "gone"} {
 		if c.rarely(6) {
-			set.Recorded = append(set.Recorded, policy.Recorded{
-				Application: name, Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(),
-			})
+			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time()}
 		}
 	}
 	return set

@@ -118,7 +118,7 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	}
 	bySource := done
 	bySource.Compared = in.Target.Wanted
-	for _, sibling := range []policy.Application{done, bySource} {
+	for _, sibling := range []*policy.Application{&done, &bySource} {
 		more := in
 		more.Siblings = append(slices.Clone(in.Siblings), sibling)
 		g.Expect(policy.Evaluate(more)).To(Equal(before), "one more that is done")
@@ -156,7 +156,7 @@ func TestARecordedNameCannotBreakTheMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			in := scenario("> 2:prod | dev/1")
-			in.ApplicationSet.Recorded[0].Application = recorded
+			in.ApplicationSet.Recorded = map[string]policy.Recorded{recorded: {Step: 1}}
 			d := policy.Evaluate(in)
 			g.Expect(d.Outcome).To(Equal(policy.Deny), "what cannot be read must not be skipped")
 			g.Expect(d.Reason).To(Equal(policy.NotCreated))

@@ -67,13 +67,13 @@ func (r Reason) wayOut(application string) string {
 		return "wait until the operation of " + application + " has ended"
 	case NotCreated:
 		return "the ApplicationSet controller has to create " + application + " first"
-	case NotReconciled, HealthStale:
+	case NotReconciled, HealthStale, RefreshPending:
 		return "wait until Argo CD has compared " + application
 	case NotHealthy:
 		return application + " has to become Healthy first"
 	case SyncUnknown:
 		return "Argo CD cannot compare " + application + ": see its conditions"
-	case SpecNotCompared, RefreshPending, RevisionMismatch, ComparisonOlder:
+	case SpecNotCompared, RevisionMismatch, ComparisonOlder:
 		return "refresh it: argocd app get " + application + " --refresh"
 	case NotSynced:
 		return "sync it first: argocd app sync " + application

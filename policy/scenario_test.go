@@ -38,7 +38,8 @@ func scenario(text string) policy.Input {
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
 	for _, word := range strings.Fields(others) {
-		in.Siblings = append(in.Siblings, parseApplication(word).Application)
+		sibling := parseApplication(word).Application
+		in.Siblings = append(in.Siblings, &sibling)
 	}
 	in.Target = parseApplication(strings.TrimSpace(target))
 	for _, word := range strings.Fields(special) {
@@ -67,9 +68,10 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 		set.Steps = nil
 	default:
 		entry := append(strings.Split(word, "/"), "0")
-		set.Recorded = append(set.Recorded, policy.Recorded{
-			Application: entry[0], Step: number(entry[1]), TransitionedAt: second(entry[2]),
-		})
+		if set.Recorded == nil {
+			set.Recorded = map[string]policy.Recorded{}
+		}
+		set.Recorded[entry[0]] = policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2])}
 	}
 	return set
 }

@@ -14,25 +14,8 @@ func TestTheZeroDecisionDenies(t *testing.T) {
 	var d policy.Decision
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Outcome.String()).To(Equal("deny"))
-	g.Expect(d.Stale()).To(BeFalse(), "without a blocker there is nothing to refresh")
 	g.Expect(d.Message()).To(Equal("deny ()"))
 	g.Expect(policy.Outcome(math.MaxInt).String()).To(Equal("deny"), "what is not known admits nothing")
-}
-
-func TestTheStricterOfTwoDecisions(t *testing.T) {
-	ordered := []policy.Decision{
-		{Outcome: policy.Deny, Reason: policy.NotHealthy},
-		{Outcome: policy.Allow, Reason: policy.FirstStep},
-		{Outcome: policy.NotGated, Reason: policy.NotSelected},
-	}
-	g := NewWithT(t)
-	for i := range ordered {
-		for j := range ordered {
-			g.Expect(policy.Stricter(ordered[i], ordered[j])).To(Equal(ordered[min(i, j)]), "%d and %d", i, j)
-		}
-	}
-	first, second := policy.Decision{Step: 1}, policy.Decision{Step: 2}
-	g.Expect(policy.Stricter(first, second)).To(Equal(first), "of two that are equally strict the first")
 }
 
 func TestParseRequire(t *testing.T) {

@@ -169,7 +169,8 @@ func (r rollout) input(held int) policy.Input {
 	set := siblings.ProjectSet(r.set)
 	in := policy.Input{ApplicationSet: &set}
 	for i := range apps {
-		in.Siblings = append(in.Siblings, siblings.Project(&apps[i]))
+		sibling := siblings.Project(&apps[i])
+		in.Siblings = append(in.Siblings, &sibling)
 	}
 	return in
 }
@@ -178,7 +179,7 @@ func (r rollout) input(held int) policy.Input {
 // calls Healthy is done for the rule too.
 func evaluate(in policy.Input, i int) policy.Decision {
 	in.Target = policy.Target{
-		Application: in.Siblings[i], Managed: true,
+		Application: *in.Siblings[i], Managed: true,
 		Operation: policy.Operation{Written: true, Automated: true}, Wanted: in.Siblings[i].Compared,
 	}
 	return policy.Evaluate(in)

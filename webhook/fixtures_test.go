@@ -74,7 +74,8 @@ func (c *cluster) Judge(_ context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for _, app := range c.apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
-			in.Siblings = append(in.Siblings, siblings.Project(app))
+			sibling := siblings.Project(app)
+			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}
 	return policy.Evaluate(in), nil
@@ -218,19 +219,29 @@ func testConfig() Config {
 
 // trial is a Gate with everything that it records to.
 type trial struct {
-	gate     *Gate
-	metrics  *Metrics
-	events   *Events
-	registry *prometheus.Registry
+	gate    *Gate
+	metrics *Metrics
+	events  *Events
+	// refreshes are what was asked for.
+	refreshes *refreshes
+	registry  *prometheus.Registry
+}
+
+// refreshes is a Refresher that remembers.
+type refreshes struct{ asked []string }
+
+func (r *refreshes) Ask(app types.NamespacedName, comparedAt time.Time) {
+	r.asked = append(r.asked, app.String()+" compared "+comparedAt.UTC().Format(time.TimeOnly))
 }
 
 func newTrial(config Config, live LiveReader) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
+	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, live, NewRecorder(metrics, events), atNoon),
-		metrics: metrics, events: events, registry: registry,
+		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events), Now: atNoon}),
+		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }
 

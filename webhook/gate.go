@@ -36,20 +36,43 @@ type Config struct {
 	ControllerAccounts, ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
+	// RefreshStaleSiblings has Argo CD compare again what a denial finds to have been compared too early.
+	RefreshStaleSiblings bool
+}
+
+// Watch tells what a watch of the Applications has seen.
+type Watch interface {
+	// FirstSeen returns when Argo CD first compared an Application with these sources and revisions; zero when that was
+	// not seen.
+	FirstSeen(app types.UID, compared []policy.Source) time.Time
+}
+
+// Refresher has Argo CD compare an Application again, in the background. comparedAt is when it last did.
+type Refresher interface {
+	Ask(app types.NamespacedName, comparedAt time.Time)
+}
+
+// Parts are what a Gate works with.
+type Parts struct {
+	// Live is the only source of what is allowed.
+	Live   LiveReader
+	Record *Recorder
+	Watch  Watch
+	// Refresh is used with RefreshStaleSiblings only.
+	Refresh Refresher
+	// Now is the clock for the end of a bypass.
+	Now func() time.Time
 }
 
 // Gate judges admission requests.
 type Gate struct {
 	config Config
-	// live is the only source of what is allowed.
-	live   LiveReader
-	record *Recorder
-	now    func() time.Time
+	Parts
 }
 
-// NewGate returns a Gate that reads with live and records with record. now is the clock for the end of a bypass.
-func NewGate(config Config, live LiveReader, record *Recorder, now func() time.Time) *Gate {
-	return &Gate{config: config, live: live, record: record, now: now}
+// NewGate returns a Gate.
+func NewGate(config Config, parts Parts) *Gate {
+	return &Gate{config: config, Parts: parts}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -79,8 +102,22 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	start := time.Now()
 	v := g.judge(ctx, w)
 	v.took = time.Since(start)
-	g.record.Record(logr.FromContextOrDiscard(ctx), w, v)
+	g.Record.Record(logr.FromContextOrDiscard(ctx), w, v)
+	g.refresh(w, v)
 	return v.response()
+}
+
+// refresh asks for the blockers of a denial to be compared again that are only stale. In audit mode nothing is changed.
+func (g *Gate) refresh(w *write, v verdict) {
+	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
+		return
+	}
+	for _, b := range v.Blockers {
+		// Where a refresh is pending, somebody has asked.
+		if b.Reason.Stale() && b.Reason != policy.RefreshPending {
+			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: b.Application}, b.ComparedAt)
+		}
+	}
 }
 
 // verdict is what came of one write: a decision, or the error that prevented one.
@@ -117,7 +154,7 @@ func (g *Gate) judge(ctx context.Context, w *write) verdict {
 
 // judgeBy judges the write as one of the ApplicationSet that the owner names.
 func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReference) verdict {
-	set, err := g.live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
+	set, err := g.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
 	if set != nil && set.UID != string(owner.UID) {
 		set = nil
 	}
@@ -126,14 +163,25 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 		return verdict{settings: s, err: err}
 	}
 	in := policy.Input{Target: w.target, Settings: s.Settings}
+	in.Target.FirstSeen = g.firstSeen(w)
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}
 	d, settled := policy.Scope(in)
 	if !settled {
-		d, err = g.live.Judge(ctx, in)
+		d, err = g.Live.Judge(ctx, in)
 	}
 	return verdict{Decision: d, settings: s, err: err}
+}
+
+// firstSeen is when what the operation will deploy was first seen on the target. It is known only of an operation that
+// deploys what the target, with its present spec, was compared with.
+func (g *Gate) firstSeen(w *write) time.Time {
+	compared := w.target.Compared
+	if !w.target.SpecCompared || slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return time.Time{}
+	}
+	return g.Watch.FirstSeen(w.uid, compared)
 }
 
 // stricterThan orders by what happens to the write, then by the outcome.

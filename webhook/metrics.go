@@ -16,6 +16,7 @@ type Metrics struct {
 	readLatency *prometheus.HistogramVec
 	events      *prometheus.CounterVec
 	annotations *prometheus.CounterVec
+	refreshes   *prometheus.CounterVec
 }
 
 // NewMetrics registers the gate's metrics.
@@ -35,8 +36,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
 		events:      counter("events_total", "Events by what became of them: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
+		refreshes:   counter("refreshes_total", "Refreshes of stale Applications by what became of them: requested, repeated (within the window), needless (requested by others, or gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes)
 	return m
 }
 
@@ -53,4 +55,9 @@ func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 	}
 	m.reads.WithLabelValues(kind, result).Inc()
 	m.readLatency.WithLabelValues(kind).Observe(took.Seconds())
+}
+
+// RefreshDone counts one refresh that a denial wanted.
+func (m *Metrics) RefreshDone(result string) {
+	m.refreshes.WithLabelValues(result).Inc()
 }

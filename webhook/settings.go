@@ -81,7 +81,7 @@ func (s *settings) note(annotation string, err error) {
 // bypassUntil returns why the ApplicationSet is bypassed now, or "". An expired bypass is no error.
 func (g *Gate) bypassUntil(until, reason string) (string, error) {
 	end, err := time.Parse(time.RFC3339, until)
-	now := g.now()
+	now := g.Now()
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%q is not an RFC 3339 time such as %s", until, now.UTC().Add(time.Hour).Format(time.RFC3339))

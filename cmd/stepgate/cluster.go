@@ -12,12 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // eventCreator creates Events with a clientset.
@@ -29,29 +26,41 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// readers returns what reads from the API server with every call, and what is kept of Applications by a watch.
-func readers(config *rest.Config, observe siblings.Observer) (*siblings.APIServer, *siblings.Cache, error) {
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return nil, nil, fmt.Errorf("scheme: %w", err)
+// argoObjects is a client of Argo CD's objects that goes to the API server with every call.
+func argoObjects(config *rest.Config) (client.Client, error) {
+	scheme, err := argoScheme()
+	if err != nil {
+		return nil, err
 	}
 	objects, err := client.New(config, client.Options{Scheme: scheme, Mapper: argoMapper()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
+		return nil, fmt.Errorf("API server client: %w", err)
 	}
-	versions, err := metadata.NewForConfig(config)
+	return objects, nil
+}
+
+// watchedApplications are all Applications, for a watch.
+func watchedApplications(config *rest.Config) (cache.ListerWatcher, error) {
+	scheme, err := argoScheme()
 	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
+		return nil, err
 	}
-	watched := rest.CopyConfig(config)
-	watched.APIPath, watched.GroupVersion = "/apis", &argo.SchemeGroupVersion
-	watched.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	source, err := rest.RESTClientFor(watched)
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	source, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("API server client: %w", err)
+		return nil, fmt.Errorf("API server client: %w", err)
 	}
-	applications := cache.NewListWatchFromClient(source, "applications", metav1.NamespaceAll, fields.Everything())
-	return siblings.NewAPIServer(objects, versions, observe), siblings.NewCache(applications), nil
+	return cache.NewListWatchFromClient(source, "applications", metav1.NamespaceAll, fields.Everything()), nil
+}
+
+func argoScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := argo.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("scheme: %w", err)
+	}
+	return scheme, nil
 }
 
 // argoMapper knows the two resources that stepgate reads, so that a decision never waits for discovery.

@@ -23,6 +23,7 @@ type options struct {
 	require               string
 	gateRollbacks         bool
 	allowFailedOperations bool
+	refreshStaleSiblings  bool
 	serverAccounts        []string
 	controllerAccounts    []string
 	appSetAccounts        []string
@@ -48,6 +49,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.require, "require", "revision", "what an earlier Application needs to be done: health, synced or revision; an ApplicationSet's annotation "+webhook.RequireAnnotation+" wins")
 	f.BoolVar(&o.gateRollbacks, "gate-rollbacks", false, "gate rollbacks to an older entry of the history like any other sync")
 	f.BoolVar(&o.allowFailedOperations, "allow-failed-operations", false, "count an earlier Application as done although its last sync failed, if it is Healthy and Synced")
+	f.BoolVar(&o.refreshStaleSiblings, "refresh-stale-siblings", true, "have Argo CD compare the Applications again that hold up a sync only because they were compared too early; needs patch on Applications")
 	f.StringSliceVar(&o.serverAccounts, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; only from it a bypass in a sync is honoured (repeatable)")
 	f.StringSliceVar(&o.controllerAccounts, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
 	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, for metrics only (repeatable)")
@@ -79,7 +81,7 @@ func (o *options) config() (webhook.Config, error) {
 	return webhook.Config{
 		Mode: mode, Require: require, GateRollbacks: o.gateRollbacks, AllowFailedOperations: o.allowFailedOperations,
 		ServerAccounts: o.serverAccounts, ControllerAccounts: o.controllerAccounts, ApplicationSetAccounts: o.appSetAccounts,
-		BypassUsers: o.bypassUsers,
+		BypassUsers: o.bypassUsers, RefreshStaleSiblings: o.refreshStaleSiblings,
 	}, nil
 }
 

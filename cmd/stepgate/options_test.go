@@ -98,7 +98,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		mode: "enforce", require: "revision",
+		mode: "enforce", require: "revision", refreshStaleSiblings: true,
 		serverAccounts:     []string{"system:serviceaccount:argocd:argocd-server"},
 		controllerAccounts: []string{"system:serviceaccount:argocd:argocd-application-controller"},
 		appSetAccounts:     []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
@@ -110,6 +110,7 @@ func TestDefaults(t *testing.T) {
 	g.Expect(config).To(Equal(webhook.Config{
 		Mode: webhook.Enforce, Require: policy.RequireRevision,
 		ServerAccounts: o.serverAccounts, ControllerAccounts: o.controllerAccounts, ApplicationSetAccounts: o.appSetAccounts,
+		RefreshStaleSiblings: true,
 	}), "the strictest, and nobody may bypass")
 }
 
@@ -118,7 +119,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o := &options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --bypass-user alice,bob --bypass-user carol" +
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --refresh-stale-siblings=false --bypass-user alice,bob --bypass-user carol" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())
@@ -139,7 +140,7 @@ func TestHelp(t *testing.T) {
 			continue
 		}
 		for _, flag := range []string{
-			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "argocd-server-account", "argocd-controller-account",
+			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "refresh-stale-siblings", "argocd-server-account", "argocd-controller-account",
 			"argocd-applicationset-account", "bypass-user", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "webhook-configuration", "zap-log-level",
 		} {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -83,17 +85,29 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	}
 	events := webhook.NewEvents(eventCreator{clientset}, metrics, log, hostname, time.Now)
 	recorder := webhook.NewRecorder(metrics, events)
-	live, known, err := readers(restConfig, metrics)
+	objects, err := argoObjects(restConfig)
 	if err != nil {
 		return err
 	}
-	gate := webhook.NewGate(config, siblings.NewReader(live, known), recorder, time.Now)
+	versions, err := metadata.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("API server client: %w", err)
+	}
+	watched, err := watchedApplications(restConfig)
+	if err != nil {
+		return err
+	}
+	known := siblings.NewCache(watched)
+	refreshes := refresh.NewQueue(refresh.NewAnnotation(objects), metrics, time.Now)
+	gate := webhook.NewGate(config, webhook.Parts{
+		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
+	})
 	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "address", server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
-		"gateRollbacks", config.GateRollbacks, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
+		"gateRollbacks", config.GateRollbacks, "refreshStaleSiblings", config.RefreshStaleSiblings, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
 
 	ready := &readiness{server: server, source: source, known: known, discovery: clientset.Discovery().RESTClient()}
 	// The parts go on while the webhook drains; they end with it.
@@ -108,6 +122,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	})
 	group.Go(func() error { return ended(parts, "certificates", source.Start(parts)) })
 	group.Go(func() error { recorder.Run(parts); return nil })
+	group.Go(func() error { refreshes.Run(parts); return nil })
 	group.Go(func() error { known.Run(parts); return ended(parts, "watch of Applications", nil) })
 	group.Go(func() error { return serveHTTP(parts, o.probeAddress, ready.mux()) })
 	group.Go(func() error {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/stepgate/stepgate/test/local"
 )
 
 const (
@@ -22,7 +24,7 @@ func burst(ctx context.Context, s *stand, _ options) ([]goal, error) {
 	}
 	progress("%d concurrent allows at %d siblings, %d times", concurrent, r.siblings, bursts)
 	p := newPoster(s.gate.Webhook)
-	if err := poll(ctx, func() error { return p.post(ctx, r, allow) }); err != nil {
+	if err := local.Poll(ctx, func() error { return p.post(ctx, r, allow) }); err != nil {
 		return nil, err
 	}
 	var took []time.Duration

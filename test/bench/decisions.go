@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -203,7 +202,7 @@ func (e *experiment) gateReads(ctx context.Context) (float64, error) {
 func (e *experiment) settled(ctx context.Context, r *rollout, want answer) error {
 	for _, gate := range []*local.Gate{e.gate, e.counted} {
 		post := e.post(gate.Webhook, r, want)
-		err := poll(ctx, func() error {
+		err := local.Poll(ctx, func() error {
 			before, err := gate.Metric(ctx, "stepgate_live_reads_total")
 			if err != nil {
 				return err
@@ -222,21 +221,4 @@ func (e *experiment) settled(ctx context.Context, r *rollout, want answer) error
 		}
 	}
 	return nil
-}
-
-// poll waits until a check has no problem any more.
-func poll(ctx context.Context, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		problem := check()
-		if problem == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctx.Err(), problem)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }

@@ -68,7 +68,7 @@ func (s *stand) fill(ctx context.Context, applications int) (int, error) {
 
 // printMemory prints what a process holds at a moment, and returns its resident memory in MiB.
 func printMemory(ctx context.Context, gate *local.Gate, moment string) (float64, error) {
-	resident, err := residentMiB(gate.Pid())
+	resident, err := gate.ResidentMiB()
 	if err != nil {
 		return 0, err
 	}

@@ -57,22 +57,6 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// residentMiB is the resident memory of a process.
-func residentMiB(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS:") {
-			var kib float64
-			_, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib)
-			return kib / 1024, err
-		}
-	}
-	return 0, fmt.Errorf("process %d has no VmRSS", pid)
-}
-
 // machine describes where and when this ran.
 func machine(began time.Time) string {
 	model := "unknown processor"

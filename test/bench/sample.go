@@ -73,7 +73,7 @@ func (s *stand) block(ctx context.Context, times int, reads func(context.Context
 	if err != nil {
 		return cost{}, err
 	}
-	bytes := s.meter.bytes()
+	bytes := s.meter.Bytes()
 	used, err := cpuTime(s.server)
 	if err != nil {
 		return cost{}, err
@@ -87,7 +87,7 @@ func (s *stand) block(ctx context.Context, times int, reads func(context.Context
 	if err != nil {
 		return cost{}, err
 	}
-	bytes = s.meter.bytes() - bytes
+	bytes = s.meter.Bytes() - bytes
 	usedAfter, err := cpuTime(s.server)
 	n := float64(times)
 	return cost{reads: (after - before) / n, bytes: float64(bytes) / n, cpu: (usedAfter - used) / time.Duration(times)}, err

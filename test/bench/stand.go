@@ -39,7 +39,7 @@ type stand struct {
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
 	gate, counted *local.Gate
-	meter         *meter
+	meter         *local.Proxy
 	// reader is the configuration of a client under stepgate's service account, and counter of one through meter.
 	reader, counter *rest.Config
 	patchers        map[string]*patcher
@@ -78,10 +78,10 @@ func start(ctx context.Context) (s *stand, err error) {
 	if s.binary, err = local.Build(s.root, s.cluster.Dir()); err != nil {
 		return s, err
 	}
-	if s.meter, err = newMeter(host.Host); err != nil {
+	if s.meter, err = local.NewProxy(host.Host); err != nil {
 		return s, err
 	}
-	s.cleanup = append(s.cleanup, func() error { s.meter.close(); return nil })
+	s.cleanup = append(s.cleanup, func() error { s.meter.Close(); return nil })
 	if err := s.startGates(ctx); err != nil {
 		return s, err
 	}
@@ -94,7 +94,7 @@ func (s *stand) startGates(ctx context.Context) (err error) {
 		return err
 	}
 	s.counted, err = s.startGate(ctx, local.GateOptions{
-		Registration: local.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: s.meter.url(),
+		Registration: local.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: "https://" + s.meter.Addr(),
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *stand) startGates(ctx context.Context) (err error) {
 	if s.reader, err = s.config(ctx, ""); err != nil {
 		return err
 	}
-	s.counter, err = s.config(ctx, s.meter.url())
+	s.counter, err = s.config(ctx, "https://"+s.meter.Addr())
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/plain"
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -135,7 +136,7 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now))
-	gate := webhook.NewGate(webhook.Config{}, plain.NewPlain(live, counting{metrics, reads}), recorder, time.Now)
+	gate := webhook.NewGate(webhook.Config{}, webhook.Parts{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: unseen{}, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 
@@ -167,3 +168,9 @@ func restrict(ctx context.Context, s *stand) error {
 func isUser(user string) admissionregistrationv1.MatchCondition {
 	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username == '%s'", user)}
 }
+
+// unseen is a watch that has seen nothing.
+type unseen struct{}
+
+// FirstSeen returns zero.
+func (unseen) FirstSeen(types.UID, []policy.Source) time.Time { return time.Time{} }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,25 +92,20 @@ func (p *play) waitUntilCalled() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
-	defer cancel()
-	for {
+	return local.Poll(p.ctx, func() error {
 		app, err := p.app("dev")
 		if err != nil {
 			return err
 		}
 		before := app.DeepCopy()
 		app.Operation = guestbook.UserSync("probe")
-		_ = jane.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
-		if n, err := p.gate.Metric(ctx, "stepgate_requests_total"); err != nil || n > 0 {
-			return err
+		_ = jane.Patch(p.ctx, app, client.MergeFrom(before), client.DryRunAll)
+		n, err := p.gate.Metric(p.ctx, "stepgate_requests_total")
+		if err == nil && n == 0 {
+			err = errors.New("the API server does not call stepgate")
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the API server does not call stepgate: %w", ctx.Err())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return err
+	})
 }
 
 // tick moves the clock of the statuses on; Argo CD's times have a resolution of one second.

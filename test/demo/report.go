@@ -2,10 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +36,7 @@ func (p *play) report() (unexpected int, err error) {
 		return 0, err
 	}
 	for line := range strings.Lines(text) {
-		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
+		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_refreshes_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
 			if strings.HasPrefix(line, name) {
 				p.out.line("%s", strings.TrimSpace(line))
 			}
@@ -53,25 +52,20 @@ func (p *play) events() ([]eventsv1.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
-	defer cancel()
-	for {
+	var events []eventsv1.Event
+	err = local.Poll(p.ctx, func() error {
 		var list eventsv1.EventList
-		if err := admin.List(ctx, &list, client.InNamespace(local.ArgoNamespace)); err != nil {
-			return nil, err
+		if err := admin.List(p.ctx, &list, client.InNamespace(local.ArgoNamespace)); err != nil {
+			return err
 		}
-		sent, err := p.gate.Metric(ctx, "stepgate_events_total", "result", "sent")
-		if err != nil {
-			return nil, err
+		events = list.Items
+		sent, err := p.gate.Metric(p.ctx, "stepgate_events_total", "result", "sent")
+		bypassed := slices.ContainsFunc(events, func(e eventsv1.Event) bool { return e.Reason == "SyncGateBypassed" })
+		if err == nil && (!bypassed || len(events) != int(sent)) {
+			err = fmt.Errorf("%d Events are stored and %v were sent; SyncGateBypassed is among them: %t", len(events), sent, bypassed)
 		}
-		bypassed := slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == "SyncGateBypassed" })
-		if bypassed && len(list.Items) == int(sent) || ctx.Err() != nil {
-			slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano()) })
-			return list.Items, nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return err
+	})
+	slices.SortFunc(events, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano()) })
+	return events, err
 }

@@ -43,8 +43,11 @@ func script() []scene {
 			[]func(*play) error{
 				compared("prod", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy),
 				rolling("prod", deniedBecause("engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3)")),
-				user("prod", "bob", deniedBecause("RevisionMismatch")),
+				refreshed("dev"),
+				refreshed("qa"),
+				user("prod", "bob", deniedBecause("RefreshPending")),
 				compared("dev", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy),
+				compared("qa", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy),
 				rolling("prod", deniedBecause("engineering-dev-guestbook (NotSynced: OutOfSync)")),
 			},
 		},
@@ -64,7 +67,6 @@ func script() []scene {
 			"Step 2: dev is done, so qa may sync, and prod still may not",
 			nil,
 			[]func(*play) error{
-				compared("qa", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy),
 				rolling("qa", admitted),
 				rolling("prod", deniedBecause("engineering-qa-guestbook (OperationInProgress)")),
 			},

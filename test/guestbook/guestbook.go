@@ -77,8 +77,9 @@ func spec(path string) argo.ApplicationSpec {
 	}
 }
 
-// Compare is what the application controller writes after a comparison that began at a moment.
+// Compare is what the application controller writes after a comparison that began at a moment; it answers a refresh.
 func Compare(app *argo.Application, at time.Time, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
+	delete(app.Annotations, argo.AnnotationKeyRefresh)
 	reconciled := metav1.NewTime(at)
 	app.Status.ReconciledAt = &reconciled
 	app.Status.Health.Status = state

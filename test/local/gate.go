@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -102,7 +101,7 @@ func (g *Gate) start(ctx context.Context) error {
 		_ = g.command.Wait()
 		close(g.exited)
 	}()
-	return g.poll(ctx, func() error {
+	return g.wait(ctx, func() error {
 		_, err := get(ctx, "http://"+g.Probe+"/healthz")
 		return err
 	})
@@ -110,25 +109,24 @@ func (g *Gate) start(ctx context.Context) error {
 
 // WaitReady waits until it is ready.
 func (g *Gate) WaitReady(ctx context.Context) error {
-	return g.poll(ctx, func() error { return g.Ready(ctx) })
+	return g.wait(ctx, func() error { return g.Ready(ctx) })
 }
 
-func (g *Gate) poll(ctx context.Context, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		problem := check()
-		if problem == nil {
-			return nil
-		}
+// wait polls until a check has no problem any more; it gives up when the process ends.
+func (g *Gate) wait(ctx context.Context, check func() error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
 		select {
 		case <-g.exited:
-			return fmt.Errorf("stepgate ended: %s", g.Log())
+			cancel(errors.New("it has ended"))
 		case <-ctx.Done():
-			return fmt.Errorf("stepgate is not ready: %w: %s", problem, g.Log())
-		case <-time.After(50 * time.Millisecond):
 		}
+	}()
+	if err := Poll(ctx, check); err != nil {
+		return fmt.Errorf("stepgate is not ready: %w: %s", err, g.Log())
 	}
+	return nil
 }
 
 // Ready returns what /readyz says, as an error unless it is ready.
@@ -137,8 +135,21 @@ func (g *Gate) Ready(ctx context.Context) error {
 	return err
 }
 
-// Pid is its process ID.
-func (g *Gate) Pid() int { return g.command.Process.Pid }
+// ResidentMiB is the resident memory of its process.
+func (g *Gate) ResidentMiB() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "VmRSS:") {
+			var kib float64
+			_, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib)
+			return kib / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("process %d has no VmRSS", g.command.Process.Pid)
+}
 
 // Terminate sends SIGTERM and does not wait.
 func (g *Gate) Terminate() error { return g.command.Process.Signal(syscall.SIGTERM) }

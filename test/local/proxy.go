@@ -5,13 +5,15 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
-// Proxy forwards TCP connections until it is cut: then nothing is forwarded any more, on open connections and new ones,
-// and nobody is told, as when a network drops packets.
+// Proxy forwards TCP connections, and counts what it forwards, until it is cut: then nothing is forwarded any more, on
+// open connections and new ones, and nobody is told, as when a network drops packets.
 type Proxy struct {
 	listener net.Listener
 	target   string
+	bytes    atomic.Int64
 
 	mu    sync.Mutex
 	cut   chan struct{}
@@ -31,6 +33,9 @@ func NewProxy(target string) (*Proxy, error) {
 
 // Addr is where it listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Bytes is what was forwarded so far, both ways, as it is on the wire.
+func (p *Proxy) Bytes() int64 { return p.bytes.Load() }
 
 // Cut stops all forwarding, silently.
 func (p *Proxy) Cut() {
@@ -88,6 +93,7 @@ func (p *Proxy) forward(to, from net.Conn) {
 		default:
 		}
 		if n > 0 {
+			p.bytes.Add(int64(n))
 			if _, writeErr := to.Write(buffer[:n]); writeErr != nil {
 				err = writeErr
 			}

@@ -66,7 +66,8 @@ func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
-			in.Siblings = append(in.Siblings, siblings.Project(&list.Items[i]))
+			sibling := siblings.Project(&list.Items[i])
+			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}
 	return policy.Evaluate(in), nil

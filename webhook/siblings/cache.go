@@ -2,10 +2,13 @@ package siblings
 
 import (
 	"context"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 const ownerIndex = "owner"
@@ -15,15 +18,21 @@ const ownerIndex = "owner"
 type Cache struct {
 	indexer    cache.Indexer
 	controller cache.Controller
+	sightings  sightings
 }
 
 // NewCache returns a Cache that lists and watches Applications with source. It is empty until Run.
 func NewCache(source cache.ListerWatcher) *Cache {
+	c := &Cache{sightings: sightings{seen: map[types.UID]sighting{}}}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source,
 		ObjectType:    &argo.Application{},
-		Handler:       cache.ResourceEventHandlerFuncs{},
-		Transform:     transform,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    c.sightings.saw,
+			UpdateFunc: func(_, object any) { c.sightings.saw(object) },
+			DeleteFunc: c.sightings.lost,
+		},
+		Transform: transform,
 		Indexers: cache.Indexers{ownerIndex: func(object any) ([]string, error) {
 			p, ok := object.(*Projection)
 			if !ok || p.Owner == "" {
@@ -32,7 +41,8 @@ func NewCache(source cache.ListerWatcher) *Cache {
 			return []string{string(p.Owner)}, nil
 		}},
 	})
-	return &Cache{indexer: store.(cache.Indexer), controller: controller}
+	c.indexer, c.controller = store.(cache.Indexer), controller
+	return c
 }
 
 // Run watches until ctx is done.
@@ -54,4 +64,11 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 		}
 	}
 	return known
+}
+
+// FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:
+// the time of that comparison, by Argo CD's clock. It is zero when the watch has not seen it. The watch may have begun
+// later than that, and then the time is later, too, which makes a decision stricter.
+func (c *Cache) FirstSeen(app types.UID, compared []policy.Source) time.Time {
+	return c.sightings.first(app, compared)
 }

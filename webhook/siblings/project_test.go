@@ -188,14 +188,14 @@ func TestProjectSet(t *testing.T) {
 			{Application: "odd", Step: "first"},
 			{Application: "unset"},
 			{Application: "huge", Step: "99999999999999999999"},
+			{Application: "dev", Step: "2"},
 		}},
 	}
 	g.Expect(siblings.ProjectSet(set)).To(Equal(policy.ApplicationSet{
 		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
 		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
-		Recorded: []policy.Recorded{
-			{Application: "dev", Step: 1, TransitionedAt: at(5).Time}, {Application: "left", Step: -1},
-			{Application: "odd"}, {Application: "unset"}, {Application: "huge"},
+		Recorded: map[string]policy.Recorded{
+			"dev": {Step: 1, TransitionedAt: at(5).Time}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
 		},
 	}))
 }

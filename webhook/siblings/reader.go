@@ -88,9 +88,9 @@ func (r *Reader) Judge(ctx context.Context, in policy.Input) (policy.Decision, e
 // confirm denies if the first blocker among what is known is one live, too. Of the other blockers that it names, none
 // was read: they are what is known.
 func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projection) (d policy.Decision, confirmed bool, err error) {
-	in.Siblings = make([]policy.Application, 0, len(known))
+	in.Siblings = make([]*policy.Application, 0, len(known))
 	for _, p := range known {
-		in.Siblings = append(in.Siblings, p.Application)
+		in.Siblings = append(in.Siblings, &p.Application)
 	}
 	d = policy.Evaluate(in)
 	if d.Outcome != policy.Deny {
@@ -103,9 +103,17 @@ func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projecti
 	}
 	in.Siblings = nil
 	if live != nil && string(live.Owner) == in.ApplicationSet.UID {
-		in.Siblings = []policy.Application{live.Application}
+		in.Siblings = []*policy.Application{&live.Application}
 	}
 	// Alone, it is a blocker or it is not: the rule never weighs one sibling against another.
+	alone := *in.ApplicationSet
+	alone.Recorded = map[string]policy.Recorded{}
+	for _, name := range []string{first.Application, in.Target.Name} {
+		if r, ok := in.ApplicationSet.Recorded[name]; ok {
+			alone.Recorded[name] = r
+		}
+	}
+	in.ApplicationSet = &alone
 	for _, b := range policy.Evaluate(in).Blockers {
 		if b.Application == first.Application && b.Step == first.Step {
 			d.Blockers[0], d.Reason = b, b.Reason
@@ -120,7 +128,7 @@ func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projecti
 }
 
 // prove returns the live siblings: of the steps before step as they are now, of the others at least that they exist.
-func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]policy.Application, error) {
+func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]*policy.Application, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -135,7 +143,7 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 	for _, p := range owned {
 		known[p.Name] = p
 	}
-	var current []policy.Application
+	var current []*policy.Application
 	var outdated []string
 	listed := map[string]bool{}
 	for _, v := range versions {
@@ -146,18 +154,17 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 		p := known[v.Name]
 		switch at := policy.StepOf(set.Steps, v.Labels); {
 		case at < 0 || at >= step:
-			current = append(current, policy.Application{Name: v.Name, Labels: v.Labels})
+			current = append(current, &policy.Application{Name: v.Name, Labels: v.Labels})
 		case p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion:
-			current = append(current, p.Application)
+			current = append(current, &p.Application)
 		default:
 			outdated = append(outdated, v.Name)
 		}
 	}
 	// With a selector, what the ApplicationSet's status records and the list lacks may have been relabelled.
-	for _, recorded := range set.Recorded {
-		if exact && recorded.Step > 0 && recorded.Step <= step && !listed[recorded.Application] {
-			listed[recorded.Application] = true
-			outdated = append(outdated, recorded.Application)
+	for name, recorded := range set.Recorded {
+		if exact && recorded.Step > 0 && recorded.Step <= step && !listed[name] {
+			outdated = append(outdated, name)
 		}
 	}
 	read, err := r.read(ctx, set, outdated)
@@ -165,7 +172,7 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 }
 
 // read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
-func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Application, error) {
+func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*policy.Application, error) {
 	found := make([]*Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostGets)
@@ -180,10 +187,10 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var read []policy.Application
+	var read []*policy.Application
 	for _, p := range found {
 		if p != nil && string(p.Owner) == set.UID {
-			read = append(read, p.Application)
+			read = append(read, &p.Application)
 		}
 	}
 	return read, nil

@@ -117,8 +117,9 @@ func newWorld(random *rand.Rand) *world {
 	for i := range 1 + random.IntN(6) {
 		w.create("a" + strconv.Itoa(i+1))
 	}
+	w.set.Recorded = map[string]policy.Recorded{}
 	for range random.IntN(3) {
-		w.set.Recorded = append(w.set.Recorded, policy.Recorded{Application: w.name(), Step: random.IntN(6) - 1})
+		w.set.Recorded[w.name()] = policy.Recorded{Step: random.IntN(6) - 1}
 	}
 	return w
 }
@@ -250,11 +251,11 @@ func (w *world) input() policy.Input {
 	}
 }
 
-func (w *world) owned() []policy.Application {
-	var all []policy.Application
+func (w *world) owned() []*policy.Application {
+	var all []*policy.Application
 	for _, p := range w.now {
 		if p.Owner == "u1" {
-			all = append(all, p.Application)
+			all = append(all, &p.Application)
 		}
 	}
 	return all

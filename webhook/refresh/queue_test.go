@@ -1,0 +1,183 @@
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// fake is an API server and the metrics: it remembers what was asked and what became of it.
+type fake struct {
+	mu      sync.Mutex
+	err     error
+	hang    bool
+	asked   []string
+	results map[string]int
+}
+
+func (f *fake) AskRefresh(ctx context.Context, app types.NamespacedName) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, app.Name)
+	if f.hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.err
+}
+
+func (f *fake) RefreshDone(result string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.results == nil {
+		f.results = map[string]int{}
+	}
+	f.results[result]++
+}
+
+func (f *fake) asks() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+func (f *fake) became() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.results)
+}
+
+// trial runs a Queue in a bubble with a clock of its own.
+func trial(t *testing.T, f *fake, run bool, body func(g *WithT, q *Queue)) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(f, f, time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if run {
+			go q.Run(ctx)
+		}
+		body(NewWithT(t), q)
+		synctest.Wait()
+	})
+}
+
+// pass lets time pass on the bubble's clock.
+func pass(d time.Duration) { <-time.After(d) }
+
+func app(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "argocd", Name: name}
+}
+
+// TestHowOften plays wishes for one Application: at a second, last compared at a second.
+func TestHowOften(t *testing.T) {
+	type wish struct{ at, comparedAt int }
+	for name, tc := range map[string]struct {
+		wishes  []wish
+		wantAt  []int
+		wantNot int
+	}{
+		"a denial that is repeated asks once":                       {wishes: []wish{{0, 0}, {1, 0}, {2, 0}, {29, 0}}, wantAt: []int{0}, wantNot: 3},
+		"after the window it asks again":                            {wishes: []wish{{0, 0}, {30, 0}, {31, 0}}, wantAt: []int{0, 30}, wantNot: 1},
+		"an Application that was compared since is asked for again": {wishes: []wish{{0, 0}, {2, 1}, {3, 1}}, wantAt: []int{0, 2}, wantNot: 1},
+		"one that no comparison helps is left alone after a while":  {wishes: []wish{{0, 0}, {2, 1}, {4, 3}, {6, 5}, {8, 7}, {33, 32}, {34, 33}}, wantAt: []int{0, 2, 4, 34}, wantNot: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{}
+			var at []int
+			trial(t, f, true, func(g *WithT, q *Queue) {
+				start := time.Now()
+				for _, w := range tc.wishes {
+					pass(time.Until(start.Add(time.Duration(w.at) * time.Second)))
+					q.Ask(app("dev"), start.Add(time.Duration(w.comparedAt)*time.Second))
+					synctest.Wait()
+					if len(f.asks()) > len(at) {
+						at = append(at, w.at)
+					}
+				}
+				g.Expect(at).To(Equal(tc.wantAt))
+				g.Expect(f.became()[Requested]).To(Equal(len(tc.wantAt)))
+				g.Expect(f.became()[Repeated]).To(Equal(tc.wantNot))
+			})
+		})
+	}
+}
+
+func TestResults(t *testing.T) {
+	applications := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
+	for name, tc := range map[string]struct {
+		fake *fake
+		want string
+	}{
+		"it is asked":                  {&fake{}, Requested},
+		"a hard refresh is under way":  {&fake{err: apierrors.NewConflict(applications, "dev", errors.New("argocd-server owns it"))}, Needless},
+		"the Application is gone":      {&fake{err: apierrors.NewNotFound(applications, "dev")}, Needless},
+		"an apply would create it":     {&fake{err: apierrors.NewInvalid(schema.GroupKind{}, "dev", nil)}, Needless},
+		"the permission is missing":    {&fake{err: apierrors.NewForbidden(applications, "dev", errors.New("patch"))}, Failed},
+		"the API server hangs":         {&fake{hang: true}, Failed},
+		"the cause is wrapped, and is": {&fake{err: fmt.Errorf("annotate: %w", apierrors.NewConflict(applications, "dev", nil))}, Needless},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trial(t, tc.fake, true, func(g *WithT, q *Queue) {
+				q.Ask(app("dev"), time.Time{})
+				pass(askTimeout + time.Second)
+				synctest.Wait()
+				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1}))
+				// Whatever came of it, the window holds: a missing permission is no flood.
+				q.Ask(app("dev"), time.Time{})
+				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1, Repeated: 1}))
+			})
+		})
+	}
+}
+
+// TestAskNeverWaits fills the queue while nothing takes from it.
+func TestAskNeverWaits(t *testing.T) {
+	f := &fake{}
+	trial(t, f, false, func(g *WithT, q *Queue) {
+		for i := range mostWaiting {
+			q.Ask(app(fmt.Sprint("app-", i)), time.Time{})
+		}
+		q.Ask(app("one-more"), time.Time{})
+		q.Ask(app("one-more"), time.Time{})
+		g.Expect(f.became()).To(Equal(map[string]int{Dropped: 2}), "what was dropped is not remembered as asked")
+	})
+}
+
+// TestRate lets a thousand Applications be stale at once.
+func TestRate(t *testing.T) {
+	f := &fake{}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		for i := range 1000 {
+			q.Ask(app(fmt.Sprintf("app-%04d", i)), time.Time{})
+		}
+		synctest.Wait()
+		g.Expect(len(f.asks())).To(Equal(burst))
+		pass(10 * time.Second)
+		synctest.Wait()
+		g.Expect(len(f.asks())).To(Equal(burst + 10*int(asksPerSecond)))
+		g.Expect(slices.IsSorted(f.asks())).To(BeTrue(), "in the order in which they were wanted")
+	})
+}
+
+// TestMemory bounds what is remembered: the Applications of more than one window are forgotten.
+func TestMemory(t *testing.T) {
+	f := &fake{}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		for i := range 3 * mostWaiting {
+			q.Ask(app(fmt.Sprint("app-", i)), time.Time{})
+			pass(100 * time.Millisecond)
+		}
+		g.Expect(len(q.asked)).To(BeNumerically("<=", mostWaiting))
+	})
+}

@@ -1,0 +1,50 @@
+package webhook
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+)
+
+// TestWhatIsRefreshed judges writes of prod. Everything was compared a minute before noon.
+func TestWhatIsRefreshed(t *testing.T) {
+	const stale = "1:dev=Healthy@a 1:eu=Degraded@a 2:qa=Healthy@a 3:prod=Healthy@b"
+	for name, tc := range map[string]struct {
+		scenario string
+		off      bool
+		edit     func(*Config, *cluster, *attempt)
+		want     []string
+	}{
+		"the blockers that are only stale, in the order of the steps": {
+			scenario: stale, want: []string{"argocd/dev compared 11:59:00", "argocd/qa compared 11:59:00"},
+		},
+		"the flag is off":  {scenario: stale, off: true},
+		"nothing is stale": {scenario: blocked},
+		"an allow":         {scenario: open},
+		"a server dry-run": {scenario: stale, edit: func(_ *Config, _ *cluster, a *attempt) { a.dryRun = true }},
+		"audit mode":       {scenario: stale, edit: func(config *Config, _ *cluster, _ *attempt) { config.Mode = Audit }},
+		"audit mode by annotation": {scenario: stale, edit: func(_ *Config, c *cluster, _ *attempt) {
+			c.sets[0].Annotations = map[string]string{ModeAnnotation: "audit"}
+		}},
+		"no decision": {scenario: stale, edit: func(_ *Config, c *cluster, _ *attempt) { c.failAt = 2 }},
+		"a refresh is pending": {
+			scenario: "1:dev=Healthy@a 3:prod=Healthy@b",
+			edit: func(_ *Config, c *cluster, _ *attempt) {
+				c.apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "hard"}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clusterOf(tc.scenario)
+			config, write := testConfig(), syncOf(c, "prod")
+			config.RefreshStaleSiblings = !tc.off
+			if tc.edit != nil {
+				tc.edit(&config, c, write)
+			}
+			trial := newTrial(config, c)
+			trial.handle(write.request())
+			NewWithT(t).Expect(trial.refreshes.asked).To(Equal(tc.want))
+		})
+	}
+}

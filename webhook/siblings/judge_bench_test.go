@@ -1,0 +1,107 @@
+package siblings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	fakewatch "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/guestbook"
+)
+
+// BenchmarkJudge is what a decision costs stepgate itself: the cache is a real one, and reads take no time. The
+// siblings are in three equal steps, the target in the last; for a denial the first is Degraded.
+func BenchmarkJudge(b *testing.B) {
+	for _, siblings := range []int{10, 1000, 5000} {
+		for _, want := range []policy.Outcome{policy.Allow, policy.Deny} {
+			b.Run(fmt.Sprintf("%s/siblings=%d", want, siblings), func(b *testing.B) { benchmarkJudge(b, siblings, want) })
+		}
+	}
+}
+
+func benchmarkJudge(b *testing.B, siblings int, want policy.Outcome) {
+	g := NewWithT(b)
+	set := guestbook.Set("argocd")
+	set.UID = "u1"
+	source := fakewatch.NewFakeControllerSource()
+	live := &instant{applications: map[string]*Projection{}}
+	for i := range siblings {
+		env := []string{"dev", "qa", "prod"}[i*3/siblings]
+		app := rolledOut(set, env, fmt.Sprintf("app-%05d", i))
+		if i == 0 && want == policy.Deny {
+			app.Status.Health.Status = "Degraded"
+		}
+		source.Add(app)
+		p := NewProjection(app)
+		p.ResourceVersion = strconv.Itoa(i + 1) // as the source numbers them
+		live.applications[app.Name] = p
+		if env != "prod" {
+			live.versions = append(live.versions, Version{Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels})
+		}
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/siblings + 1)})
+	}
+	known := NewCache(source)
+	go known.Run(b.Context())
+	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(siblings))
+
+	projected := ProjectSet(set)
+	target := live.applications[fmt.Sprintf("app-%05d", siblings-1)].Application
+	in := policy.Input{
+		ApplicationSet: &projected,
+		Target:         policy.Target{Application: target, Managed: true, Operation: policy.Operation{Written: true}, Wanted: target.Compared},
+	}
+	reader := NewReader(live, known)
+	b.ReportAllocs()
+	for b.Loop() {
+		d, err := reader.Judge(b.Context(), in)
+		if err != nil || d.Outcome != want || len(d.Blockers) > 1 || live.reread {
+			b.Fatalf("want %s, got %+v, %v; something was read that is known: %t", want, d, err, live.reread)
+		}
+	}
+}
+
+// rolledOut is an Application that has been synced some times.
+func rolledOut(set *argo.ApplicationSet, env, name string) *argo.Application {
+	app := guestbook.Application(set, env)
+	app.Name, app.UID = name, types.UID("uid-"+name)
+	at := time.Unix(1_700_000_000, 0)
+	for _, commit := range []string{guestbook.OldCommit, guestbook.NewCommit} {
+		app.Operation = guestbook.RollingSync()
+		guestbook.Start(app, at)
+		guestbook.Finish(app, at.Add(10*time.Second), commit)
+	}
+	guestbook.Compare(app, at.Add(time.Minute), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Healthy")
+	return app
+}
+
+// instant answers every read at once.
+type instant struct {
+	applications map[string]*Projection
+	versions     []Version
+	reread       bool
+}
+
+// ApplicationSet is not read by Judge.
+func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*ApplicationSet, error) {
+	return nil, errors.New("not expected")
+}
+
+// Application reads one.
+func (i *instant) Application(_ context.Context, name types.NamespacedName) (*Projection, error) {
+	i.reread = i.reread || i.applications[name.Name].Application.Health == "Healthy"
+	return i.applications[name.Name], nil
+}
+
+// Versions lists those of the earlier steps.
+func (i *instant) Versions(context.Context, string, labels.Selector) ([]Version, error) {
+	return i.versions, nil
+}
