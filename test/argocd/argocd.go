@@ -22,6 +22,7 @@ type ArgoCD struct {
 	dir     string
 
 	redis      *miniredis.Miniredis
+	aged       chan struct{}
 	repoServer string
 	processes  []*process
 	kubelet    *kubelet
@@ -77,7 +78,9 @@ func (a *ArgoCD) Stop() {
 	}
 	a.processes = nil
 	if a.redis != nil {
+		close(a.aged)
 		a.redis.Close()
+		a.redis = nil
 	}
 }
 
@@ -85,15 +88,37 @@ func (a *ArgoCD) Stop() {
 func (a *ArgoCD) Log(component string) string { return filepath.Join(a.dir, component+".log") }
 
 func (a *ArgoCD) start(ctx context.Context) error {
-	a.redis = miniredis.NewMiniRedis()
-	if err := a.redis.Start(); err != nil {
-		return fmt.Errorf("start Redis: %w", err)
+	if err := a.startRedis(); err != nil {
+		return err
 	}
 	for _, start := range []func(context.Context) error{a.startRepoServer, a.startApplicationController, a.startApplicationSetController} {
 		if err := start(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// startRedis starts a Redis whose keys expire as time goes by; on its own, this one lets them stay.
+func (a *ArgoCD) startRedis() error {
+	redis, aged := miniredis.NewMiniRedis(), make(chan struct{})
+	if err := redis.Start(); err != nil {
+		return fmt.Errorf("start Redis: %w", err)
+	}
+	a.redis, a.aged = redis, aged
+	go func() {
+		const step = 250 * time.Millisecond
+		ticker := time.NewTicker(step)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-aged:
+				return
+			case <-ticker.C:
+				redis.FastForward(step)
+			}
+		}
+	}()
 	return nil
 }
 

@@ -230,6 +230,7 @@ func (r *rollout) isComplete(ctx context.Context) (bool, error) {
 			continue
 		}
 		if deployed, err := r.deployed(ctx, m); err != nil || deployed != m.version {
+			fmt.Println("DEBUG", m.name, deployed, m.version)
 			return false, err
 		}
 	}

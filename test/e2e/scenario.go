@@ -19,6 +19,8 @@ type scenario struct {
 	noRetry bool
 	// needHealthy has the observer ask for the health of earlier steps, too.
 	needHealthy bool
+	// reverse has the ApplicationSet controller delete the Applications, in the reverse order of the steps.
+	reverse bool
 	// byHand is the environment whose step has maxUpdate 0.
 	byHand string
 	// resync belongs to the second part, with a short timeout.reconciliation.

@@ -27,7 +27,11 @@ func (r *rollout) install(ctx context.Context) error {
 	set.Spec = argo.ApplicationSetSpec{
 		GoTemplate: true, Generators: generators,
 		Template: argo.ApplicationSetTemplate{
-			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{Name: "{{.name}}", Labels: map[string]string{stepLabel: "{{.env}}"}},
+			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{
+				Name: "{{.name}}", Labels: map[string]string{stepLabel: "{{.env}}"},
+				// A foreground deletion would need the garbage collector of kube-controller-manager, which does not run here.
+				Finalizers: []string{"resources-finalizer.argocd.argoproj.io/background"},
+			},
 			Spec: argo.ApplicationSpec{
 				Project:     "default",
 				Source:      &argo.ApplicationSource{RepoURL: "{{.url}}", Path: "{{.path}}", TargetRevision: "main"},
@@ -35,6 +39,9 @@ func (r *rollout) install(ctx context.Context) error {
 			},
 		},
 		Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}},
+	}
+	if r.scenario.reverse {
+		set.Spec.Strategy.DeletionOrder = "Reverse"
 	}
 	if r.scenario.noRetry {
 		set.Spec.Template.Spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 0}}

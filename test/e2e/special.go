@@ -26,7 +26,7 @@ func special() []scenario {
 		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtaken},
 		{key: "removed", title: "an Application of step 1 that holds the rollout up is removed from the generator", each: 2, play: removed},
-		{key: "deleted", title: "the ApplicationSet is deleted during the rollout", each: 1, play: deleted},
+		{key: "deleted", title: "the ApplicationSet is deleted during the rollout", each: 1, reverse: true, play: deleted},
 		{key: "resync", title: "a commit; nothing but periodic comparison", each: 1, resync: true, limit: 3 * time.Minute, play: onlyCommit},
 		{key: "resync-prod", title: "a commit; prod is refreshed, the others compared periodically", each: 1, resync: true, quick: true, limit: 3 * time.Minute, play: onlyProd},
 	}
@@ -285,5 +285,5 @@ func deleted(ctx context.Context, r *rollout) error {
 	for _, m := range r.members {
 		m.removed = true
 	}
-	return r.admin.Delete(ctx, set, client.PropagationPolicy("Foreground"))
+	return r.admin.Delete(ctx, set)
 }
