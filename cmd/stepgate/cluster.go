@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // eventCreator creates Events with a clientset.
@@ -39,8 +41,8 @@ func argoObjects(config *rest.Config) (client.Client, error) {
 	return objects, nil
 }
 
-// watchedApplications are all Applications, for a watch.
-func watchedApplications(config *rest.Config) (cache.ListerWatcher, error) {
+// watched is what is kept by watches: of the namespaces, or of all when there are none.
+func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) {
 	scheme, err := argoScheme()
 	if err != nil {
 		return nil, err
@@ -48,11 +50,21 @@ func watchedApplications(config *rest.Config) (cache.ListerWatcher, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	source, err := rest.RESTClientFor(config)
+	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)
 	}
-	return cache.NewListWatchFromClient(source, "applications", metav1.NamespaceAll, fields.Everything()), nil
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var sources []siblings.Source
+	for _, namespace := range namespaces {
+		sources = append(sources, siblings.Source{
+			Applications:    cache.NewListWatchFromClient(client, "applications", namespace, fields.Everything()),
+			ApplicationSets: cache.NewListWatchFromClient(client, "applicationsets", namespace, fields.Everything()),
+		})
+	}
+	return siblings.NewCache(sources...), nil
 }
 
 func argoScheme() (*runtime.Scheme, error) {

@@ -41,7 +41,7 @@ func TestReadiness(t *testing.T) {
 	}{
 		"ready":                          {nil, 200, false, false, "ok\n"},
 		"no certificate yet":             {errors.New("no serving certificate yet"), 200, false, false, "not ready: no serving certificate yet\n"},
-		"Applications not listed yet":    {nil, 200, false, true, "not ready: the Applications have not been listed yet: if this lasts, see that Argo CD's CRDs are installed and that stepgate's service account may list and watch them\n"},
+		"Applications not listed yet":    {nil, 200, false, true, "not ready: the Applications and ApplicationSets have not been listed yet: if this lasts, see that Argo CD's CRDs are installed and that stepgate's service account may list and watch them\n"},
 		"an API server that is not well": {nil, 500, false, false, "not ready: the API server cannot be reached: an error on the server (\"\") has prevented the request from succeeding\n"},
 		"shutting down":                  {nil, 200, true, false, "not ready: shutting down\n"},
 		"shutting down without the rest": {errors.New("no serving certificate yet"), 500, true, true, "not ready: shutting down\n"},

@@ -93,11 +93,10 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	if err != nil {
 		return fmt.Errorf("API server client: %w", err)
 	}
-	watched, err := watchedApplications(restConfig)
+	known, err := watched(restConfig, nil)
 	if err != nil {
 		return err
 	}
-	known := siblings.NewCache(watched)
 	refreshes := refresh.NewQueue(refresh.NewAnnotation(objects), metrics, time.Now)
 	gate := webhook.NewGate(config, webhook.Parts{
 		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,

@@ -22,6 +22,8 @@ const (
 	writers = 20
 	// What a usual Application holds.
 	resources, history = 60, 10
+	// etcd takes 1.5 MiB at most. More than these resources beside 5,000 statuses do not fit.
+	setResources = 1000
 )
 
 // rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done.
@@ -35,7 +37,7 @@ type rollout struct {
 }
 
 // newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
-func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int, recorded bool) (*rollout, error) {
+func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int) (*rollout, error) {
 	began := time.Now()
 	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}); err != nil {
 		return nil, err
@@ -54,10 +56,8 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if recorded {
-		if err := record(ctx, admin, set, siblings); err != nil {
-			return nil, err
-		}
+	if err := record(ctx, admin, set, siblings); err != nil {
+		return nil, err
 	}
 	r := &rollout{siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1)}
 	var target argo.Application
@@ -68,8 +68,12 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 	if err != nil {
 		return nil, err
 	}
-	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries (%s)", siblings, namespace,
-		len(size), len(target.ManagedFields), time.Since(began).Round(100*time.Millisecond))
+	setSize, err := json.Marshal(set)
+	if err != nil {
+		return nil, err
+	}
+	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has %d bytes (%s)",
+		siblings, namespace, len(size), len(target.ManagedFields), len(setSize), time.Since(began).Round(100*time.Millisecond))
 	r.review, err = review(&target)
 	return r, err
 }
@@ -130,7 +134,8 @@ func (r *rollout) setHealth(ctx context.Context, admin client.Client, state heal
 	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("argocd-application-controller"))
 }
 
-// record writes the status that the ApplicationSet controller keeps of a rollout: an entry per Application.
+// record writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
+// its step and one of its state.
 func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
@@ -139,5 +144,12 @@ func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, 
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{guestbook.NewCommit},
 		})
 	}
-	return admin.Status().Update(ctx, set)
+	for i := range min(siblings, setResources) {
+		set.Status.Resources = append(set.Status.Resources, argo.ResourceStatus{
+			Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: set.Namespace, Name: fmt.Sprintf("app-%05d", i),
+			Status: argo.SyncStatusCodeSynced, Health: &argo.HealthStatus{Status: health.HealthStatusHealthy},
+		})
+	}
+	set.Status.ResourcesCount = int64(siblings)
+	return admin.Status().Update(ctx, set, client.FieldOwner("argocd-applicationset-controller"))
 }

@@ -32,7 +32,7 @@ func decisions(ctx context.Context, s *stand, o options) ([]goal, error) {
 	}
 	e := &experiment{stand: s, hosted: h, samples: o.samples, posters: map[string]*poster{}}
 	ignored := map[string]string{"stepgate.io/ignore": "true"}
-	if s.none, err = newRollout(ctx, s.admin, "bench-none", ignored, 3, false); err != nil {
+	if s.none, err = newRollout(ctx, s.admin, "bench-none", ignored, 3); err != nil {
 		return nil, err
 	}
 	for _, siblings := range o.siblings {

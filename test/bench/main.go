@@ -21,7 +21,6 @@ type options struct {
 	samples      int
 	applications int
 	parts        []int
-	recorded     bool
 }
 
 func main() {
@@ -45,7 +44,6 @@ func parse() (options, error) {
 	parts := flag.String("parts", "1,2,3", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory")
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
-	flag.BoolVar(&o.recorded, "recorded", false, "the ApplicationSets' status records every Application, as the ApplicationSet controller writes it")
 	flag.Parse()
 	var err error
 	if o.siblings, err = numbers(*siblings); err != nil {
@@ -82,7 +80,6 @@ func run(ctx context.Context, o options) (err error) {
 			err = stopErr
 		}
 	}()
-	s.recorded = o.recorded
 	began := time.Now()
 	var goals []goal
 	for _, part := range []struct {

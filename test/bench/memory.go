@@ -62,7 +62,7 @@ func (s *stand) fill(ctx context.Context, applications int) (int, error) {
 	if missing <= 0 {
 		return have, nil
 	}
-	_, err := newRollout(ctx, s.admin, "bench-memory", nil, missing, s.recorded)
+	_, err := newRollout(ctx, s.admin, "bench-memory", nil, missing)
 	return applications, err
 }
 

@@ -30,12 +30,11 @@ const (
 
 // stand is what the measurements share.
 type stand struct {
-	root     string
-	cluster  *local.Cluster
-	admin    client.Client
-	binary   string
-	server   int // the process of the kube-apiserver
-	recorded bool
+	root    string
+	cluster *local.Cluster
+	admin   client.Client
+	binary  string
+	server  int // the process of the kube-apiserver
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
 	gate, counted *local.Gate
@@ -172,7 +171,7 @@ func (s *stand) patcher(user string) (*patcher, error) {
 // rollout returns the rollout with so many Applications, and creates it the first time.
 func (s *stand) rollout(ctx context.Context, siblings int) (*rollout, error) {
 	if s.rollouts[siblings] == nil {
-		r, err := newRollout(ctx, s.admin, fmt.Sprintf("bench-%d", siblings), nil, siblings, s.recorded)
+		r, err := newRollout(ctx, s.admin, fmt.Sprintf("bench-%d", siblings), nil, siblings)
 		if err != nil {
 			return nil, fmt.Errorf("create %d Applications: %w", siblings, err)
 		}

@@ -2,9 +2,12 @@ package siblings
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -13,57 +16,98 @@ import (
 
 const ownerIndex = "owner"
 
-// Cache holds a Projection of every Application, kept up to date by a watch. It may lag behind the API server by any
-// time. It only ever makes a decision cheaper or stricter: what it says is confirmed or proved current by live reads.
+// Cache holds what is needed of every Application and every ApplicationSet, kept up to date by watches. It may lag
+// behind the API server by any time. It only ever makes a decision cheaper or stricter: what it says is confirmed or
+// proved current by live reads.
 type Cache struct {
-	indexer    cache.Indexer
-	controller cache.Controller
-	sightings  sightings
+	stores      []stores
+	controllers []cache.Controller
+	sightings   sightings
 }
 
-// NewCache returns a Cache that lists and watches Applications with source. It is empty until Run.
-func NewCache(source cache.ListerWatcher) *Cache {
+// Source lists and watches what a Cache holds: of all namespaces, or of one.
+type Source struct{ Applications, ApplicationSets cache.ListerWatcher }
+
+// stores hold what comes from one Source.
+type stores struct{ applications, sets cache.Indexer }
+
+// NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
+func NewCache(sources ...Source) *Cache {
 	c := &Cache{sightings: sightings{seen: map[types.UID]sighting{}}}
-	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: source,
-		ObjectType:    &argo.Application{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    c.sightings.saw,
-			UpdateFunc: func(_, object any) { c.sightings.saw(object) },
-			DeleteFunc: c.sightings.lost,
-		},
-		Transform: transform,
-		Indexers: cache.Indexers{ownerIndex: func(object any) ([]string, error) {
-			p, ok := object.(*Projection)
-			if !ok || p.Owner == "" {
-				return nil, nil
-			}
-			return []string{string(p.Owner)}, nil
-		}},
-	})
-	c.indexer, c.controller = store.(cache.Indexer), controller
+	saw := cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.sightings.saw,
+		UpdateFunc: func(_, object any) { c.sightings.saw(object) },
+		DeleteFunc: c.sightings.lost,
+	}
+	for _, s := range sources {
+		c.stores = append(c.stores, stores{
+			applications: c.watch(s.Applications, &argo.Application{}, saw, cache.Indexers{ownerIndex: owner}),
+			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
+		})
+	}
 	return c
 }
 
-// Run watches until ctx is done.
-func (c *Cache) Run(ctx context.Context) { c.controller.RunWithContext(ctx) }
+func owner(object any) ([]string, error) {
+	p, ok := object.(*Projection)
+	if !ok || p.Owner == "" {
+		return nil, nil
+	}
+	return []string{string(p.Owner)}, nil
+}
 
-// Synced reports whether the first list is complete.
-func (c *Cache) Synced() bool { return c.controller.HasSynced() }
+func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers) cache.Indexer {
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
+	})
+	c.controllers = append(c.controllers, controller)
+	return store.(cache.Indexer)
+}
+
+// Run watches until ctx is done.
+func (c *Cache) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, controller := range c.controllers {
+		running.Go(func() { controller.RunWithContext(ctx) })
+	}
+	running.Wait()
+}
+
+// Synced reports whether the first lists are complete.
+func (c *Cache) Synced() bool {
+	return !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
+}
 
 // Owned returns what is known of the Applications that an ApplicationSet controls.
 func (c *Cache) Owned(owner types.UID) []*Projection {
-	objects, err := c.indexer.ByIndex(ownerIndex, string(owner))
-	if err != nil {
-		return nil // there is such an index; knowing nothing only costs reads
-	}
-	known := make([]*Projection, 0, len(objects))
-	for _, o := range objects {
-		if p, ok := o.(*Projection); ok {
-			known = append(known, p)
+	var known []*Projection
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
+		if err != nil {
+			return nil // there is such an index; knowing nothing only costs reads
+		}
+		known = slices.Grow(known, len(objects))
+		for _, o := range objects {
+			if p, ok := o.(*Projection); ok {
+				known = append(known, p)
+			}
 		}
 	}
 	return known
+}
+
+// SetAt returns an ApplicationSet as it was at a version; nil when that is not known.
+func (c *Cache) SetAt(name types.NamespacedName, at Version) *ApplicationSet {
+	for _, s := range c.stores {
+		object, _, err := s.sets.GetByKey(name.String())
+		if err != nil {
+			return nil // not knowing only costs a read
+		}
+		if set, ok := object.(*setProjection); ok && set.UID == at.UID && set.ResourceVersion == at.ResourceVersion {
+			return set.set
+		}
+	}
+	return nil
 }
 
 // FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:

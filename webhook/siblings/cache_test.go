@@ -36,7 +36,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	source.Add(watched("dev", "u1"))
 	source.Add(watched("alone", ""))
 	source.Add(watched("other", "u2"))
-	c := NewCache(source)
+	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
 	g.Expect(c.Synced()).To(BeFalse())
 	g.Expect(c.Owned("u1")).To(BeEmpty())
 	go c.Run(t.Context())

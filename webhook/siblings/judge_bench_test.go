@@ -49,7 +49,7 @@ func benchmarkJudge(b *testing.B, siblings int, want policy.Outcome) {
 		}
 		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/siblings + 1)})
 	}
-	known := NewCache(source)
+	known := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
 	go known.Run(b.Context())
 	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(siblings))
 
@@ -93,6 +93,11 @@ type instant struct {
 // ApplicationSet is not read by Judge.
 func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*ApplicationSet, error) {
 	return nil, errors.New("not expected")
+}
+
+// SetVersion is not read by Judge.
+func (i *instant) SetVersion(context.Context, types.NamespacedName) (Version, error) {
+	return Version{}, errors.New("not expected")
 }
 
 // Application reads one.

@@ -2,29 +2,24 @@ package siblings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stepgate/stepgate/policy"
 )
-
-// ApplicationSet is a live ApplicationSet: what the rule needs of it, and its annotations, which configure the gate.
-type ApplicationSet struct {
-	policy.ApplicationSet
-	Annotations map[string]string
-}
 
 // Observer is told of every live read, for the metrics.
 type Observer interface {
-	// ReadDone reports one read, by its kind: "applicationset_get", "application_get" or "application_metadata_list".
+	// ReadDone reports one read, by its kind: "applicationset_metadata_list", "applicationset_get", "application_get" or
+	// "application_metadata_list".
 	ReadDone(kind string, took time.Duration, err error)
 }
 
@@ -52,7 +47,7 @@ func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedNam
 	if !found {
 		return nil, nil
 	}
-	return &ApplicationSet{ApplicationSet: ProjectSet(&set), Annotations: set.Annotations}, nil
+	return NewApplicationSet(&set), nil
 }
 
 // Application reads one Application; nil without an error means that it does not exist.
@@ -80,17 +75,43 @@ func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedN
 	return found, err
 }
 
-// Versions lists the metadata of the Applications that a selector selects, in protobuf.
+// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed. It
+// is a LIST because the API server answers that from its watch cache, once this is as new as etcd, while for a GET it
+// decodes the whole object, whose status grows with the Applications, even if only the metadata is asked for.
+func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName) (Version, error) {
+	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name.Name).String()}
+	versions, err := s.list(ctx, "applicationset", name.Namespace, byName)
+	if err != nil {
+		return Version{}, fmt.Errorf("list the metadata of ApplicationSet %s: %w", name, err)
+	}
+	for _, v := range versions {
+		if v.Name == name.Name {
+			return v, nil
+		}
+	}
+	return Version{}, nil
+}
+
+// Versions lists the metadata of the Applications that a selector selects.
 func (s *APIServer) Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error) {
-	start := time.Now()
-	applications := s.metadata.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(namespace)
-	list, err := applications.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-	s.observe.ReadDone("application_metadata_list", time.Since(start), err)
+	versions, err := s.list(ctx, "application", namespace, metav1.ListOptions{LabelSelector: selector.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list the metadata of the Applications of namespace %s: %w", namespace, err)
 	}
+	return versions, nil
+}
+
+// list lists metadata, in protobuf.
+func (s *APIServer) list(ctx context.Context, kind, namespace string, options metav1.ListOptions) ([]Version, error) {
+	start := time.Now()
+	objects := s.metadata.Resource(argo.SchemeGroupVersion.WithResource(kind + "s")).Namespace(namespace)
+	list, err := objects.List(ctx, options)
+	s.observe.ReadDone(kind+"_metadata_list", time.Since(start), err)
+	if err != nil {
+		return nil, err
+	}
 	if list.Continue != "" {
-		return nil, fmt.Errorf("list the metadata of the Applications of namespace %s: the answer is partial", namespace)
+		return nil, errors.New("the answer is partial")
 	}
 	versions := make([]Version, 0, len(list.Items))
 	for i := range list.Items {

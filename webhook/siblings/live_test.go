@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,11 @@ func TestEveryDecisionReadIsLive(t *testing.T) {
 			`{"kind":"ApplicationSet","apiVersion":"argoproj.io/v1alpha1"}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook", "applicationset_get", url.Values{},
 			func(s *siblings.APIServer) error { _, err := s.ApplicationSet(t.Context(), guestbookName); return err },
 		},
+		"metadata of an ApplicationSet": {
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "applicationset_metadata_list",
+			url.Values{"fieldSelector": {"metadata.name=guestbook"}},
+			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName); return err },
+		},
 		"Application": {
 			`{"kind":"Application","apiVersion":"argoproj.io/v1alpha1"}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/guestbook", "application_get", url.Values{},
 			func(s *siblings.APIServer) error { _, err := s.Application(t.Context(), guestbookName); return err },
@@ -117,7 +123,7 @@ func TestEveryDecisionReadIsLive(t *testing.T) {
 			g.Expect(wire.asked[0].Path).To(Equal(tc.wantPath))
 			g.Expect(wire.asked[0].Query()).To(Equal(tc.wantQuery))
 			g.Expect(observed.kinds).To(Equal([]string{tc.wantKind}))
-			if tc.wantKind == "application_metadata_list" {
+			if strings.HasSuffix(tc.wantKind, "_metadata_list") {
 				g.Expect(wire.accept[0]).To(HavePrefix("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"))
 			}
 		})
@@ -135,13 +141,18 @@ func TestWhatDoesNotExistIsAnAnswer(t *testing.T) {
 	g.Expect(app).To(BeNil())
 	_, err = server.Versions(t.Context(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of the Applications of namespace argocd")))
-	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "application_metadata_list failed"}))
+	_, err = server.SetVersion(t.Context(), guestbookName)
+	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of ApplicationSet argocd/guestbook")))
+	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
 }
 
 func TestAPartialListIsAnError(t *testing.T) {
 	server, _, _ := apiServer(t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},"items":[]}`)
+	g := NewWithT(t)
 	_, err := server.Versions(context.Background(), "argocd", labels.Everything())
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
+	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
+	_, err = server.SetVersion(context.Background(), guestbookName)
+	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
 }
 
 func TestVersionsTellOwnerAndLabels(t *testing.T) {

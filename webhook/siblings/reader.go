@@ -14,7 +14,7 @@ import (
 // mostGets is how many Applications one decision reads at a time.
 const mostGets = 8
 
-// Version is the metadata of one live Application.
+// Version is the metadata of one live Application or ApplicationSet.
 type Version struct {
 	Name            string
 	UID, Owner      types.UID
@@ -26,21 +26,27 @@ type Version struct {
 type Live interface {
 	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error)
+	// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed.
+	SetVersion(ctx context.Context, name types.NamespacedName) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
 	Application(ctx context.Context, name types.NamespacedName) (*Projection, error)
 	// Versions lists the metadata of the Applications that a selector selects.
 	Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error)
 }
 
-// Known is what is known of Applications without a read; it may be out of date.
+// Known is what is known without a read; it may be out of date.
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
 	Owned(owner types.UID) []*Projection
+	// SetAt returns an ApplicationSet as it was at a version; nil when that is not known. It is only read.
+	SetAt(name types.NamespacedName, at Version) *ApplicationSet
 }
 
 // Reader judges on live siblings at the price of a few small reads. The invariant: what is known may only make a
 // decision stricter; only a live read makes it more permissive.
 //
+//   - A live LIST of its metadata tells the ApplicationSet's resourceVersion. What is known at that version is current;
+//     else the ApplicationSet is read live.
 //   - A blocker found among what is known is confirmed by one live GET: a denial costs two reads, with that of the
 //     ApplicationSet, whatever the number of siblings.
 //   - Otherwise a live LIST of metadata tells every sibling's resourceVersion. What is known at that version is current;
@@ -62,6 +68,13 @@ func NewReader(live Live, known Known) *Reader {
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
 	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*ApplicationSet, error) {
+		at, err := r.live.SetVersion(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if set := r.known.SetAt(name, at); set != nil {
+			return set, nil
+		}
 		return r.live.ApplicationSet(ctx, name)
 	})
 }

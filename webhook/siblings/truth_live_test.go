@@ -38,6 +38,11 @@ func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*sibl
 	return nil, errors.New("not expected")
 }
 
+// SetVersion is not read by Judge.
+func (l *liveWorld) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+	return siblings.Version{}, errors.New("not expected")
+}
+
 // Application reads one.
 func (l *liveWorld) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
 	if err := l.count(&l.gets); err != nil {

@@ -1,0 +1,84 @@
+package siblings
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fakewatch "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// TestAnApplicationSetIsReadUnlessItIsProvedCurrent has an ApplicationSet that was watched at resourceVersion 1, in a
+// mode that the live one need not have any more.
+func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
+	name := types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+	source := fakewatch.NewFakeControllerSource()
+	source.Add(&argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name.Namespace, Name: name.Name, UID: "s1",
+		Annotations: map[string]string{"stepgate.io/mode": "off", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+	}})
+	known := NewCache(Source{fakewatch.NewFakeControllerSource(), source})
+	go known.Run(t.Context())
+	NewWithT(t).Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
+
+	watched := &ApplicationSet{
+		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "s1", Recorded: map[string]policy.Recorded{}},
+		Annotations:    map[string]string{"stepgate.io/mode": "off"},
+	}
+	read := &ApplicationSet{Annotations: map[string]string{"stepgate.io/mode": "enforce"}}
+	broken := errors.New("the API server does not answer")
+	for it, row := range map[string]struct {
+		name     types.NamespacedName
+		live     liveSet
+		want     *ApplicationSet
+		wantGets int
+		wantErr  error
+	}{
+		"watched at the live version":    {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, set: read}, want: watched},
+		"changed since":                  {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "2"}, set: read}, want: read, wantGets: 1},
+		"recreated since":                {name: name, live: liveSet{at: Version{UID: "s2", ResourceVersion: "1"}, set: read}, want: read, wantGets: 1},
+		"not listed":                     {name: name, live: liveSet{}, wantGets: 1},
+		"not watched":                    {name: types.NamespacedName{Namespace: "argocd", Name: "other"}, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, set: read}, want: read, wantGets: 1},
+		"its version cannot be read":     {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, listErr: broken}, wantErr: broken},
+		"changed, and it cannot be read": {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "2"}, getErr: broken}, wantGets: 1, wantErr: broken},
+	} {
+		t.Run(it, func(t *testing.T) {
+			g := NewWithT(t)
+			set, err := NewReader(&row.live, known).ApplicationSet(t.Context(), row.name)
+			if row.wantErr == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(row.wantErr))
+			}
+			g.Expect(set).To(Equal(row.want))
+			g.Expect(row.live.gets).To(Equal(row.wantGets))
+		})
+	}
+}
+
+// liveSet answers the reads of one ApplicationSet.
+type liveSet struct {
+	Live
+	at              Version
+	set             *ApplicationSet
+	listErr, getErr error
+	gets            int
+}
+
+// SetVersion lists it.
+func (l *liveSet) SetVersion(context.Context, types.NamespacedName) (Version, error) {
+	return l.at, l.listErr
+}
+
+// ApplicationSet reads it.
+func (l *liveSet) ApplicationSet(context.Context, types.NamespacedName) (*ApplicationSet, error) {
+	l.gets++
+	return l.set, l.getErr
+}
