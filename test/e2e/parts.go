@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 )
 
@@ -11,25 +12,57 @@ const (
 	shortJitter = 15 * time.Second
 )
 
-// playParts plays the scenarios in which only refreshes move things, and then, with a short timeout.reconciliation, those
-// in which periodic comparison does.
-func (s *stand) playParts(ctx context.Context, chosen []scenario, modes []mode, parallel int) (map[string]map[mode]*outcome, error) {
-	var first, second []scenario
+// playParts plays first the scenarios in which periodic comparison moves things, all at once, and then, with a long
+// timeout.reconciliation, those in which nothing but refreshes does, one at a time, so that they do not slow each other.
+func (s *stand) playParts(ctx context.Context, chosen []scenario, modes []mode, parallel int) (table, error) {
+	var periodic, others []scenario
 	for _, sc := range chosen {
 		if sc.resync {
-			second = append(second, sc)
+			periodic = append(periodic, sc)
 		} else {
-			first = append(first, sc)
+			others = append(others, sc)
 		}
 	}
-	all, err := s.playAll(ctx, first, modes, parallel, printOutcome)
-	if err != nil || len(second) == 0 {
-		return all, err
+	all := table{}
+	if len(periodic) > 0 {
+		if err := s.argo.Restart(ctx, shortResync, shortJitter); err != nil {
+			return nil, err
+		}
+		part, err := s.prepareAll(ctx, periodic, modes, parallel)
+		if err != nil {
+			return nil, err
+		}
+		part.playTogether(ctx)
+		maps.Copy(all, part)
+		if err := s.argo.Restart(ctx, longResync, 0); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.argo.Restart(ctx, shortResync, shortJitter); err != nil {
+	part, err := s.prepareAll(ctx, others, modes, parallel)
+	if err != nil {
 		return nil, err
 	}
-	more, err := s.playAll(ctx, second, modes, parallel, printOutcome)
-	maps.Copy(all, more)
-	return all, err
+	for _, sc := range others {
+		for _, m := range modes {
+			part[sc.key][m].play(ctx)
+			printOutcome(part[sc.key][m])
+		}
+	}
+	maps.Copy(all, part)
+	return all, ctx.Err()
+}
+
+func (t table) playTogether(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, modes := range t {
+		for _, o := range modes {
+			group.Go(func() { o.play(ctx) })
+		}
+	}
+	group.Wait()
+	for _, modes := range t {
+		for _, o := range modes {
+			printOutcome(o)
+		}
+	}
 }

@@ -50,15 +50,6 @@ type rollout struct {
 	notes    []string
 }
 
-func newRollout(s *stand, sc scenario, m mode) (*rollout, error) {
-	admin, err := s.cluster.Client("")
-	if err != nil {
-		return nil, err
-	}
-	r := &rollout{stand: s, scenario: sc, mode: m, name: sc.key, admin: admin}
-	return r, r.populate()
-}
-
 // populate makes the members and their repositories: one for all, or one each.
 func (r *rollout) populate() error {
 	shared, err := r.repository("all")
@@ -230,7 +221,6 @@ func (r *rollout) isComplete(ctx context.Context) (bool, error) {
 			continue
 		}
 		if deployed, err := r.deployed(ctx, m); err != nil || deployed != m.version {
-			fmt.Println("DEBUG", m.name, deployed, m.version)
 			return false, err
 		}
 	}

@@ -36,46 +36,42 @@ func (o *outcome) outOfOrder() int {
 	return n
 }
 
-// playAll plays every scenario in every mode, some of them at a time. The modes of one scenario run side by side.
-func (s *stand) playAll(ctx context.Context, chosen []scenario, modes []mode, parallel int, done func(*outcome)) (map[string]map[mode]*outcome, error) {
-	all := map[string]map[mode]*outcome{}
-	results := make(chan *outcome)
+// table is the outcome of every scenario in every mode.
+type table map[string]map[mode]*outcome
+
+func (t table) add(o *outcome) {
+	key := o.rollout.scenario.key
+	if t[key] == nil {
+		t[key] = map[mode]*outcome{}
+	}
+	t[key][o.rollout.mode] = o
+}
+
+// prepareAll installs the ApplicationSets of scenarios in every mode, several at a time.
+func (s *stand) prepareAll(ctx context.Context, chosen []scenario, modes []mode, parallel int) (table, error) {
+	all := table{}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel * len(modes))
-	go func() {
-		for _, sc := range chosen {
-			for _, m := range modes {
-				group.Go(func() error {
-					select {
-					case results <- s.play(ctx, sc, m):
-						return nil
-					case <-ctx.Done():
-						return ctx.Err()
-					}
-				})
-			}
+	group.SetLimit(parallel)
+	for _, sc := range chosen {
+		for _, m := range modes {
+			o := &outcome{rollout: &rollout{stand: s, scenario: sc, mode: m, name: sc.key}}
+			all.add(o)
+			group.Go(func() error {
+				if o.problem = o.rollout.prepare(ctx); o.problem != nil {
+					o.problem = fmt.Errorf("set up: %w", o.problem)
+				}
+				return ctx.Err()
+			})
 		}
-		_ = group.Wait()
-		close(results)
-	}()
-	for o := range results {
-		key := o.rollout.scenario.key
-		if all[key] == nil {
-			all[key] = map[mode]*outcome{}
-		}
-		all[key][o.rollout.mode] = o
-		done(o)
 	}
 	return all, group.Wait()
 }
 
-// play plays one scenario in one mode.
-func (s *stand) play(ctx context.Context, sc scenario, m mode) *outcome {
-	r, err := newRollout(s, sc, m)
-	o := &outcome{rollout: r, problem: err}
-	if err != nil {
-		o.rollout = &rollout{scenario: sc, mode: m}
-		return o
+// play plays a prepared rollout.
+func (o *outcome) play(ctx context.Context) {
+	r := o.rollout
+	if o.problem != nil {
+		return
 	}
 	if o.problem = r.perform(ctx); o.problem == nil {
 		o.starts, o.problem = r.judge()
@@ -84,21 +80,22 @@ func (s *stand) play(ctx context.Context, sc scenario, m mode) *outcome {
 	if !r.finished.IsZero() {
 		o.took = r.finished.Sub(r.began)
 	}
-	return o
+}
+
+func (r *rollout) prepare(ctx context.Context) (err error) {
+	if r.admin, err = r.cluster.Client(""); err != nil {
+		return err
+	}
+	if err := r.populate(); err != nil || r.scenario.fresh {
+		return err
+	}
+	if err := r.install(ctx); err != nil {
+		return err
+	}
+	return r.settle(ctx)
 }
 
 func (r *rollout) perform(ctx context.Context) error {
-	if r.scenario.fresh {
-		r.begin()
-	}
-	if err := r.install(ctx); err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	if !r.scenario.fresh {
-		if err := r.settle(ctx); err != nil {
-			return fmt.Errorf("set up: %w", err)
-		}
-	}
 	if err := r.scenario.play(ctx, r); err != nil {
 		return err
 	}
@@ -112,22 +109,31 @@ func (r *rollout) settle(ctx context.Context) error {
 		if complete, err := r.isComplete(ctx); err != nil || !complete {
 			return false, err
 		}
-		var set argo.ApplicationSet
-		if err := r.admin.Get(ctx, types.NamespacedName{Namespace: string(r.mode), Name: r.name}, &set); err != nil {
-			return false, err
-		}
-		healthy := 0
-		for _, s := range set.Status.ApplicationStatus {
-			if s.Status == "Healthy" {
-				healthy++
+		recorded, err := r.recorded(ctx)
+		for _, m := range r.members {
+			if recorded[m.name] != "Healthy" {
+				return false, err
 			}
 		}
-		return healthy == len(r.members), nil
+		return true, err
 	})
 	if errors.Is(err, errTimeout) {
 		return r.mustBeFinished("the installation")
 	}
 	return err
+}
+
+// recorded are the states that the ApplicationSet controller has recorded, by Application.
+func (r *rollout) recorded(ctx context.Context) (map[string]string, error) {
+	var set argo.ApplicationSet
+	if err := r.admin.Get(ctx, types.NamespacedName{Namespace: string(r.mode), Name: r.name}, &set); err != nil {
+		return nil, err
+	}
+	recorded := map[string]string{}
+	for _, s := range set.Status.ApplicationStatus {
+		recorded[s.Application] = string(s.Status)
+	}
+	return recorded, nil
 }
 
 // mustBeFinished is an error that says where every Application stands, unless the rollout is complete.
