@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ type ArgoCD struct {
 	redis      *miniredis.Miniredis
 	aged       chan struct{}
 	repoServer string
+	setMetrics string
 	processes  []*process
 	kubelet    *kubelet
 }
@@ -66,13 +66,20 @@ func Start(ctx context.Context, cluster *local.Cluster, o Options) (*ArgoCD, err
 
 // Restart ends all processes and starts them again with another interval, on the same objects.
 func (a *ArgoCD) Restart(ctx context.Context, resync, jitter time.Duration) error {
-	a.Stop()
+	a.stopProcesses()
 	a.options.Resync, a.options.Jitter = resync, jitter
 	return a.start(ctx)
 }
 
 // Stop ends all processes. What they have logged stays until the Cluster is stopped.
 func (a *ArgoCD) Stop() {
+	if a.kubelet != nil {
+		a.kubelet.stop()
+	}
+	a.stopProcesses()
+}
+
+func (a *ArgoCD) stopProcesses() {
 	for i := len(a.processes) - 1; i >= 0; i-- {
 		a.processes[i].stop()
 	}
@@ -83,6 +90,9 @@ func (a *ArgoCD) Stop() {
 		a.redis = nil
 	}
 }
+
+// ApplicationSetMetrics is the URL of the ApplicationSet controller's metrics.
+func (a *ArgoCD) ApplicationSetMetrics() string { return a.setMetrics }
 
 // Log is the file that a component writes its log to, such as "argocd-applicationset-controller".
 func (a *ArgoCD) Log(component string) string { return filepath.Join(a.dir, component+".log") }
@@ -196,10 +206,6 @@ func (a *ArgoCD) startApplicationSetController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.healthy(ctx, "http://127.0.0.1:"+ports[0]+"/metrics")
-}
-
-// repoServerPort is the port of the repo-server.
-func (a *ArgoCD) repoServerPort() (int, error) {
-	return strconv.Atoi(a.repoServer[strings.LastIndex(a.repoServer, ":")+1:])
+	a.setMetrics = "http://127.0.0.1:" + ports[0] + "/metrics"
+	return p.healthy(ctx, a.setMetrics)
 }

@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +22,7 @@ type options struct {
 	modes     string
 	quick     bool
 	parallel  int
+	loop      bool
 	keep      string
 }
 
@@ -28,6 +31,7 @@ func main() {
 	flag.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
 	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
+	flag.BoolVar(&o.loop, "loop", false, "measure also what denials that last make the ApplicationSet controller do (2 minutes)")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many scenarios to play at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
@@ -46,30 +50,36 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	var modes []mode
-	for _, m := range strings.Split(o.modes, ",") {
+	for m := range strings.SplitSeq(o.modes, ",") {
+		if !slices.Contains([]mode{off, on, audit}, mode(m)) {
+			return fmt.Errorf("--modes: %q is not one of off, on, audit", m)
+		}
 		modes = append(modes, mode(m))
 	}
 	root, err := filepath.Abs(".")
 	if err != nil {
 		return err
 	}
-	s, err := newStand(ctx, root, modes)
+	started := modes
+	if o.loop {
+		started = append(slices.Clone(modes), loop)
+	}
+	s, err := newStand(ctx, root, started)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := s.stop(); err == nil {
-			err = stopErr
-		}
-	}()
+	defer func() { err = errors.Join(err, s.stop()) }()
 	fmt.Printf("Argo CD is up after %.0fs\n", time.Since(began).Seconds())
+	if o.keep != "" {
+		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
+	}
 	outcomes, err := s.playParts(ctx, chosen, modes, o.parallel)
 	if err != nil {
 		return err
 	}
-	if o.keep != "" {
-		if err := s.keep(o.keep); err != nil {
-			return err
+	if o.loop {
+		if err := s.measureLoop(ctx); err != nil {
+			return fmt.Errorf("lasting denials: %w", err)
 		}
 	}
 	return report(s, chosen, outcomes)

@@ -92,6 +92,11 @@ func (r *rollout) prepare(ctx context.Context) (err error) {
 	if err := r.install(ctx); err != nil {
 		return err
 	}
+	if r.scenario.byHand != "" {
+		if err := r.installByHand(ctx); err != nil {
+			return err
+		}
+	}
 	return r.settle(ctx)
 }
 

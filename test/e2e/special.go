@@ -24,6 +24,7 @@ func special() []scenario {
 		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
 		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtaken},
+		{key: "by-hand", title: "step 2 has maxUpdate 0 and is synced with the argocd CLI, before its turn and in its turn", each: 1, byHand: "qa", play: byHand},
 		{key: "removed", title: "an Application of step 1 that holds the rollout up is removed from the generator", each: 2, play: removed},
 		{key: "deleted", title: "the ApplicationSet is deleted during the rollout", each: 1, reverse: true, play: deleted},
 		{key: "resync", title: "a commit; nothing but periodic comparison", each: 1, resync: true, limit: 3 * time.Minute, play: onlyCommit},
@@ -129,12 +130,8 @@ func degraded(ctx context.Context, r *rollout) error {
 	if err := r.refresh(ctx, between, dev); err != nil {
 		return err
 	}
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		app := r.recorder.app(string(r.mode), dev.name)
-		return app != nil && dev.settled(app), nil
-	})
-	if err != nil {
-		return fmt.Errorf("dev at the new commit: %w", err)
+	if err := r.settled(ctx, dev); err != nil {
+		return err
 	}
 	if err := r.health(ctx, dev, "Degraded"); err != nil {
 		return err

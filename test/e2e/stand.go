@@ -33,6 +33,7 @@ type stand struct {
 	recorder *recorder
 	unwatch  context.CancelFunc
 	gates    map[mode]*local.Gate
+	clis     map[mode]*argocd.CLI
 }
 
 // longResync is an interval at which nothing happens in a run.
@@ -66,6 +67,12 @@ func (s *stand) start(ctx context.Context, root string, modes []mode) (err error
 	if s.recorder, err = record(watching, s.cluster.Config); err != nil {
 		return err
 	}
+	s.clis = map[mode]*argocd.CLI{}
+	for _, m := range modes {
+		if s.clis[m], err = s.argo.NewCLI(ctx, string(m)); err != nil {
+			return fmt.Errorf("the argocd CLI: %w", err)
+		}
+	}
 	return s.startGates(ctx, root, modes)
 }
 
@@ -79,8 +86,11 @@ func (s *stand) startGates(ctx context.Context, root string, modes []mode) error
 			continue
 		}
 		o := local.GateOptions{Binary: binary, Registration: local.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}}
-		if m == audit {
+		switch m {
+		case audit:
 			o.Args = []string{"--mode=audit"}
+		case loop:
+			o.Args = []string{"--refresh-stale-siblings=false"}
 		}
 		if s.gates[m], err = s.cluster.StartGate(ctx, root, o); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// loop is the mode of a gate that does not refresh, so that a denial lasts.
+const loop mode = "loop"
+
+// lasting is how long each kind of lasting denial is watched.
+const lasting = time.Minute
+
+// measureLoop measures what lasting denials make the ApplicationSet controller do: first of a patch with nothing but
+// the operation, and then of one that changes the spec as well, which the controller begins anew every time.
+func (s *stand) measureLoop(ctx context.Context) error {
+	r := &rollout{stand: s, scenario: scenario{key: "loop", each: 1}, mode: loop, name: "loop"}
+	if err := r.prepare(ctx); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	r.begin()
+	if err := r.version("2", healthy, append(r.in("qa"), r.in("prod")...)...); err != nil {
+		return err
+	}
+	// dev is not compared with the commit, so qa is refused.
+	if err := r.refresh(ctx, between, append(r.in("qa"), r.in("prod")...)...); err != nil {
+		return err
+	}
+	if err := r.watchDenials(ctx, "operation alone"); err != nil {
+		return err
+	}
+	if err := r.loopWithSpec(ctx); err != nil {
+		return err
+	}
+	// The way out that the denial names.
+	if err := r.sync(ctx, r.in("dev")[0]); err != nil {
+		return err
+	}
+	if err := r.complete(ctx); err != nil {
+		return err
+	}
+	return r.mustBeFinished("the rollout after the denials")
+}
+
+// loopWithSpec changes every spec. dev takes the new one, and the ApplicationSet controller counts it as Healthy without
+// syncing it; qa, refused, keeps the old one, so that every try is a change of the spec and an operation in one patch.
+func (r *rollout) loopWithSpec(ctx context.Context) error {
+	for _, m := range r.members {
+		m.path, m.version = m.name+"/two", "3"
+	}
+	if err := r.version("3", healthy, r.members...); err != nil {
+		return err
+	}
+	if err := r.edit(ctx, nil); err != nil {
+		return err
+	}
+	return r.watchDenials(ctx, "spec and operation")
+}
+
+// watchDenials counts for a while, and fails when the text of the denial changes in the ApplicationSet's conditions.
+func (r *rollout) watchDenials(ctx context.Context, what string) error {
+	began, before, err := r.reconciles(ctx)
+	if err != nil {
+		return err
+	}
+	texts, changes, last := map[string]bool{}, 0, ""
+	for time.Since(began) < lasting {
+		text, err := r.errorCondition(ctx)
+		if err != nil {
+			return err
+		}
+		if text != last && text != "" {
+			texts[text], changes, last = true, changes+1, text
+		}
+		if err := wait(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+	ended, after, err := r.reconciles(ctx)
+	if err != nil {
+		return err
+	}
+	writes, err := readTraffic(r.cluster.AuditLog)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("lasting denial, %s: %.0f reconciles, %s; the text in the conditions changed %d times, %d texts\n",
+		what, after-before, r.denialRate(writes, began, ended), max(0, changes-1), len(texts))
+	for text := range texts {
+		fmt.Printf("  %.300s\n", text)
+	}
+	return nil
+}
+
+// denialRate words how many denials and other writes of the controller there were, in all and in the last ten seconds.
+func (r *rollout) denialRate(writes []write, from, to time.Time) string {
+	var denials, lastDenials, others int
+	for _, w := range writes {
+		at := w.RequestReceivedTimestamp
+		if w.ObjectRef.Namespace != string(r.mode) || w.User.Username != local.ApplicationSetAccount || at.Before(from) || at.After(to) {
+			continue
+		}
+		if w.ResponseStatus.Code != 403 {
+			others++
+			continue
+		}
+		denials++
+		if at.After(to.Add(-10 * time.Second)) {
+			lastDenials++
+		}
+	}
+	return fmt.Sprintf("%d denials in %.0fs (%d in the last 10s), %d other writes", denials, to.Sub(from).Seconds(), lastDenials, others)
+}
+
+// reconciles is how many the ApplicationSet controller has done, and when that was.
+func (r *rollout) reconciles(ctx context.Context) (time.Time, float64, error) {
+	n, err := local.Metric(ctx, r.argo.ApplicationSetMetrics(), "controller_runtime_reconcile_total")
+	return time.Now(), n, err
+}
+
+// errorCondition is the denial as the ApplicationSet shows it.
+func (r *rollout) errorCondition(ctx context.Context) (string, error) {
+	var set argo.ApplicationSet
+	if err := r.admin.Get(ctx, types.NamespacedName{Namespace: string(r.mode), Name: r.name}, &set); err != nil {
+		return "", err
+	}
+	for _, c := range set.Status.Conditions {
+		if c.Type == argo.ApplicationSetConditionErrorOccurred && strings.Contains(c.Message, "denied") {
+			return c.Message, nil
+		}
+	}
+	return "", nil
+}
