@@ -32,7 +32,7 @@ func main() {
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
 	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
 	flag.BoolVar(&o.loop, "loop", false, "measure also what denials that last make the ApplicationSet controller do (2 minutes)")
-	flag.IntVar(&o.parallel, "parallel", 3, "how many scenarios to play at a time")
+	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -38,17 +38,17 @@ func (s *stand) playParts(ctx context.Context, chosen []scenario, modes []mode, 
 			return nil, err
 		}
 	}
-	part, err := s.prepareAll(ctx, others, modes, parallel)
-	if err != nil {
-		return nil, err
-	}
 	for _, sc := range others {
+		part, err := s.prepareAll(ctx, []scenario{sc}, modes, parallel)
+		if err != nil {
+			return nil, err
+		}
 		for _, m := range modes {
 			part[sc.key][m].play(ctx)
 			printOutcome(part[sc.key][m])
 		}
+		maps.Copy(all, part)
 	}
-	maps.Copy(all, part)
 	return all, ctx.Err()
 }
 

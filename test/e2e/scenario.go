@@ -37,7 +37,7 @@ type scenario struct {
 const (
 	// between is the pause between two refreshes, as between two webhooks of a git server.
 	between    = 500 * time.Millisecond
-	setupLimit = 2 * time.Minute
+	setupLimit = 5 * time.Minute
 )
 
 func (s scenario) within() time.Duration {
