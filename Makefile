@@ -15,6 +15,8 @@ HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
 FUZZTIME ?= 30s
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
 BENCH_FLAGS ?=
+# Flags of `make e2e`, such as --scenarios commit,nine --modes off,on.
+E2E_FLAGS ?=
 
 export CGO_ENABLED ?= 0
 
@@ -34,10 +36,16 @@ demo: tools ## Play a rollout against a real API server, with and without the ri
 	@go build -o $(BIN)/demo ./test/demo
 	@$(BIN)/demo
 
+.PHONY: demo-argocd
+demo-argocd: tools argocd-tools ## Watch the real Argo CD roll a commit out, without stepgate and with it
+	@echo "==> building the demo (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --demo
+
 ##@ Test
 
 .PHONY: test
-test: verify lint unit integration ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration
+test: verify lint unit integration e2e-quick ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, a part of e2e
 	@echo "==> make test: passed"
 
 .PHONY: unit
@@ -47,6 +55,16 @@ unit: ## Unit, property and table tests and the fuzz seeds, with the race detect
 .PHONY: integration
 integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
+
+.PHONY: e2e
+e2e: tools argocd-tools ## Roll out through the real Argo CD, without the gate, with it and in audit mode (about 20 minutes)
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --loop $(E2E_FLAGS)
+
+.PHONY: e2e-quick
+e2e-quick: tools argocd-tools ## The part of e2e that CI runs (at most 5 minutes)
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --quick --modes off,on
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)

@@ -28,7 +28,7 @@ func (s *stand) compareAudit(chosen []scenario, all table) error {
 	if err := admin.List(ctx, &events, client.InNamespace(string(audit))); err != nil {
 		return fmt.Errorf("list Events: %w", err)
 	}
-	var found, missed, false_, outOfOrderOff, outOfOrderAudit int
+	var found, missed, needless, outOfOrderOff, outOfOrderAudit int
 	var offTook, auditTook []time.Duration
 	for _, sc := range chosen {
 		o, without := all[sc.key][audit], all[sc.key][off]
@@ -42,7 +42,7 @@ func (s *stand) compareAudit(chosen []scenario, all table) error {
 		outOfOrderAudit += o.outOfOrder()
 		auditTook = append(auditTook, o.took)
 		m := match(o, events.Items)
-		found, missed, false_ = found+m.found, missed+len(m.missed), false_+len(m.alone)
+		found, missed, needless = found+m.found, missed+len(m.missed), needless+len(m.alone)
 		for _, s := range m.missed {
 			fmt.Printf("audit: %s: no Event for %s at +%.1fs, before %v\n", sc.key, s.Application, s.At.Sub(o.rollout.began).Seconds(), s.Behind)
 		}
@@ -50,7 +50,7 @@ func (s *stand) compareAudit(chosen []scenario, all table) error {
 			fmt.Printf("audit: %s: an Event, but nothing out of order: +%.1fs %s\n", sc.key, e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
 		}
 	}
-	fmt.Printf("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs\n", found, missed, false_,
+	fmt.Printf("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs\n", found, missed, needless,
 		outOfOrderOff, outOfOrderAudit, median(offTook).Seconds(), median(auditTook).Seconds())
 	return nil
 }

@@ -23,6 +23,7 @@ type options struct {
 	quick     bool
 	parallel  int
 	loop      bool
+	demo      bool
 	keep      string
 }
 
@@ -32,12 +33,14 @@ func main() {
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
 	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
 	flag.BoolVar(&o.loop, "loop", false, "measure also what denials that last make the ApplicationSet controller do (2 minutes)")
+	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	err := run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
@@ -72,6 +75,9 @@ func run(ctx context.Context, o options) (err error) {
 	fmt.Printf("Argo CD is up after %.0fs\n", time.Since(began).Seconds())
 	if o.keep != "" {
 		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
+	}
+	if o.demo {
+		return demo(ctx, s)
 	}
 	outcomes, err := s.playParts(ctx, chosen, modes, o.parallel)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 const (
 	shortResync = 30 * time.Second
-	shortJitter = 15 * time.Second
+	shortJitter = 5 * time.Second
 )
 
 // playParts plays first the scenarios in which periodic comparison moves things, all at once, and then, with a long

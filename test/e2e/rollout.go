@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +44,6 @@ type rollout struct {
 	began    time.Time
 	since    uint64
 	finished time.Time
-	notes    []string
 }
 
 // populate makes the members and their repositories: one for all, or one each.
@@ -189,59 +185,6 @@ func (r *rollout) annotate(ctx context.Context, m *member) error {
 	app.Namespace, app.Name = string(r.mode), m.name
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"normal"}}}`, argo.AnnotationKeyRefresh)
 	return r.admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, []byte(patch)))
-}
-
-// complete waits until every member has the newest state. It is not an error when it does not: finished stays zero.
-func (r *rollout) complete(ctx context.Context) error {
-	err := until(ctx, r.scenario.within(), func() (bool, error) { return r.isComplete(ctx) })
-	if errors.Is(err, errTimeout) {
-		return nil
-	}
-	if err == nil {
-		r.finished = time.Now()
-	}
-	return err
-}
-
-func (r *rollout) isComplete(ctx context.Context) (bool, error) {
-	for _, m := range r.members {
-		app := r.recorder.app(string(r.mode), m.name)
-		if m.removed {
-			if app != nil {
-				return false, nil
-			}
-			continue
-		}
-		if app == nil || !m.settled(app) {
-			return false, nil
-		}
-	}
-	for _, m := range r.members {
-		if m.removed {
-			continue
-		}
-		if deployed, err := r.deployed(ctx, m); err != nil || deployed != m.version {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// settled says that the Application is at the state of the newest change, by its status.
-func (m *member) settled(app *argo.Application) bool {
-	seen, err := observer.Observe(app, false, time.Time{})
-	want := m.changes[len(m.changes)-1]
-	return err == nil && seen.Synced && seen.Health == "Healthy" && seen.Compared == want && !seen.OperationSet
-}
-
-// deployed is the version that the cluster really has.
-func (r *rollout) deployed(ctx context.Context, m *member) (string, error) {
-	var live corev1.ConfigMap
-	err := r.admin.Get(ctx, types.NamespacedName{Namespace: r.mode.destination(), Name: m.name}, &live)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	return live.Data["version"], err
 }
 
 // judge is what the observer says of it.

@@ -86,10 +86,10 @@ func (s *stand) startGates(ctx context.Context, root string, modes []mode) error
 			continue
 		}
 		o := local.GateOptions{Binary: binary, Registration: local.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}}
-		switch m {
-		case audit:
+		if m == audit {
 			o.Args = []string{"--mode=audit"}
-		case loop:
+		}
+		if m == loop {
 			o.Args = []string{"--refresh-stale-siblings=false"}
 		}
 		if s.gates[m], err = s.cluster.StartGate(ctx, root, o); err != nil {

@@ -17,8 +17,11 @@ type write struct {
 	Verb string
 	User struct{ Username string }
 	// ObjectRef has no name for a create.
-	ObjectRef                struct{ Resource, Namespace, Name, Subresource string }
-	ResponseStatus           struct{ Code int }
+	ObjectRef      struct{ Resource, Namespace, Name, Subresource string }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
 	RequestReceivedTimestamp time.Time
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -66,6 +67,8 @@ func StartCluster(root string) (*Cluster, error) {
 	}
 	c := &Cluster{dir: dir, AuditLog: filepath.Join(dir, "audit.log")}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	// On a busy machine, the ten seconds of envtest are not enough.
+	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog)
 	if c.Config, err = c.env.Start(); err != nil {
 		return nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err)

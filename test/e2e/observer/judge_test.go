@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 		},
 		"every operation counts": {
 			history: "dev:same1 prod:start prod:done2 prod:start prod:done2",
-			want:    "prod@2<dev prod@2<dev",
+			want:    strings.TrimSpace(strings.Repeat("prod@2<dev ", 2)),
 		},
 		"dev completed the change and is unhealthy since, which counts when health is asked for": {
 			history: "dev:new dev:start dev:done2 dev:sick prod:start prod:done2", needHealthy: true,
