@@ -13,11 +13,14 @@ func Evaluate(in Input) Decision {
 	}
 	d := in.decision(Deny, "")
 	d.Blockers = blockers(in, d.Step)
-	if len(d.Blockers) == 0 {
+	switch {
+	case len(d.Blockers) > 0:
+		d.Reason = d.Blockers[0].Reason
+	case in.alreadySynced():
+		d.Reason = AlreadySynced
+	default:
 		d.Outcome, d.Reason = Allow, EarlierStepsDone
-		return d
 	}
-	d.Reason = d.Blockers[0].Reason
 	return d
 }
 
@@ -63,6 +66,17 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Allow, Rollback), true
 	}
 	return in.decision(Deny, ""), false
+}
+
+// alreadySynced reports whether the ApplicationSet controller asks again for a sync that it has had. From a cache that
+// is a moment old it does so, several times in each rollout. Up to argo-cd v3.5 its operation names no revision, so that a
+// commit that landed meanwhile would be deployed, out of order. The controller needs no other sync to go on: it takes an
+// Application from Pending to Progressing when an operation has started since it became Pending
+// (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+func (in Input) alreadySynced() bool {
+	last, pending := in.Target.LastOperation, in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt
+	return in.Settings.Require == RequireRevision && in.Target.Operation.Automated && !in.Target.Operation.Pinned &&
+		last.Full && last.Phase == "Succeeded" && !pending.IsZero() && last.StartedAt.After(pending)
 }
 
 // step is the later of the target's old and new step: editing a label in the same write is no way round the gate.

@@ -49,6 +49,8 @@ type Operation struct {
 	DryRun  bool
 	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
 	Automated bool
+	// Pinned says that it names the revisions that it deploys.
+	Pinned bool
 	// RollsBack says that its explicit revisions and sources equal an older entry of the target's history.
 	RollsBack bool
 }
@@ -110,8 +112,8 @@ type LastOperation struct {
 	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
 	Phase string
 	// Full says that it was neither a dry run nor limited to some resources.
-	Full       bool
-	FinishedAt time.Time
+	Full                  bool
+	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
 }

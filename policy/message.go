@@ -18,6 +18,10 @@ const (
 // byte-stable: Argo CD stores it in conditions, where a text that changes would be a status write per retry. The API
 // server puts `admission webhook "..." denied the request:` before it.
 func (d Decision) Message() string {
+	if d.Reason == AlreadySynced {
+		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy what has landed since",
+			d.Step+1, d.ApplicationSet)
+	}
 	if len(d.Blockers) == 0 {
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}

@@ -65,7 +65,7 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 		set.Steps = append(set.Steps, step)
 	}
 	set.Recorded = map[string]policy.Recorded{}
-	for _, name := range []string{"app-0", "app-1", "app-5", "gone"} {
+	for _, name := range []string{"app-0", "app-1", "app-5", "gone", "target"} {
 		if c.rarely(6) {
 			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time()}
 		}
@@ -77,7 +77,7 @@ func (c *choices) target() policy.Target {
 	t := policy.Target{
 		Application: c.application(), Managed: !c.rarely(30), FirstSeen: c.time(),
 		Operation: policy.Operation{
-			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10),
+			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Pinned: c.rarely(3),
 		},
 	}
 	t.Name = of(c, "app-0", "target", "target")
@@ -99,7 +99,7 @@ func (c *choices) application() policy.Application {
 		Compared:         c.sources(),
 		LastOperation: policy.LastOperation{
 			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
-			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
+			Full:  c.rarely(2), StartedAt: of(c, second("102"), c.time()), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
 		},
 		LastSync: policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2)},
 		Ran:      of(c, nil, c.sources()),

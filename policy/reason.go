@@ -24,6 +24,9 @@ const (
 	EarlierStepsDone Reason = "EarlierStepsDone"
 )
 
+// AlreadySynced is why a gated write is denied although no sibling holds it up.
+const AlreadySynced Reason = "AlreadySynced"
+
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
 const (
 	OperationInProgress Reason = "OperationInProgress"
@@ -44,7 +47,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
-		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone,
+		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone, AlreadySynced,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder,
 	}

@@ -27,7 +27,8 @@ import (
 //	partial  elsewhere                                        ... unless it was partial, or at another revision
 //	synced:SECOND  syncedold:SECOND                           the last successful full sync, of what is compared or not
 //	ran:REVISIONS                                             the history
-//	none  dryrun  unmanaged  auto  back                       target: no operation written, its kind, who controls it
+//	none  dryrun  unmanaged  auto  pinned  back               target: no operation written, its kind, who controls it
+//	began:SECOND                                              target: when its last sync began
 //	wants:REVISIONS  seen:SECOND                              target: explicit revisions, when stepgate first saw them
 //	was:STEP  created                                         target: its step before the write, or there was none
 func scenario(text string) policy.Input {
@@ -146,6 +147,10 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 		t.Managed = false
 	case "auto":
 		t.Operation.Automated = true
+	case "pinned":
+		t.Operation.Pinned = true
+	case "began":
+		t.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: second(value)}
 	case "back":
 		t.Operation.RollsBack = true
 	case "wants":

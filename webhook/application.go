@@ -3,6 +3,7 @@ package webhook
 import (
 	"errors"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +33,12 @@ type application struct {
 		Sync         argo.SyncStatus        `json:"sync"`
 		History      argo.RevisionHistories `json:"history"`
 		ReconciledAt *metav1.Time           `json:"reconciledAt"`
+		// The results of the operation are left out.
+		OperationState *struct {
+			Phase     synccommon.OperationPhase `json:"phase"`
+			Operation argo.Operation            `json:"operation"`
+			StartedAt metav1.Time               `json:"startedAt"`
+		} `json:"operationState"`
 	} `json:"status"`
 }
 
@@ -76,6 +83,9 @@ func decodeApplication(raw []byte) (*object, error) {
 			Sync: a.Status.Sync, History: a.Status.History, ReconciledAt: a.Status.ReconciledAt,
 		},
 	}}
+	if state := a.Status.OperationState; state != nil {
+		o.Status.OperationState = &argo.OperationState{Phase: state.Phase, Operation: state.Operation, StartedAt: state.StartedAt}
+	}
 	if a.Operation != nil {
 		o.Operation, o.operation = &a.Operation.typed, a.Operation.whole
 	}

@@ -160,6 +160,8 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 	case v.err != nil:
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncGateError", "EvaluateSync"
 		event.Note = "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
+	case v.Reason == policy.AlreadySynced:
+		return nil // nobody has to do anything
 	case v.Outcome == policy.Deny && v.rejects():
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
 		event.Note = v.message()

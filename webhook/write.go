@@ -89,6 +89,7 @@ func target(app, old *object) policy.Target {
 	}
 	t.Operation.DryRun = app.Operation.DryRun()
 	t.Operation.Automated = app.Operation.InitiatedBy.Automated
+	t.Operation.Pinned = app.Operation.Sync != nil && len(explicitRevisions(app.Operation.Sync)) > 0
 	t.Operation.RollsBack = rollsBack(&known)
 	t.Wanted = wanted(&known)
 	return t

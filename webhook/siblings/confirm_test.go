@@ -9,6 +9,23 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
+// TestASyncThatWasHadIsDeniedOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
+func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
+	g := NewWithT(t)
+	dev := &siblings.Projection{Owner: setUID, Application: projected()}
+	dev.Name, dev.Namespace, dev.ResourceVersion, dev.Application.Name = "dev", "argocd", "1", "dev"
+	live := &liveWorld{now: map[string]*siblings.Projection{"dev": dev}}
+	in := input()
+	in.Target.Operation.Automated = true
+	in.Target.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(51).Time}
+	in.ApplicationSet.Recorded = map[string]policy.Recorded{in.Target.Name: {Step: 2, TransitionedAt: at(50).Time}}
+	d, err := siblings.NewReader(live, frozen{"dev": dev}).Judge(t.Context(), in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(d.Outcome).To(Equal(policy.Deny))
+	g.Expect(d.Reason).To(Equal(policy.AlreadySynced))
+	g.Expect([]int{live.gets, live.lists}).To(Equal([]int{0, 1}), "GETs and LISTs")
+}
+
 // TestWhatWasReadToConfirmIsNotReadAgain has a blocker among what is known that is none any more. The GET that found so
 // also tells what it is now, and the LIST proves that this is current.
 func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {

@@ -53,7 +53,7 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: string(state.Phase), Full: isFull(state.Operation), FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{Phase: string(state.Phase), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
 	}

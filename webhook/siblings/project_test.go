@@ -18,7 +18,7 @@ func projected() policy.Application {
 		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at(50).Time, AtCompared: true},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true},
 		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
@@ -42,7 +42,7 @@ func TestProject(t *testing.T) {
 		"OutOfSync":                   {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
 		"no labels":                   {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
 		"it runs": {edit: running, want: func(p *policy.Application) {
-			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true}
+			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true, StartedAt: at(40).Time}
 			p.LastSync = fromHistory
 		}},
 		"never operated":               {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) { p.LastOperation = policy.LastOperation{}; p.LastSync = fromHistory }},

@@ -106,7 +106,7 @@ func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projecti
 		in.Siblings = append(in.Siblings, &p.Application)
 	}
 	d = policy.Evaluate(in)
-	if d.Outcome != policy.Deny {
+	if len(d.Blockers) == 0 {
 		return d, false, nil
 	}
 	first := d.Blockers[0]

@@ -1,0 +1,37 @@
+package policy_test
+
+import "github.com/stepgate/stepgate/policy"
+
+// againRows are syncs of an Application that became Pending at second 50, where its sync began at a second.
+func againRows() map[string]row {
+	again := func(scenario string) row {
+		return row{
+			scenario: scenario, wantReason: policy.AlreadySynced,
+			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn, " +
+				"and an operation that names no revision would deploy what has landed since",
+		}
+	}
+	admit := func(scenario string) row {
+		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
+	}
+	rows := map[string]row{
+		"the controller asks for the same sync again": again("1:dev > 2:prod,auto,began:51 | prod/2/50"),
+		"somebody syncs again":                        admit("1:dev > 2:prod,began:51 | prod/2/50"),
+		"the operation names its revision":            admit("1:dev > 2:prod,auto,pinned,began:51 | prod/2/50"),
+		"it was synced before its turn":               admit("1:dev > 2:prod,auto,began:49 | prod/2/50"),
+		"it was synced in the second of its turn":     admit("1:dev > 2:prod,auto,began:50 | prod/2/50"),
+		"it is not known when its turn began":         admit("1:dev > 2:prod,auto,began:51"),
+		"its sync failed":                             admit("1:dev > 2:prod,auto,began:51,failed:60 | prod/2/50"),
+		"its sync was partial":                        admit("1:dev > 2:prod,auto,began:51,partial | prod/2/50"),
+	}
+	lenient := admit("1:dev > 2:prod,auto,began:51 | prod/2/50")
+	lenient.settings.Require = policy.RequireSynced
+	rows["where no revision is asked for"] = lenient
+	rows["what holds it up comes first"] = row{
+		scenario: "1:dev=Degraded > 2:prod,auto,began:51 | prod/2/50", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+	}
+	first := row{scenario: "> 1:prod,auto,began:51 | prod/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true}
+	rows["the first step may always sync again"] = first
+	return rows
+}
