@@ -65,4 +65,3 @@ func (r *rollout) deployed(ctx context.Context, m *member) (string, error) {
 	}
 	return live.Data["version"], err
 }
-

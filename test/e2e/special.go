@@ -24,6 +24,7 @@ func special() []scenario {
 		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
 		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtaken},
+		{key: "overtaken-at-once", title: "a second commit lands the moment that step 2 has synced the first", each: 1, play: overtakenAtOnce},
 		{key: "by-hand", title: "step 2 has maxUpdate 0 and is synced with the argocd CLI, before its turn and in its turn", each: 1, byHand: "qa", play: byHand},
 		{key: "removed", title: "an Application of step 1 that holds the rollout up is removed from the generator", each: 2, play: removed},
 		{key: "deleted", title: "the ApplicationSet is deleted during the rollout", each: 1, reverse: true, play: deleted},
@@ -133,6 +134,23 @@ func failed(ctx context.Context, r *rollout) error {
 
 // overtaken stops the first commit at qa, whose new version never becomes Healthy; the second commit mends it.
 func overtaken(ctx context.Context, r *rollout) error {
+	qa := r.in("qa")[0]
+	return overtake(ctx, r, func() error { return r.stuck(ctx, qa) })
+}
+
+// overtakenAtOnce is overtaken without waiting for the ApplicationSet controller to notice that qa has synced: until
+// then, it writes qa's operation again and again, and each would deploy the newest commit there is.
+func overtakenAtOnce(ctx context.Context, r *rollout) error {
+	qa := r.in("qa")[0]
+	return overtake(ctx, r, func() error {
+		return until(ctx, r.scenario.within(), func() (bool, error) {
+			app := r.recorder.app(string(r.mode), qa.name)
+			return app != nil && app.Status.Health.Status == "Progressing" && app.Operation == nil, nil
+		})
+	})
+}
+
+func overtake(ctx context.Context, r *rollout, ready func() error) error {
 	r.begin()
 	stuck := func(m *member) string {
 		if m.env == "qa" {
@@ -146,14 +164,13 @@ func overtaken(ctx context.Context, r *rollout) error {
 	if err := r.refresh(ctx, between, r.members...); err != nil {
 		return err
 	}
-	qa := r.in("qa")[0]
-	if err := r.stuck(ctx, qa); err != nil {
-		return err
+	if err := ready(); err != nil {
+		return fmt.Errorf("qa at the first commit: %w", err)
 	}
 	if err := r.version("3", healthy, r.members...); err != nil {
 		return err
 	}
-	return r.refresh(ctx, between, append(append(r.in("prod"), qa), r.in("dev")...)...)
+	return r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...)
 }
 
 // stuck waits until a member has synced and is Progressing, and the ApplicationSet controller knows it: until then, it may

@@ -74,4 +74,3 @@ func templateLabels(ctx context.Context, r *rollout) error {
 	}
 	return nil
 }
-

@@ -102,7 +102,9 @@ func (r *rollout) asked(m *member, writes []write) []event {
 func (r *rollout) short(message string) string {
 	_, why, found := strings.Cut(message, "not done: ")
 	if !found {
-		return message
+		_, why, _ = strings.Cut(message, "may not sync again: ")
+		why, _, _ = strings.Cut(why, ", and")
+		return why
 	}
 	why, _, _ = strings.Cut(why, "; ")
 	return strings.ReplaceAll(why, r.name+"-", "")
