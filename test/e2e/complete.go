@@ -25,7 +25,26 @@ func (r *rollout) complete(ctx context.Context) error {
 	return err
 }
 
+// nudge refreshes an Application whose operation the application controller of Argo CD 3.5.7 has overlooked: when one is
+// written while it records the end of the one before, it may not look again until the next periodic comparison, which
+// is hours away here.
+func (r *rollout) nudge(ctx context.Context) error {
+	for _, m := range r.members {
+		if !r.recorder.lost(string(r.mode), m.name) || time.Since(r.nudgedAt) < overlooked {
+			continue
+		}
+		r.nudged, r.nudgedAt = r.nudged+1, time.Now()
+		if err := r.annotate(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *rollout) isComplete(ctx context.Context) (bool, error) {
+	if err := r.nudge(ctx); err != nil {
+		return false, err
+	}
 	for _, m := range r.members {
 		app := r.recorder.app(string(r.mode), m.name)
 		if m.removed {

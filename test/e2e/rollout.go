@@ -44,6 +44,9 @@ type rollout struct {
 	began    time.Time
 	since    uint64
 	finished time.Time
+	// nudged counts the operations that Argo CD overlooked while this was measured.
+	nudged   int
+	nudgedAt time.Time
 }
 
 // populate makes the members and their repositories: one for all, or one each.
@@ -146,7 +149,7 @@ func healthy(*member) string { return "Healthy" }
 
 // begin marks the beginning of what is measured.
 func (r *rollout) begin() {
-	r.began = time.Now()
+	r.began, r.nudged = time.Now(), 0
 	for _, m := range r.members {
 		if app := r.recorder.app(string(r.mode), m.name); app != nil {
 			if o, err := observer.Observe(app, false, r.began); err == nil {

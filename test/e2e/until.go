@@ -9,6 +9,8 @@ import (
 const (
 	pollEvery     = 100 * time.Millisecond
 	refreshWithin = 30 * time.Second
+	// overlooked is how long an operation is set before it counts as overlooked by the application controller.
+	overlooked = 8 * time.Second
 )
 
 var errTimeout = errors.New("it did not happen in time")

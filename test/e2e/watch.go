@@ -22,6 +22,8 @@ type recorder struct {
 	mu      sync.Mutex
 	history map[string][]observer.Observation
 	latest  map[string]*argo.Application
+	// waiting is since when an operation is set that the application controller has not taken up.
+	waiting map[string]time.Time
 	problem error
 }
 
@@ -38,7 +40,7 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch Applications: %w", err)
 	}
-	r := &recorder{history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{}}
+	r := &recorder{history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{}, waiting: map[string]time.Time{}}
 	go r.run(ctx, w)
 	return r, nil
 }
@@ -72,6 +74,19 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	if deleted {
 		delete(r.latest, key)
 	}
+	if !seen.OperationSet || seen.Phase == "Running" {
+		delete(r.waiting, key)
+	} else if r.waiting[key].IsZero() {
+		r.waiting[key] = seen.At
+	}
+}
+
+// lost says that an operation has been set for so long that the application controller must have overlooked it.
+func (r *recorder) lost(namespace, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, waits := r.waiting[namespace+"/"+name]
+	return waits && time.Since(since) > overlooked
 }
 
 func (r *recorder) fail(err error) {
