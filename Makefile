@@ -9,6 +9,10 @@ BIN := $(CURDIR)/bin
 VERSION_PACKAGE := k8s.io/component-base/version
 # Without a version, Argo CD and Helm refuse to talk to it.
 APISERVER_LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=36
+# What `make build` makes, and what `stepgate version` says of it.
+STEPGATE ?= $(BIN)/stepgate
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 ARGOCD_LDFLAGS := -s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.7
 HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
 # Seconds that each fuzz target is run by `make fuzz`.
@@ -27,8 +31,8 @@ help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/stepgate
-	go build -trimpath -ldflags '-s -w' -o $(BIN)/stepgate ./cmd/stepgate
+build: ## Build bin/stepgate, with version and commit
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
 demo: tools ## Play a rollout against a real API server, with and without the right order
@@ -45,12 +49,12 @@ demo-argocd: tools argocd-tools ## Watch the real Argo CD roll a commit out, wit
 ##@ Test
 
 .PHONY: test
-test: verify lint unit integration e2e-quick ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, a part of e2e
+test: verify lint unit integration chart-test e2e-quick ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, chart, a part of e2e
 	@echo "==> make test: passed"
 
 .PHONY: unit
 unit: ## Unit, property and table tests and the fuzz seeds, with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration)
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v -e /test/integration -e /test/chart)
 
 .PHONY: integration
 integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
@@ -65,6 +69,10 @@ e2e: tools argocd-tools ## Roll out through the real Argo CD, without the gate, 
 e2e-quick: tools argocd-tools ## The part of e2e that CI runs (at most 5 minutes)
 	@go build -o $(BIN)/e2e ./test/e2e
 	@$(BIN)/e2e --quick --modes off,on
+
+.PHONY: chart-test
+chart-test: tools $(BIN)/helm $(BIN)/certmanager ## Tests of the Helm chart with the real Helm and cert-manager's controllers, on a real kube-apiserver
+	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
@@ -86,10 +94,15 @@ bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the 
 lint: $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the pinned linter; it also enforces which package may import which
 	$< run ./...
 
+.PHONY: generate
+generate: $(BIN)/helm ## Write what is derived from the chart: config/ and the chart's table of values
+	go run ./test/generate --helm $(BIN)/helm
+
 .PHONY: verify
-verify: ## Check that go.mod, go.sum and the formatting are as the tools leave them
+verify: $(BIN)/helm ## Check that go.mod, go.sum, the formatting and what is generated are as the tools leave them
+	go run ./test/generate --helm $(BIN)/helm --check
 	go mod tidy -diff
-	for module in . argocd helm; do (cd test/tools/$$module && go mod tidy -diff); done
+	for module in . argocd helm certmanager; do (cd test/tools/$$module && go mod tidy -diff); done
 	go mod verify >/dev/null
 	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files -co --exclude-standard '*.go'); exit 1; }
 
@@ -128,6 +141,11 @@ helm-tools: $(BIN)/helm ## Build Helm, for the tests of the chart, into bin/, on
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	@echo "==> building Helm (from an empty cache: about 2 minutes)"
 	cd test/tools/helm && go build -trimpath -ldflags '$(HELM_LDFLAGS)' -o $@ helm.sh/helm/v4/cmd/helm
+	@touch $@
+
+$(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
+	@echo "==> building cert-manager's controllers (from an empty cache: about 2 minutes)"
+	cd test/tools/certmanager && go build -trimpath -ldflags '-s -w' -o $@ .
 	@touch $@
 
 $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):

@@ -88,6 +88,10 @@ func (k *bundleKeeper) Start(ctx context.Context) error {
 			return nil
 		case err == nil:
 			failures = 0
+		case failures == 0:
+			// In a new installation the CA's Secret is empty for a moment. What lasts is told a second later.
+			failures++
+			log.V(1).Info("CA bundle not kept, once", "problem", err.Error())
 		default:
 			failures++
 			log.Error(err, "CA bundle not kept", "retryAfter", pauseAfter(failures).String())

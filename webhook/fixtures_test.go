@@ -238,9 +238,11 @@ func newTrial(config Config, live LiveReader) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
+	waiting := NewBlocked(watched{}, atNoon)
+	registry.MustRegister(waiting)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events), Now: atNoon}),
+		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }

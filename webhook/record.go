@@ -13,11 +13,12 @@ import (
 type Recorder struct {
 	metrics *Metrics
 	events  *Events
+	blocked *Blocked
 }
 
-// NewRecorder returns a Recorder that counts with metrics and posts with events.
-func NewRecorder(metrics *Metrics, events *Events) *Recorder {
-	return &Recorder{metrics: metrics, events: events}
+// NewRecorder returns a Recorder that counts with metrics, posts with events and remembers denials in blocked.
+func NewRecorder(metrics *Metrics, events *Events, blocked *Blocked) *Recorder {
+	return &Recorder{metrics: metrics, events: events, blocked: blocked}
 }
 
 // Run posts Events until ctx is done.
@@ -40,6 +41,7 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	}
 	r.metrics.decisions.WithLabelValues(outcome, reason, v.settings.mode.String(), v.initiator).Inc()
 	r.metrics.latency.WithLabelValues(outcome).Observe(v.took.Seconds())
+	r.blocked.note(w, v)
 	r.events.post(w, v)
 }
 

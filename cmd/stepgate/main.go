@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(newServe())
+	root.AddCommand(newServe(), newSelfTest(), newVersion())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
@@ -28,6 +29,7 @@ type options struct {
 	controllerAccounts    []string
 	appSetAccounts        []string
 	bypassUsers           []string
+	namespaces            []string
 
 	webhookAddress string
 	metricsAddress string
@@ -54,6 +56,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.controllerAccounts, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
 	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, for metrics only (repeatable)")
 	f.StringSliceVar(&o.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
+	f.StringSliceVar(&o.namespaces, "application-namespaces", nil, "namespaces that hold Applications; no other is watched, and the webhook must be registered for no other (repeatable; default: all)")
 
 	f.StringVar(&o.webhookAddress, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 switches it off")
@@ -109,6 +112,9 @@ func (o *options) validate() error {
 			return &usageError{f.flag + ": a name cannot be empty"}
 		}
 	}
+	if err := validNamespaces(o.namespaces); err != nil {
+		return err
+	}
 	switch o.certMode {
 	case "self":
 		if _, err := o.secretName(); err != nil {
@@ -126,6 +132,18 @@ func (o *options) validate() error {
 		}
 	default:
 		return &usageError{fmt.Sprintf("--cert-mode: %q is not one of self, files", o.certMode)}
+	}
+	return nil
+}
+
+func validNamespaces(names []string) error {
+	for i, n := range names {
+		if len(validation.IsDNS1123Label(n)) > 0 {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is not the name of a namespace; patterns are not understood", n)}
+		}
+		if slices.Contains(names[:i], n) {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is there twice", n)}
+		}
 	}
 	return nil
 }

@@ -41,6 +41,8 @@ func TestBadCommandLines(t *testing.T) {
 		"gate-rollbacks":            {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
 		"allow-failed-operations":   {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax`},
 		"bypass-user":               {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
+		"application-namespaces":    {[]string{"--application-namespaces", "argocd,team-*"}, `--application-namespaces: "team-*" is not the name of a namespace; patterns are not understood`},
+		"a namespace twice":         {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is there twice`},
 		"webhook-bind-address":      {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
 		"webhook-bind-address off":  {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":      {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
@@ -141,7 +143,7 @@ func TestHelp(t *testing.T) {
 		}
 		for _, flag := range []string{
 			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "refresh-stale-siblings", "argocd-server-account", "argocd-controller-account",
-			"argocd-applicationset-account", "bypass-user", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
+			"argocd-applicationset-account", "bypass-user", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "webhook-configuration", "zap-log-level",
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))

@@ -84,7 +84,6 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 		return fmt.Errorf("host name for Events: %w", err)
 	}
 	events := webhook.NewEvents(eventCreator{clientset}, metrics, log, hostname, time.Now)
-	recorder := webhook.NewRecorder(metrics, events)
 	objects, err := argoObjects(restConfig)
 	if err != nil {
 		return err
@@ -93,10 +92,13 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	if err != nil {
 		return fmt.Errorf("API server client: %w", err)
 	}
-	known, err := watched(restConfig, nil)
+	known, err := watched(restConfig, o.namespaces)
 	if err != nil {
 		return err
 	}
+	blocked := webhook.NewBlocked(known, time.Now)
+	registry.MustRegister(blocked)
+	recorder := webhook.NewRecorder(metrics, events, blocked)
 	refreshes := refresh.NewQueue(refresh.NewAnnotation(objects), metrics, time.Now)
 	gate := webhook.NewGate(config, webhook.Parts{
 		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
@@ -106,7 +108,8 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 		return err
 	}
 	log.Info("serving", "address", server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
-		"gateRollbacks", config.GateRollbacks, "refreshStaleSiblings", config.RefreshStaleSiblings, "certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
+		"gateRollbacks", config.GateRollbacks, "refreshStaleSiblings", config.RefreshStaleSiblings, "applicationNamespaces", o.namespaces,
+		"certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
 
 	ready := &readiness{server: server, source: source, known: known, discovery: clientset.Discovery().RESTClient()}
 	// The parts go on while the webhook drains; they end with it.

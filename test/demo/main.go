@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -14,9 +15,11 @@ import (
 )
 
 func main() {
+	chart := flag.Bool("chart", false, "install stepgate from the chart, with Helm, and not from config/")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	out := &printer{terminal.New(os.Stdout)}
-	unexpected, err := run(ctx, out)
+	unexpected, err := run(ctx, out, *chart)
 	stop()
 	switch {
 	case err != nil:
@@ -27,7 +30,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out *printer) (unexpected int, err error) {
+func run(ctx context.Context, out *printer, chart bool) (unexpected int, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return 0, err
@@ -51,14 +54,22 @@ func run(ctx context.Context, out *printer) (unexpected int, err error) {
 	if err := p.prepare(); err != nil {
 		return 0, err
 	}
-	out.progress("stepgate serve, installed from config/, under its own service account")
 	binary, err := local.Build(root, cluster.Dir())
 	if err != nil {
 		return 0, err
 	}
-	gate, err := cluster.StartGate(ctx, root, local.GateOptions{
-		Binary: binary, Registration: local.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
-	})
+	var gate *local.Gate
+	if chart {
+		out.progress("stepgate serve, installed from the chart, under its own service account")
+		gate, err = cluster.StartRelease(ctx, root, local.Release{
+			Binary: binary, Name: "stepgate", Namespace: "stepgate", Values: []string{"config.bypassUsers={alice}"},
+		})
+	} else {
+		out.progress("stepgate serve, installed from config/, under its own service account")
+		gate, err = cluster.StartGate(ctx, root, local.GateOptions{
+			Binary: binary, Registration: local.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
+		})
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -57,7 +57,6 @@ func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
 	r.Expect(cluster.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
 	r.create()
 	o.Binary = binary
-	// "stepgate" in front, because config/ names its objects so.
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)

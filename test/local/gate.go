@@ -63,12 +63,8 @@ func Build(root, dir string) (string, error) {
 // returns when the instance answers its probes; WaitReady waits until it is ready.
 func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*Gate, error) {
 	g := &Gate{Name: o.Name, exited: make(chan struct{})}
-	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
-		free, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		*address = free
+	if err := g.chooseAddresses(); err != nil {
+		return nil, err
 	}
 	o.URL = "https://" + g.Webhook + "/validate"
 	if o.FailurePolicy == "" {
@@ -90,6 +86,17 @@ func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*G
 	}, o.CertArgs...)
 	g.command = exec.CommandContext(context.WithoutCancel(ctx), o.Binary, append(args, o.Args...)...)
 	return g, g.start(ctx)
+}
+
+func (g *Gate) chooseAddresses() error {
+	for _, address := range []*string{&g.Webhook, &g.Metrics, &g.Probe} {
+		free, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		*address = free
+	}
+	return nil
 }
 
 func (g *Gate) start(ctx context.Context) error {

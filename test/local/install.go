@@ -9,14 +9,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // The service accounts of an ordinary Argo CD.
@@ -66,18 +70,25 @@ type Registration struct {
 	Namespaces []string
 }
 
-// Install creates the objects of config/: namespace, RBAC and registration. Nothing is added to what config/ grants.
+// Install creates the objects of config/. Nothing is added to what config/ grants.
 func (c *Cluster) Install(ctx context.Context, root string, r Registration) error {
 	admin, err := c.Client("")
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{"namespace.yaml", "rbac.yaml", "webhook.yaml"} {
-		objects, err := c.read(filepath.Join(root, "config", file))
+	files, err := resources(filepath.Join(root, "config"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		objects, err := c.read(file, r.Name)
 		if err != nil {
 			return err
 		}
 		for _, o := range objects {
+			if needsKubelet(o) {
+				continue
+			}
 			r.adapt(o)
 			if err := admin.Create(ctx, o); err != nil {
 				return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
@@ -87,59 +98,71 @@ func (c *Cluster) Install(ctx context.Context, root string, r Registration) erro
 	return nil
 }
 
-// adapt renames an object of config/ for this instance, and has the API server call the local process by URL, because
-// there is no Service network here.
+// resources are the files that a kustomization names.
+func resources(folder string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var kustomization struct{ Resources []string }
+	if err := yaml.Unmarshal(text, &kustomization); err != nil {
+		return nil, fmt.Errorf("%s/kustomization.yaml: %w", folder, err)
+	}
+	var files []string
+	for _, name := range kustomization.Resources {
+		files = append(files, filepath.Join(folder, name))
+	}
+	return files, nil
+}
+
+// needsKubelet reports whether the object is of no use here, where stepgate is a process and no Pod.
+func needsKubelet(o client.Object) bool {
+	switch o.(type) {
+	case *appsv1.Deployment, *corev1.Service, *policyv1.PodDisruptionBudget:
+		return true
+	}
+	return false
+}
+
+// adapt has the API server call the local process by URL, because there is no Service network here.
 func (r Registration) adapt(o client.Object) {
-	const original = "stepgate"
-	o.SetName(r.Name + o.GetName()[len(original):])
-	if o.GetNamespace() == original {
-		o.SetNamespace(r.Name)
+	configuration, ok := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	if !ok {
+		return
 	}
-	rename := func(subjects []rbacv1.Subject) {
-		for i := range subjects {
-			subjects[i].Name, subjects[i].Namespace = r.Name, r.Name
-		}
-	}
-	switch o := o.(type) {
-	case *rbacv1.ClusterRole:
-		for i := range o.Rules {
-			if len(o.Rules[i].ResourceNames) > 0 {
-				o.Rules[i].ResourceNames = []string{r.Name}
-			}
-		}
-	case *rbacv1.ClusterRoleBinding:
-		o.RoleRef.Name = r.Name
-		rename(o.Subjects)
-	case *rbacv1.RoleBinding:
-		o.RoleRef.Name = o.Name
-		rename(o.Subjects)
-	case *rbacv1.Role:
-		for i := range o.Rules {
-			if len(o.Rules[i].ResourceNames) > 0 {
-				o.Rules[i].ResourceNames = []string{o.Name}
-			}
-		}
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &r.URL}
-			w.FailurePolicy = &r.FailurePolicy
-			if len(r.Namespaces) > 0 {
-				w.NamespaceSelector.MatchExpressions = append(w.NamespaceSelector.MatchExpressions,
-					metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
-			}
+	for i := range configuration.Webhooks {
+		w := &configuration.Webhooks[i]
+		w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &r.URL}
+		w.FailurePolicy = &r.FailurePolicy
+		if len(r.Namespaces) > 0 {
+			w.NamespaceSelector.MatchExpressions = append(w.NamespaceSelector.MatchExpressions,
+				metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
 		}
 	}
 }
 
-// read decodes the objects of a manifest, strictly.
-func (c *Cluster) read(path string) ([]client.Object, error) {
+// The places in config/ that name stepgate's own objects and its namespace.
+var (
+	ownNames    = regexp.MustCompile(`(?m)^([ -]*(?:name|namespace|policyName): )stepgate(-\S+)?$`)
+	ownResource = regexp.MustCompile(`(?m)^( *resourceNames: \[)stepgate`)
+	ownAccount  = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
+)
+
+// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name.
+func rename(text []byte, name string) []byte {
+	text = ownNames.ReplaceAll(text, []byte("${1}"+name+"${2}"))
+	text = ownResource.ReplaceAll(text, []byte("${1}"+name))
+	return ownAccount.ReplaceAll(text, []byte("system:serviceaccount:"+name+":"+name))
+}
+
+// read decodes the objects of a manifest for an instance, strictly.
+func (c *Cluster) read(path, name string) ([]client.Object, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	decoder := serializer.NewCodecFactory(c.scheme, serializer.EnableStrict).UniversalDeserializer()
-	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rename(text, name))))
 	var objects []client.Object
 	for {
 		document, err := reader.Read()

@@ -7,6 +7,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	fakewatch "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/utils/ptr"
@@ -58,4 +59,37 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Eventually(func() string { return c.Owned("u1")[0].Application.Health }).WithTimeout(10 * time.Second).Should(Equal("Degraded"))
 	source.Delete(degraded)
 	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(BeZero())
+}
+
+// With one watch per namespace, the Cache is complete when all of them are, and knows what each of them gives.
+func TestTheCacheWatchesSeveralNamespaces(t *testing.T) {
+	g := NewWithT(t)
+	one, two := fakewatch.NewFakeControllerSource(), fakewatch.NewFakeControllerSource()
+	one.Add(watched("dev", "u1"))
+	elsewhere := watched("dev", "u2")
+	elsewhere.Namespace, elsewhere.UID = "team-a", "uid-elsewhere"
+	two.Add(elsewhere)
+	late := &gatedSource{FakeControllerSource: two, open: make(chan struct{})}
+	sets := fakewatch.NewFakeControllerSource()
+	c := NewCache(Source{one, sets}, Source{late, sets})
+	go c.Run(t.Context())
+	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(1))
+	g.Expect(c.Synced()).To(BeFalse(), "one namespace has not been listed")
+	close(late.open)
+	g.Eventually(c.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Expect(c.Owned("u1")).To(HaveLen(1))
+	g.Expect(c.Owned("u2")).To(HaveLen(1))
+	g.Expect(c.Owned("u2")[0].Namespace).To(Equal("team-a"))
+}
+
+// gatedSource lists only once it is open.
+type gatedSource struct {
+	*fakewatch.FakeControllerSource
+	open chan struct{}
+}
+
+// List waits until the source is open.
+func (s *gatedSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	<-s.open
+	return s.FakeControllerSource.List(options)
 }

@@ -1,0 +1,119 @@
+{{/* The chart's name. */}}
+{{- define "stepgate.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The name of the objects. 40 characters leave room for every suffix within the 63 of a DNS label. */}}
+{{- define "stepgate.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains (include "stepgate.name" .) .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "stepgate.name" .) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "stepgate.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
+{{- end }}
+
+{{- define "stepgate.serviceAccountName" -}}
+{{- default (ternary (include "stepgate.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "stepgate.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "stepgate.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: webhook
+{{- end }}
+
+{{/* Labels of every object; call with a list of the root and the object's own labels, which win. */}}
+{{- define "stepgate.labels" -}}
+{{- $root := index . 0 -}}
+{{- $own := dict
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63)
+  "app.kubernetes.io/version" $root.Chart.AppVersion
+  "app.kubernetes.io/managed-by" $root.Release.Service
+  "app.kubernetes.io/part-of" "stepgate" -}}
+{{- toYaml (merge (dict) (index . 1) (include "stepgate.selectorLabels" $root | fromYaml) $own $root.Values.commonLabels) }}
+{{- end }}
+
+{{/* Metadata of an object; call with a dict of root, name, and optionally namespaced, labels, annotations, suffix. */}}
+{{- define "stepgate.metadata" -}}
+name: {{ include "stepgate.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
+{{- if .namespace }}
+namespace: {{ .namespace }}
+{{- else if not .cluster }}
+namespace: {{ include "stepgate.namespace" .root }}
+{{- end }}
+labels:
+  {{- include "stepgate.labels" (list .root (default (dict) .labels)) | nindent 2 }}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "stepgate.image" -}}
+{{- $registry := default .Values.image.registry .Values.global.imageRegistry -}}
+{{- $name := .Values.image.repository -}}
+{{- with $registry }}{{ $name = printf "%s/%s" . $name }}{{ end -}}
+{{- if .Values.image.digest }}{{ $name }}@{{ .Values.image.digest }}
+{{- else }}{{ $name }}:{{ default (printf "v%s" .Chart.AppVersion) .Values.image.tag }}
+{{- end }}
+{{- end }}
+
+{{- define "stepgate.failurePolicy" -}}
+{{- default (ternary "Ignore" "Fail" (eq .Values.config.mode "audit")) .Values.webhook.failurePolicy }}
+{{- end }}
+
+{{/* The Secret that is mounted, in the modes that mount one. */}}
+{{- define "stepgate.tlsSecret" -}}
+{{- if eq .Values.certs.mode "external" }}{{ .Values.certs.external.secretName }}
+{{- else if eq .Values.certs.mode "certManager" }}{{ include "stepgate.fullname" . }}-tls
+{{- end }}
+{{- end }}
+
+{{/* The name by which the API server calls: of webhook.url, or of the Service. */}}
+{{- define "stepgate.host" -}}
+{{- if .Values.webhook.url }}{{ regexReplaceAll ":[0-9]+$" (urlParse .Values.webhook.url).host "" | trimPrefix "[" | trimSuffix "]" }}
+{{- else }}{{ include "stepgate.fullname" . }}.{{ include "stepgate.namespace" . }}.svc
+{{- end }}
+{{- end }}
+
+{{/* Not empty when the host is an IP address. */}}
+{{- define "stepgate.hostIsAddress" -}}
+{{- $host := include "stepgate.host" . -}}
+{{- if or (regexMatch "^[0-9.]+$" $host) (contains ":" $host) }}true{{ end }}
+{{- end }}
+
+{{/* The version of ValidatingAdmissionPolicy: v1 from Kubernetes 1.30 on; before, v1beta1 where it is switched on; else empty. */}}
+{{- define "stepgate.admissionPolicyVersion" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}v1
+{{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/ValidatingAdmissionPolicy" }}v1beta1
+{{- end }}
+{{- end }}
+
+{{/* Not empty when objects of prometheus-operator are to be rendered. */}}
+{{- define "stepgate.monitoringObjects" -}}
+{{- if or (ne .Values.metrics.serviceMonitor.renderMode "skipIfMissing") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
+{{- end }}
+
+{{/* Names of API groups and resources that stepgate uses where the Applications are; as rules of a role. */}}
+{{- define "stepgate.applicationRules" -}}
+# The live reads of a decision, and the watches that make them small.
+- apiGroups: [argoproj.io]
+  resources: [applications, applicationsets]
+  verbs: [get, list, watch]
+{{- if .Values.config.refreshStaleSiblings }}
+# One annotation: argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy refuses everything else.
+- apiGroups: [argoproj.io]
+  resources: [applications]
+  verbs: [patch]
+{{- end }}
+# Denials, on the Application concerned.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create]
+{{- end }}

@@ -1,0 +1,77 @@
+{{/* What the Deployment's Pods and the Pod of `helm test` have in common. */}}
+{{- define "stepgate.podSettings" -}}
+{{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if .Values.hostNetwork }}
+hostNetwork: true
+{{- end }}
+dnsPolicy: {{ default (ternary "ClusterFirstWithHostNet" "ClusterFirst" .Values.hostNetwork) .Values.dnsPolicy }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The arguments of `stepgate serve`. */}}
+{{- define "stepgate.args" -}}
+- serve
+- --mode={{ .Values.config.mode }}
+- --require={{ .Values.config.require }}
+- --gate-rollbacks={{ .Values.config.gateRollbacks }}
+- --allow-failed-operations={{ .Values.config.allowFailedOperations }}
+- --refresh-stale-siblings={{ .Values.config.refreshStaleSiblings }}
+{{- range .Values.config.bypassUsers }}
+- {{ printf "--bypass-user=%s" . | quote }}
+{{- end }}
+{{- range .Values.argocd.namespaces }}
+- --application-namespaces={{ . }}
+{{- end }}
+{{- range .Values.argocd.serverAccounts }}
+- {{ printf "--argocd-server-account=%s" . | quote }}
+{{- end }}
+{{- range .Values.argocd.controllerAccounts }}
+- {{ printf "--argocd-controller-account=%s" . | quote }}
+{{- end }}
+{{- range .Values.argocd.applicationSetAccounts }}
+- {{ printf "--argocd-applicationset-account=%s" . | quote }}
+{{- end }}
+- --webhook-configuration={{ include "stepgate.fullname" . }}
+- --webhook-bind-address=:{{ .Values.webhook.port }}
+- --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
+- --health-probe-bind-address=:8081
+- --shutdown-delay={{ .Values.shutdownDelay }}
+{{- if eq .Values.certs.mode "self" }}
+- --cert-mode=self
+- --cert-secret={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-ca
+{{- if include "stepgate.hostIsAddress" . }}
+- --cert-ip-address={{ include "stepgate.host" . }}
+{{- else }}
+- --cert-dns-name={{ include "stepgate.host" . }}
+{{- end }}
+{{- else }}
+- --cert-mode=files
+- --cert-dir=/tls
+{{- end }}
+- --zap-log-level={{ .Values.log.level }}
+- --zap-encoder={{ .Values.log.format }}
+- --zap-time-encoding={{ .Values.log.timeEncoding }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}

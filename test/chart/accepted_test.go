@@ -1,0 +1,115 @@
+package chart
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+const (
+	pollTimeout = 30 * time.Second
+	// The last version whose module has the CRDs in it.
+	prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+)
+
+// crds are the CRDs of cert-manager (the module that go.mod names) and prometheus-operator.
+func crds(t *testing.T) []string {
+	t.Helper()
+	g := NewWithT(t)
+	dir := func(args ...string) string {
+		command := exec.CommandContext(t.Context(), "go", args...)
+		command.Dir = root
+		text, err := command.Output()
+		g.Expect(err).NotTo(HaveOccurred(), strings.Join(command.Args, " "))
+		var module struct{ Dir string }
+		g.Expect(json.Unmarshal(text, &module)).To(Succeed())
+		return module.Dir
+	}
+	certManager := filepath.Join(dir("list", "-m", "-json", "github.com/cert-manager/cert-manager"), "deploy", "crds")
+	prometheus := filepath.Join(dir("mod", "download", "-json", prometheusOperator), "example", "prometheus-operator-crd")
+	return []string{
+		filepath.Join(certManager, "cert-manager.io_certificates.yaml"), filepath.Join(certManager, "cert-manager.io_issuers.yaml"),
+		filepath.Join(certManager, "cert-manager.io_clusterissuers.yaml"), filepath.Join(certManager, "cert-manager.io_certificaterequests.yaml"),
+		filepath.Join(prometheus, "monitoring.coreos.com_servicemonitors.yaml"), filepath.Join(prometheus, "monitoring.coreos.com_prometheusrules.yaml"),
+	}
+}
+
+// installCRDs installs them until the test ends.
+func installCRDs(t *testing.T) {
+	t.Helper()
+	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true}
+	_, err := envtest.InstallCRDs(cluster.Config, options)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(cluster.Config, options)).To(Succeed()) })
+}
+
+// Every object of every set of values is accepted by the API server, and none has a field that it does not know.
+// Without the CRDs of prometheus-operator its objects are left out; with them they are created.
+func TestEveryObjectIsAccepted(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	sets := valueSets(t)
+	for _, namespace := range []string{"accepted", "argocd", "team-a"} {
+		g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+	}
+	install := func(name string) error {
+		_, err := helm.Run(ctx, "install", "accepted", helm.Chart, "--namespace=accepted", "--values="+sets[name])
+		if err == nil {
+			accept(g, t, sets[name])
+			_, err = helm.Run(ctx, "uninstall", "accepted", "--namespace=accepted")
+		}
+		return err
+	}
+	withoutCRDs := map[string]string{"cert-manager": `no matches for kind "Certificate"`, "issuer": `no matches for kind "Certificate"`}
+	for name := range sets {
+		if text := withoutCRDs[name]; text != "" {
+			g.Expect(install(name)).To(MatchError(ContainSubstring(text)), name)
+		} else {
+			g.Expect(install(name)).To(Succeed(), name)
+		}
+	}
+	installCRDs(t)
+	for _, name := range []string{"cert-manager", "issuer", "monitoring", "default"} {
+		g.Expect(install(name)).To(Succeed(), name)
+	}
+}
+
+// accept sends every object of the release to the API server once more, as a dry run. A server-side apply refuses unknown
+// fields.
+func accept(g *WithT, t *testing.T, values string) {
+	t.Helper()
+	admin := client.NewDryRunClient(administrator(g))
+	text, err := helm.Run(t.Context(), "get", "manifest", "accepted", "--namespace=accepted")
+	g.Expect(err).NotTo(HaveOccurred())
+	kinds := map[string]bool{}
+	for _, o := range decode(g, text) {
+		kinds[o.GetKind()] = true
+		if o.GetNamespace() == "" && namespaced(g, o.GroupVersionKind()) {
+			o.SetNamespace("accepted")
+		}
+		g.Expect(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strict"), client.ForceOwnership)).To(Succeed(), o.GetKind())
+	}
+	if strings.HasSuffix(values, "monitoring-values.yaml") {
+		g.Expect(kinds["ServiceMonitor"]).To(Equal(served(g, "ServiceMonitor")))
+		g.Expect(kinds["PrometheusRule"]).To(Equal(served(g, "ServiceMonitor")))
+		g.Expect(kinds["ConfigMap"]).To(BeTrue())
+	}
+}
+
+func namespaced(g *WithT, kind schema.GroupVersionKind) bool {
+	mapping, err := administrator(g).RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	g.Expect(err).NotTo(HaveOccurred())
+	return mapping.Scope.Name() == "namespace"
+}
+
+func served(g *WithT, kind string) bool {
+	_, err := administrator(g).RESTMapper().RESTMapping(schema.GroupKind{Group: "monitoring.coreos.com", Kind: kind})
+	return err == nil
+}

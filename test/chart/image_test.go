@@ -1,0 +1,40 @@
+package chart
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+var copied = regexp.MustCompile(`(?m)^COPY ([^-].*) (\S+)$`)
+
+// What the Dockerfile copies is all that its build needs, and .dockerignore lets it through. The image itself needs a
+// container engine.
+func TestTheImagesBuildHasAllThatItNeeds(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	g.Expect(err).NotTo(HaveOccurred())
+	ignore, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	g.Expect(err).NotTo(HaveOccurred())
+	dir := t.TempDir()
+	for _, match := range copied.FindAllStringSubmatch(string(text), -1) {
+		for _, name := range strings.Fields(match[1]) {
+			g.Expect(strings.Split(string(ignore), "\n")).To(ContainElement("!" + name))
+			_, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(root, name), dir).CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), name)
+		}
+	}
+	out := filepath.Join(dir, "stepgate")
+	build := exec.CommandContext(t.Context(), "make", "build", "STEPGATE="+out, "VERSION=v9.8.7", "COMMIT=c0ffee")
+	build.Dir = dir
+	log, err := build.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(log))
+	version, err := exec.CommandContext(t.Context(), out, "version").Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(version)).To(HavePrefix("stepgate v9.8.7, commit c0ffee, go"))
+}

@@ -1,0 +1,116 @@
+package chart
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// stored are the names of all objects that the cluster stores, but for what the cluster writes by itself.
+func stored(ctx context.Context, g Gomega) []string {
+	byItself := []string{"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices"}
+	clients, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	objects, err := metadata.NewForConfig(cluster.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, groups, err := clients.ServerGroupsAndResources()
+	g.Expect(err).NotTo(HaveOccurred())
+	names := map[string]bool{}
+	for _, group := range groups {
+		version, err := schema.ParseGroupVersion(group.GroupVersion)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, resource := range group.APIResources {
+			if slices.Contains(byItself, resource.Name) || !slices.Contains(resource.Verbs, "list") {
+				continue
+			}
+			list, err := objects.Resource(version.WithResource(resource.Name)).List(ctx, metav1.ListOptions{})
+			if apierrors.IsNotFound(err) {
+				continue // a CRD of another test, which discovery has not forgotten yet
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, item := range list.Items {
+				if !slices.Contains(byItself, resource.Name+"/"+item.Namespace) {
+					names[strings.Join([]string{version.Group, resource.Name, item.Namespace, item.Name}, "/")] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func administrator(g Gomega) client.Client {
+	admin, err := cluster.Client("")
+	g.Expect(err).NotTo(HaveOccurred())
+	return admin
+}
+
+// An upgrade, with other values and back, keeps the CA and the bundle that stepgate has written; and an uninstall leaves
+// nothing behind.
+func TestInstallUpgradeRollbackUninstall(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	admin := administrator(g)
+	g.Expect(cluster.CreateNamespace(ctx, "lifecycle")).To(Succeed())
+	before := stored(ctx, g)
+	run := func(args ...string) {
+		t.Helper()
+		_, err := helm.Run(ctx, args...)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	run("install", "stepgate", helm.Chart, "--namespace=lifecycle")
+	g.Expect(stored(ctx, g)).To(ContainElements(
+		"admissionregistration.k8s.io/validatingwebhookconfigurations//stepgate",
+		"admissionregistration.k8s.io/validatingadmissionpolicies//stepgate",
+		"admissionregistration.k8s.io/validatingadmissionpolicybindings//stepgate",
+		"apps/deployments/lifecycle/stepgate", "/services/lifecycle/stepgate", "/services/lifecycle/stepgate-metrics",
+		"policy/poddisruptionbudgets/lifecycle/stepgate", "/secrets/lifecycle/stepgate-ca",
+		"flowcontrol.apiserver.k8s.io/flowschemas//stepgate", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations//stepgate",
+	))
+	// What stepgate writes.
+	ca := &corev1.Secret{}
+	g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
+	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
+	g.Expect(admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	g.Expect(admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
+	unchanged := configuration.DeepCopy()
+	configuration.Webhooks[0].ClientConfig.CABundle = bundle(g)
+	g.Expect(admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
+	registered := func() string {
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
+		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
+		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
+		g.Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(bundle(g)))
+		return string(*configuration.Webhooks[0].FailurePolicy)
+	}
+	g.Expect(registered()).To(Equal("Fail"))
+
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit")
+	g.Expect(registered()).To(Equal("Ignore"), "failurePolicy follows the mode")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
+	g.Expect(registered()).To(Equal("Fail"), "an explicit value wins")
+	run("rollback", "stepgate", "1", "--namespace=lifecycle")
+	g.Expect(registered()).To(Equal("Fail"))
+
+	run("uninstall", "stepgate", "--namespace=lifecycle")
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+}
+
+// bundle is a certificate of an authority in PEM: that of the API server.
+func bundle(g Gomega) []byte {
+	config := rest.CopyConfig(cluster.Config)
+	g.Expect(config.CAData).NotTo(BeEmpty())
+	return config.CAData
+}

@@ -1,0 +1,213 @@
+package chart
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+func contextOfCleanup() context.Context { return context.Background() }
+
+// serve starts a release until the test ends, and waits until it is ready.
+func serve(t *testing.T, r local.Release) *local.Gate {
+	t.Helper()
+	g := NewWithT(t)
+	r.Binary = binary
+	r.Values = append(r.Values, "shutdownDelay=0s")
+	gate, err := cluster.StartRelease(t.Context(), root, r)
+	g.Expect(err).NotTo(HaveOccurred())
+	uninstallAtEnd(t, r.Name, r.Namespace)
+	t.Cleanup(func() {
+		gate.Kill()
+		if t.Failed() {
+			t.Log(gate.Log())
+		}
+	})
+	g.Expect(gate.WaitReady(t.Context())).To(Succeed())
+	return gate
+}
+
+// rollout creates the guestbook in a namespace: prod must wait for dev, which is Progressing.
+func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+	set := guestbook.Set(namespace)
+	g.Expect(administrator(g).Create(ctx, set)).To(Succeed())
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app := guestbook.Application(set, env)
+		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusProgressing)
+		g.Expect(administrator(g).Create(ctx, app)).To(Succeed())
+	}
+	return set
+}
+
+// sync writes an operation as the ApplicationSet controller does.
+func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
+	t.Helper()
+	g := NewWithT(t)
+	controller, err := cluster.Client(local.ApplicationSetAccount)
+	g.Expect(err).NotTo(HaveOccurred())
+	app := guestbook.Application(set, env)
+	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
+	before := app.DeepCopy()
+	app.Operation = guestbook.RollingSync()
+	return controller.Patch(t.Context(), app, client.MergeFrom(before), options...)
+}
+
+// denied waits until the API server, which learns of a registration a moment after it is stored, refuses a sync of prod.
+func denied(t *testing.T, set *argo.ApplicationSet) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+		MatchError(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace)))
+}
+
+func requests(t *testing.T, gate *local.Gate) float64 {
+	t.Helper()
+	n, err := gate.Metric(t.Context(), "stepgate_requests_total")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// The demo, with stepgate under the chart's service account, arguments and RBAC.
+func TestTheDemoPassesUnderTheChart(t *testing.T) {
+	demo := exec.CommandContext(t.Context(), "go", "run", "./test/demo", "-chart")
+	demo.Dir = root
+	text, err := demo.CombinedOutput()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(text))
+	NewWithT(t).Expect(string(text)).To(ContainSubstring("installed from the chart"))
+	NewWithT(t).Expect(string(text)).To(HaveSuffix(" 0 unexpected\n"))
+}
+
+// Two instances of Argo CD, each with a release: each sees the writes in its own namespaces and in no other, and may not
+// even read there. A namespace that nobody lists is gated by nobody.
+func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
+	g := NewWithT(t)
+	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
+	gateA := serve(t, local.Release{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
+	gateB := serve(t, local.Release{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
+	denied(t, a)
+	denied(t, b)
+
+	beforeA, beforeB := requests(t, gateA), requests(t, gateB)
+	g.Expect(sync(t, a, "prod")).NotTo(Succeed())
+	g.Expect(requests(t, gateA)).To(Equal(beforeA + 1))
+	g.Expect(requests(t, gateB)).To(Equal(beforeB), "the other release is not called")
+	g.Expect(sync(t, nobody, "prod")).To(Succeed())
+	g.Expect(requests(t, gateA) + requests(t, gateB)).To(Equal(beforeA + beforeB + 1))
+
+	for release, elsewhere := range map[string]string{"a": "apps-b", "b": "apps-a"} {
+		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: administrator(g).Scheme(), Mapper: administrator(g).RESTMapper()})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(reader.List(t.Context(), &argo.ApplicationList{}, client.InNamespace("apps-"+release))).To(Succeed())
+		for _, namespace := range []string{elsewhere, "apps-nobody", ""} {
+			err := reader.List(t.Context(), &argo.ApplicationList{}, client.InNamespace(namespace))
+			g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s in %q: %v", release, namespace, err)
+		}
+	}
+}
+
+// A registration that covers more than argocd.namespaces does not make stepgate admit what it cannot judge.
+func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
+	gate := serve(t, local.Release{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
+	denied(t, inside)
+	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: gate.Name}, configuration)).To(Succeed())
+	before := configuration.DeepCopy()
+	selector := configuration.Webhooks[0].NamespaceSelector
+	for i, e := range selector.MatchExpressions {
+		if e.Key == corev1.LabelMetadataName {
+			selector.MatchExpressions[i].Values = append(e.Values, "apps-outside")
+		}
+	}
+	g.Expect(administrator(g).Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
+
+	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+		MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("stepgate cannot decide"))))
+	g.Expect(sync(t, outside, "dev")).NotTo(Succeed(), "and it is not stored")
+	g.Expect(gate.Log()).To(ContainSubstring("is forbidden"))
+}
+
+// helmTest runs helm test and plays the kubelet: it runs what the Pod would run, under the Pod's service account.
+func helmTest(t *testing.T, release, namespace string, extra ...string) (output string, err error) {
+	t.Helper()
+	g := NewWithT(t)
+	admin := administrator(g)
+	finished := make(chan error, 1)
+	go func() {
+		_, err := helm.Run(t.Context(), "test", release, "--namespace="+namespace, "--timeout=60s")
+		finished <- err
+	}()
+	pod := &corev1.Pod{}
+	g.Eventually(func(g Gomega) {
+		// Not the one of an earlier run, which helm deletes.
+		g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
+		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
+	}).WithTimeout(pollTimeout).Should(Succeed())
+	kubeconfig, err := cluster.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	args := append(append([]string{}, pod.Spec.Containers[0].Args...), "--kubeconfig="+kubeconfig)
+	text, runErr := exec.CommandContext(t.Context(), binary, append(args, extra...)...).CombinedOutput()
+	pod.Status.Phase = corev1.PodSucceeded
+	if runErr != nil {
+		pod.Status.Phase = corev1.PodFailed
+	}
+	g.Expect(admin.Status().Update(t.Context(), pod)).To(Succeed())
+	return string(text), <-finished
+}
+
+// helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
+func TestHelmTest(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	gate := serve(t, local.Release{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
+	before := stored(ctx, g)
+
+	text, err := helmTest(t, "stepgate", "tested")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
+		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: step 1 has 1 Application that is not done: stepgate-selftest-first (NotCreated"))
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+	decisions, err := gate.Metric(ctx, "stepgate_decisions_total")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(decisions).To(BeZero(), "a server dry-run is not counted")
+
+	// The emergency switch: the sync is admitted, and the test says so.
+	namespace := &corev1.Namespace{}
+	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: "tested"}, namespace)).To(Succeed())
+	labelled := namespace.DeepCopy()
+	labelled.Labels["stepgate.io/ignore"] = "true"
+	g.Expect(administrator(g).Patch(ctx, labelled, client.MergeFrom(namespace))).To(Succeed())
+	g.Eventually(func() string {
+		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
+		return text
+	}).WithTimeout(2 * pollTimeout).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
+	_, err = helmTest(t, "stepgate", "tested", "--timeout=1s")
+	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
+	g.Expect(administrator(g).Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+}
+
+// In audit mode nothing is refused; the API server's warning is what the test looks for.
+func TestHelmTestInAuditMode(t *testing.T) {
+	g := NewWithT(t)
+	serve(t, local.Release{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
+	text, err := helmTest(t, "stepgate", "audited")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: step 2 of ApplicationSet audited/stepgate-selftest"))
+}

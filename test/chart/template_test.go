@@ -1,0 +1,206 @@
+package chart
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// valueSets are the files of charts/stepgate/ci, by name.
+func valueSets(t *testing.T) map[string]string {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join(helm.Chart, "ci", "*-values.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(9))
+	sets := map[string]string{}
+	for _, file := range files {
+		sets[strings.TrimSuffix(filepath.Base(file), "-values.yaml")] = file
+	}
+	return sets
+}
+
+// decode reads the objects of a manifest; a key that is there twice is an error.
+func decode(g *WithT, text string) []*unstructured.Unstructured {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	var objects []*unstructured.Unstructured
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		object := &unstructured.Unstructured{}
+		g.Expect(yaml.UnmarshalStrict(document, &object.Object)).To(Succeed(), string(document))
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// Every set of values passes helm lint, and gives the same bytes whenever it is rendered: nothing is random, nothing is
+// looked up, no caBundle is rendered that would be fought over.
+func TestRendering(t *testing.T) {
+	for name, file := range valueSets(t) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := helm.Run(t.Context(), "lint", "--strict", helm.Chart, "--values="+file)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, version := range []string{"1.28", "1.36"} {
+				render := func() string {
+					text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--namespace=argocd", "--values="+file, "--kube-version="+version)
+					g.Expect(err).NotTo(HaveOccurred())
+					return text
+				}
+				text := render()
+				g.Expect(render()).To(Equal(text))
+				objects := decode(g, text)
+				for _, o := range objects {
+					g.Expect(versions(version)).To(ContainElement(o.GetAPIVersion()), o.GetKind()+" for "+version)
+					g.Expect(len(o.GetName())).To(BeNumerically("<=", 63))
+				}
+				if name != "external" {
+					g.Expect(text).NotTo(ContainSubstring("caBundle:"))
+				}
+				hooks := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "" })
+				for _, o := range hooks {
+					g.Expect(o.GetAnnotations()["helm.sh/hook"]).To(Equal("test"), "there is no hook but those of helm test")
+				}
+			}
+		})
+	}
+}
+
+// versions are what a Kubernetes of a version serves without feature gates, and what cert-manager serves.
+func versions(kubernetes string) []string {
+	served := []string{
+		"v1", "apps/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1", "cert-manager.io/v1",
+	}
+	if kubernetes == "1.28" {
+		return append(served, "flowcontrol.apiserver.k8s.io/v1beta3")
+	}
+	return append(served, "flowcontrol.apiserver.k8s.io/v1")
+}
+
+// A ValidatingAdmissionPolicy is v1 from 1.30 on. Before, there is one only where it was switched on; and the notes say
+// that nothing confines the account where there is none.
+func TestAdmissionPolicyByVersion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"1.28":                 {[]string{"--kube-version=1.28"}, nil},
+		"1.29":                 {[]string{"--kube-version=1.29"}, nil},
+		"1.29, switched on":    {[]string{"--kube-version=1.29", "--api-versions=admissionregistration.k8s.io/v1beta1/ValidatingAdmissionPolicy"}, []string{"admissionregistration.k8s.io/v1beta1"}},
+		"1.30":                 {[]string{"--kube-version=1.30"}, []string{"admissionregistration.k8s.io/v1"}},
+		"1.30, nothing to say": {[]string{"--kube-version=1.30", "--set=config.refreshStaleSiblings=false"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart}, tc.args...)...)
+			g.Expect(err).NotTo(HaveOccurred())
+			var got []string
+			for _, o := range decode(g, text) {
+				if o.GetKind() == "ValidatingAdmissionPolicy" {
+					got = append(got, o.GetAPIVersion())
+				}
+			}
+			g.Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+// What cannot work is refused, with a message that names the key.
+func TestBadValues(t *testing.T) {
+	for name, tc := range map[string]struct{ set, want string }{
+		"an unknown key":                {"replicas=3", "additional properties 'replicas' not allowed"},
+		"an unknown key, deeper":        {"webhook.failurepolicy=Fail", "at '/webhook': additional properties 'failurepolicy' not allowed"},
+		"a mode":                        {"config.mode=dryrun", "at '/config/mode': value must be one of 'enforce', 'audit'"},
+		"a strictness":                  {"config.require=all", "at '/config/require'"},
+		"a failure policy":              {"webhook.failurePolicy=fail", "at '/webhook/failurePolicy'"},
+		"a timeout":                     {"webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"},
+		"a port that is text":           {"webhook.port=https", "at '/webhook/port': got string, want integer"},
+		"a URL without path":            {"webhook.url=https://10.0.0.1:10250", "at '/webhook/url'"},
+		"a URL without TLS":             {"webhook.url=http://10.0.0.1/validate", "at '/webhook/url'"},
+		"a pattern of namespaces":       {"argocd.namespaces={team-*}", "at '/argocd/namespaces/0'"},
+		"a namespace twice":             {"argocd.namespaces={a,a}", "at '/argocd/namespaces'"},
+		"no server account":             {"argocd.serverAccounts={}", "at '/argocd/serverAccounts': minItems: got 0, want 1"},
+		"a bypass user with a comma":    {`config.bypassUsers={alice\,bob}`, "at '/config/bypassUsers/0'"},
+		"a certificate mode":            {"certs.mode=cert-manager", "at '/certs/mode'"},
+		"a delay without unit":          {"shutdownDelay=10", "at '/shutdownDelay'"},
+		"a digest":                      {"image.digest=latest", "at '/image/digest'"},
+		"both of a budget":              {"podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1", "podDisruptionBudget: set minAvailable or maxUnavailable, not both"},
+		"the kubelet's port":            {"hostNetwork=true", "webhook.port: 10250 is the kubelet's"},
+		"no Secret":                     {"certs.mode=external", "certs.external.secretName: "},
+		"a Secret that is not used":     {"certs.external.secretName=tls", "certs.external: "},
+		"an issuer without name":        {"certs.mode=certManager,certs.certManager.issuerRef.kind=ClusterIssuer", "certs.certManager.issuerRef: "},
+		"no time to drain":              {"shutdownDelay=25s", "terminationGracePeriodSeconds: 30 is too short"},
+		"one port for two":              {"metrics.port=10250", "metrics.port: 10250 is in use"},
+		"the port of the probes":        {"webhook.port=8081", "webhook.port: 8081"},
+		"a monitor without metrics":     {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: "},
+		"a monitor without CRDs":        {"metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.renderMode=failIfMissing", "metrics.serviceMonitor.renderMode: "},
+		"a test where nothing is gated": {"argocd.namespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.namespaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--set="+tc.set)
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestAnOldKubernetesIsRefused(t *testing.T) {
+	_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--kube-version=1.27.9")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("requires kubeVersion: >=1.28.0-0")))
+}
+
+// The schema knows exactly the values that values.yaml has: what is added to one must be added to the other.
+func TestSchemaAndValuesAgree(t *testing.T) {
+	g := NewWithT(t)
+	var values map[string]any
+	text, err := os.ReadFile(filepath.Join(helm.Chart, "values.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(yaml.UnmarshalStrict(text, &values)).To(Succeed())
+	var schema map[string]any
+	text, err = os.ReadFile(filepath.Join(helm.Chart, "values.schema.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	g.Expect(decoder.Decode(&schema)).To(Succeed())
+	g.Expect(missing(schema, values, "")).To(BeEmpty())
+}
+
+// missing are the keys of the schema that the values lack, and objects that would accept any key where values.yaml has
+// keys. Of free-form values, whose schema has no properties, nothing is asked.
+func missing(schema, values map[string]any, path string) []string {
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	var names []string
+	if schema["additionalProperties"] != false && path != ".global" {
+		names = append(names, path+" accepts any key")
+	}
+	for key, inner := range properties {
+		value, present := values[key]
+		if !present && path != ".certs.certManager.issuerRef" && path != ".webhook.namespaceSelector" {
+			names = append(names, path+"."+key)
+		}
+		if object, ok := value.(map[string]any); ok {
+			names = append(names, missing(inner.(map[string]any), object, path+"."+key)...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	marker = "<!-- values: make generate -->\n"
+	// longest default that fits in a table.
+	longest = 60
+)
+
+// readme is the chart's README: what is written by hand, up to the marker, and the table of values.
+func readme() (string, error) {
+	path := filepath.Join(chart, "README.md")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	head, _, found := strings.Cut(string(text), marker)
+	if !found {
+		return "", fmt.Errorf("%s has no line %q", path, strings.TrimSpace(marker))
+	}
+	rows, err := valueRows(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		return "", err
+	}
+	return head + marker + "\n| value | default | |\n|---|---|---|\n" + strings.Join(rows, ""), nil
+}
+
+// valueRows are the rows of the table. Every value needs a comment, "# -- text"; a mapping with one is a single value.
+func valueRows(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return rowsOf(document.Content[0], "")
+}
+
+func rowsOf(mapping *yaml.Node, prefix string) ([]string, error) {
+	var rows []string
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		name := prefix + key.Value
+		_, comment, commented := strings.Cut("\n"+key.HeadComment, "\n# -- ")
+		switch {
+		case commented:
+			row, err := rowOf(name, comment, value)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
+			if name != "global" {
+				continue
+			}
+			fallthrough
+		case value.Kind == yaml.MappingNode && len(value.Content) > 0:
+			inner, err := rowsOf(value, name+".")
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, inner...)
+		default:
+			return nil, fmt.Errorf("value %s has no comment (# -- ...)", name)
+		}
+	}
+	return rows, nil
+}
+
+func rowOf(name, comment string, value *yaml.Node) (string, error) {
+	text, shown, explained := strings.Cut(strings.ReplaceAll(comment, "\n# ", " "), " @default -- ")
+	if !explained {
+		var decoded any
+		if err := value.Decode(&decoded); err != nil {
+			return "", err
+		}
+		encoded, err := json.Marshal(decoded)
+		if err != nil {
+			return "", err
+		}
+		if shown = "`" + string(encoded) + "`"; len(encoded) > longest {
+			shown = "see values.yaml"
+		}
+	}
+	return fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.ReplaceAll(shown, "|", `\|`), strings.ReplaceAll(text, "|", `\|`)), nil
+}
