@@ -25,18 +25,29 @@ func (s *stand) measureLoop(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	r.begin()
-	if err := r.version("2", healthy, append(r.in("qa"), r.in("prod")...)...); err != nil {
-		return err
-	}
 	// dev is not compared with the commit, so qa is refused.
-	if err := r.refresh(ctx, between, append(r.in("qa"), r.in("prod")...)...); err != nil {
+	err := r.watchDenials(ctx, "operation alone", func() error {
+		r.begin()
+		if err := r.version("2", healthy, append(r.in("qa"), r.in("prod")...)...); err != nil {
+			return err
+		}
+		return r.refresh(ctx, between, append(r.in("qa"), r.in("prod")...)...)
+	})
+	if err != nil {
 		return err
 	}
-	if err := r.watchDenials(ctx, "operation alone"); err != nil {
-		return err
-	}
-	if err := r.loopWithSpec(ctx); err != nil {
+	// dev takes the new spec, and the ApplicationSet controller counts it as Healthy without syncing it; qa, refused, keeps
+	// the old one, so that every try is a change of the spec and an operation in one patch.
+	err = r.watchDenials(ctx, "spec and operation", func() error {
+		for _, m := range r.members {
+			m.path = m.name + "/two"
+		}
+		if err := r.version("3", healthy, r.members...); err != nil {
+			return err
+		}
+		return r.edit(ctx, nil)
+	})
+	if err != nil {
 		return err
 	}
 	// The way out that the denial names.
@@ -49,25 +60,14 @@ func (s *stand) measureLoop(ctx context.Context) error {
 	return r.mustBeFinished("the rollout after the denials")
 }
 
-// loopWithSpec changes every spec. dev takes the new one, and the ApplicationSet controller counts it as Healthy without
-// syncing it; qa, refused, keeps the old one, so that every try is a change of the spec and an operation in one patch.
-func (r *rollout) loopWithSpec(ctx context.Context) error {
-	for _, m := range r.members {
-		m.path, m.version = m.name+"/two", "3"
-	}
-	if err := r.version("3", healthy, r.members...); err != nil {
-		return err
-	}
-	if err := r.edit(ctx, nil); err != nil {
-		return err
-	}
-	return r.watchDenials(ctx, "spec and operation")
-}
-
-// watchDenials counts for a while, and fails when the text of the denial changes in the ApplicationSet's conditions.
-func (r *rollout) watchDenials(ctx context.Context, what string) error {
+// watchDenials makes a change and counts what follows for a while. It fails when there was no denial, or when its text
+// in the ApplicationSet's conditions changed without the blockers having changed.
+func (r *rollout) watchDenials(ctx context.Context, what string, change func() error) error {
 	began, before, err := r.reconciles(ctx)
 	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
 		return err
 	}
 	texts, changes, last := map[string]bool{}, 0, ""

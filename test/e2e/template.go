@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
@@ -42,10 +43,14 @@ func (r *rollout) repoint(ctx context.Context) error {
 	return nil
 }
 
-// templateSpec changes the template, and then a commit lands.
+// templateSpec changes the template, and when the ApplicationSet controller has done with that what it does, a commit
+// lands: no operation may be under way then, because one that names no revision would deploy the commit.
 func templateSpec(ctx context.Context, r *rollout) error {
 	r.begin()
 	if err := r.repoint(ctx); err != nil {
+		return err
+	}
+	if err := r.quiet(ctx); err != nil {
 		return err
 	}
 	if err := r.version("3", healthy, r.members...); err != nil {
@@ -71,6 +76,30 @@ func templateLabels(ctx context.Context, r *rollout) error {
 	})
 	if err != nil {
 		return fmt.Errorf("new label on every Application: %w", err)
+	}
+	return nil
+}
+
+// quiet waits until the ApplicationSet controller has nothing more to do for a while.
+func (r *rollout) quiet(ctx context.Context) error {
+	var since time.Time
+	err := until(ctx, r.scenario.within(), func() (bool, error) {
+		if err := r.nudge(ctx); err != nil {
+			return false, err
+		}
+		recorded, err := r.recorded(ctx)
+		busy := false
+		for _, m := range r.members {
+			app := r.recorder.app(string(r.mode), m.name)
+			busy = busy || recorded[m.name] != "Healthy" || app == nil || app.Operation != nil
+		}
+		if busy || since.IsZero() {
+			since = time.Now()
+		}
+		return !busy && time.Since(since) > 2*time.Second, err
+	})
+	if err != nil {
+		return fmt.Errorf("nothing more to do for the ApplicationSet controller: %w", err)
 	}
 	return nil
 }
