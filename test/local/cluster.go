@@ -109,6 +109,12 @@ func (c *Cluster) ClientWithWarnings(user string, warnings rest.WarningHandler) 
 	return client.New(config, client.Options{Scheme: c.scheme})
 }
 
+// AdminKubeconfig writes a kubeconfig of the administrator and returns its path.
+func (c *Cluster) AdminKubeconfig() (string, error) {
+	path := filepath.Join(c.dir, "admin.kubeconfig")
+	return path, os.WriteFile(path, c.env.KubeConfig, 0o600)
+}
+
 // Kubeconfig writes a kubeconfig with a token of the service account and returns its path. server replaces the API
 // server's address when it is not empty.
 func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server string) (string, error) {
@@ -174,3 +180,6 @@ func crds(root string) ([]string, error) {
 	}
 	return crds, nil
 }
+
+// Etcd is the URL of its etcd.
+func (c *Cluster) Etcd() string { return c.env.ControlPlane.Etcd.URL.String() }
