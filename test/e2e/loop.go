@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/local"
 )
 
@@ -25,33 +27,32 @@ func (s *stand) measureLoop(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
+	later := append(r.in("qa"), r.in("prod")...)
 	// dev is not compared with the commit, so qa is refused.
 	err := r.watchDenials(ctx, "operation alone", func() error {
 		r.begin()
-		if err := r.version("2", healthy, append(r.in("qa"), r.in("prod")...)...); err != nil {
+		if err := r.ahead(later); err != nil {
 			return err
 		}
-		return r.refresh(ctx, between, append(r.in("qa"), r.in("prod")...)...)
+		return r.refresh(ctx, between, later...)
 	})
 	if err != nil {
 		return err
 	}
-	// dev takes the new spec, and the ApplicationSet controller counts it as Healthy without syncing it; qa, refused, keeps
-	// the old one, so that every try is a change of the spec and an operation in one patch.
+	// The spec of qa changes as well, and as it is refused together with the operation, every try is a change of the spec.
 	err = r.watchDenials(ctx, "spec and operation", func() error {
-		for _, m := range r.members {
-			m.path = m.name + "/two"
+		for _, m := range later {
+			m.path, m.version = m.name+"/two", "3"
+			m.pending(m.changes[len(m.changes)-1].Revision)
 		}
-		if err := r.version("3", healthy, r.members...); err != nil {
-			return err
-		}
+		r.changed()
 		return r.edit(ctx, nil)
 	})
 	if err != nil {
 		return err
 	}
 	// The way out that the denial names.
-	if err := r.sync(ctx, r.in("dev")[0]); err != nil {
+	if err := r.refresh(ctx, between, r.in("dev")...); err != nil {
 		return err
 	}
 	if err := r.complete(ctx); err != nil {
@@ -60,8 +61,21 @@ func (s *stand) measureLoop(ctx context.Context) error {
 	return r.mustBeFinished("the rollout after the denials")
 }
 
-// watchDenials makes a change and counts what follows for a while. It fails when there was no denial, or when its text
-// in the ApplicationSet's conditions changed without the blockers having changed.
+// ahead commits version 2, and beside it the folder that a later change of the spec points to.
+func (r *rollout) ahead(members []*member) error {
+	repo, files := members[0].repo, map[string]string{}
+	for _, m := range members {
+		m.version = "2"
+		maps.Copy(files, m.file("Healthy"))
+		next := *m
+		next.path, next.version = m.name+"/two", "3"
+		maps.Copy(files, next.file("Healthy"))
+	}
+	return r.commit(map[*argocd.Repository]map[string]string{repo: files}, []*argocd.Repository{repo})
+}
+
+// watchDenials makes a change and counts what follows for a while. It fails unless there is one text of a denial in
+// the ApplicationSet's conditions, from the first to the last.
 func (r *rollout) watchDenials(ctx context.Context, what string, change func() error) error {
 	began, before, err := r.reconciles(ctx)
 	if err != nil {
@@ -70,14 +84,15 @@ func (r *rollout) watchDenials(ctx context.Context, what string, change func() e
 	if err := change(); err != nil {
 		return err
 	}
-	texts, changes, last := map[string]bool{}, 0, ""
+	var texts []string
+	last := ""
 	for time.Since(began) < lasting {
 		text, err := r.errorCondition(ctx)
 		if err != nil {
 			return err
 		}
 		if text != last && text != "" {
-			texts[text], changes, last = true, changes+1, text
+			texts, last = append(texts, text), text
 		}
 		if err := wait(ctx, pollEvery); err != nil {
 			return err
@@ -91,11 +106,11 @@ func (r *rollout) watchDenials(ctx context.Context, what string, change func() e
 	if err != nil {
 		return err
 	}
-	fmt.Printf("lasting denial, %s: %.0f reconciles, %s; the text in the conditions changed %d times, %d texts\n",
-		what, after-before, r.denialRate(writes, began, ended), max(0, changes-1), len(texts))
-	for text := range texts {
-		fmt.Printf("  %.300s\n", text)
+	fmt.Printf("lasting denial, %s: %.0f reconciles, %s\n", what, after-before, r.denialRate(writes, began, ended))
+	if len(texts) != 1 {
+		return fmt.Errorf("the text of the denial in the ApplicationSet's conditions did not stay the same: %q", texts)
 	}
+	fmt.Printf("  the text stayed the same: %s\n", texts[0])
 	return nil
 }
 
