@@ -17,6 +17,8 @@ ARGOCD_LDFLAGS := -s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.7
 HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
 # Seconds that each fuzz target is run by `make fuzz`.
 FUZZTIME ?= 30s
+# Flags of `make faults`, such as --only F4,F7.
+FAULTS_FLAGS ?=
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
 BENCH_FLAGS ?=
 
@@ -69,6 +71,28 @@ bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the 
 	@echo "==> building the benchmark (from an empty cache: about 2 minutes)"
 	@go build -o $(BIN)/bench ./test/bench
 	@$(BIN)/bench $(BENCH_FLAGS)
+
+.PHONY: soak-certs
+soak-certs: tools ## Rotate leaves and CAs under load: 0 failed calls (about 6 minutes)
+	@echo "==> building the soak (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/soak ./test/soak
+	@$(BIN)/soak certs
+
+.PHONY: soak-restarts
+soak-restarts: tools ## Restart and kill replicas under load: 0 failed calls, recovered within a second (about 5 minutes)
+	@echo "==> building the soak (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/soak ./test/soak
+	@$(BIN)/soak restarts
+
+.PHONY: faults
+faults: tools ## Break what is around stepgate: nothing wrongly admitted or denied, all well afterwards (about 15 minutes)
+	@echo "==> building the faults (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/faults ./test/faults
+	@$(BIN)/faults $(FAULTS_FLAGS)
+
+.PHONY: faults-quick
+faults-quick: FAULTS_FLAGS += --quick
+faults-quick: faults ## The quick ones of them (about 2 minutes)
 
 ##@ Check
 

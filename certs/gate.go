@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,8 +12,13 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// lookInterval is how often the gate looks for a new leaf, and whether the held-back one has settled.
-const lookInterval = 250 * time.Millisecond
+const (
+	// lookInterval is how often the gate looks for a new leaf, and whether the held-back one has settled.
+	lookInterval = 250 * time.Millisecond
+	// lastMoment is how long before its end a leaf gives way to one that has not settled: longer than between two
+	// looks, so that no call meets an expired one.
+	lastMoment = time.Second
+)
 
 // signer has the newest leaf, or an error while there is none.
 type signer interface {
@@ -119,10 +125,20 @@ func (g *leafGate) holdBack(now time.Time) error {
 	return nil
 }
 
-// worthWaiting reports whether there is a leaf that the registration accepts, and a registration that would not
-// accept just anything. Otherwise settling protects nothing.
+// worthWaiting reports whether there is a leaf that the registration goes on accepting, a registration that would not accept just
+// anything, and a CA that is new. Otherwise settling protects nothing; a leaf that lives for seconds would expire in it.
 func (g *leafGate) worthWaiting(now time.Time) bool {
-	return accepts(g.registration, g.served, now) && !accepts(g.registration, nil, now)
+	return accepts(g.registration, g.served, now.Add(lastMoment)) && !accepts(g.registration, nil, now) && !sameCA(g.served, g.held)
+}
+
+// sameCA reports whether two leaves are known to be signed by one key.
+func sameCA(a, b *tls.Certificate) bool {
+	first, err := leafOf(a)
+	if err != nil {
+		return false
+	}
+	second, err := leafOf(b)
+	return err == nil && len(first.AuthorityKeyId) > 0 && bytes.Equal(first.AuthorityKeyId, second.AuthorityKeyId)
 }
 
 func isValid(certificate *tls.Certificate, now time.Time) bool {

@@ -13,7 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// gateWorld is what a gate sees: the newest leaf, whose name is its CommonName, and which of them are trusted.
+// gateWorld is what a gate sees: the newest leaf, whose CommonName begins with the letter of its CA, and the letters of
+// the CAs that are trusted.
 type gateWorld struct {
 	newest  *tls.Certificate
 	trusted string
@@ -28,21 +29,21 @@ func (w *gateWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return w.newest, nil
 }
 
-func (w *gateWorld) Accepts(certificate *tls.Certificate, _ time.Time) error {
-	if w.absent || certificate != nil && strings.Contains(w.trusted, certificate.Leaf.Subject.CommonName) {
+func (w *gateWorld) Accepts(certificate *tls.Certificate, now time.Time) error {
+	if w.absent || certificate != nil && !now.After(certificate.Leaf.NotAfter) && strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
 		return nil
 	}
 	return errors.New("not trusted")
 }
 
 func (w *gateWorld) sign(name string) {
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour)}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour), AuthorityKeyId: []byte(name[:1])}
 	leaf.Subject.CommonName = name
 	w.newest = &tls.Certificate{Certificate: [][]byte{nil}, Leaf: leaf}
 }
 
-// TestGate runs scenarios of these words: sign:X signs a leaf, valid for an hour; trust:XY makes the bundle verify
-// X and Y and nothing else; absent and present remove and restore the configuration; wait:D lets time pass. After
+// TestGate runs scenarios of these words: sign:X signs a leaf of the CA X, valid for an hour, and so does sign:X2;
+// trust:XY makes the bundle verify leaves of X and Y and of nothing else; absent and present remove and restore the configuration; wait:D lets time pass. After
 // each the gate looks; serve:X (serve:- for none) is what must be served then. It settles for 5 s.
 func TestGate(t *testing.T) {
 	for name, scenario := range map[string]string{
@@ -51,11 +52,14 @@ func TestGate(t *testing.T) {
 		"at first start a leaf need not settle":                  "sign:a serve:- trust:a serve:a",
 		"a new leaf is held back until the bundle carries it":    "trust:a sign:a serve:a sign:b serve:a wait:59m serve:a",
 		"a new leaf is held back until it has settled":           "trust:a sign:a sign:b trust:ab serve:a wait:4999ms serve:a wait:1ms serve:b",
-		"a leaf of the same CA settles too":                      "trust:ab sign:a sign:b serve:a wait:5s serve:b",
+		"a leaf of the same CA need not settle":                  "trust:a sign:a sign:a2 serve:a2",
+		"a leaf of the same CA waits for the bundle":             "trust:a sign:a trust: sign:a2 serve:a trust:a serve:a2",
+		"a leaf of a CA that was always trusted settles":         "trust:ab sign:a sign:b serve:a wait:5s serve:b",
 		"settling starts again when the bundle loses the CA":     "trust:a sign:a sign:b trust:ab wait:4s trust:a trust:ab wait:4s serve:a wait:1s serve:b",
 		"a newer leaf settles for itself":                        "trust:abc sign:a sign:b wait:4s sign:c wait:1s serve:a wait:4s serve:c",
 		"a leaf that was overtaken is never served":              "trust:a sign:a sign:b sign:c trust:abc wait:5s serve:c",
-		"an expired leaf gives way to one that has not settled":  "trust:a sign:a wait:3599s sign:b trust:ab serve:a wait:2s serve:b",
+		"an expired leaf gives way to one that has not settled":  "trust:a sign:a wait:59m sign:b wait:1m trust:ab serve:b",
+		"a leaf at its end gives way before it has ended":        "trust:a sign:a wait:3598s sign:b trust:ab serve:a wait:1s serve:a wait:1ms serve:b",
 		"an expired leaf gives way to one that is not trusted":   "trust:a sign:a wait:59m sign:b wait:1m serve:a wait:1s serve:b",
 		"a leaf is served to its last moment":                    "trust:a sign:a wait:1h sign:b serve:a",
 		"an expired leaf is served while there is no other":      "trust:a sign:a wait:2h serve:a",

@@ -56,6 +56,7 @@ type self struct {
 	gate         *leafGate
 	keeper       *bundleKeeper
 	registration *registration // nil: there is none to watch
+	patience     patience
 	now          func() time.Time
 }
 
@@ -147,11 +148,16 @@ func (s *self) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 	return s.gate.GetCertificate(hello)
 }
 
-// Ready adds to the reason what hindered the keeper, since that is most often the cause.
+// Ready forgives a wrong bundle for a moment, since the keeper writes it. It adds to the reason what hindered the
+// keeper, since that is most often the cause.
 func (s *self) Ready() error {
 	certificate, err := s.gate.GetCertificate(nil)
+	now := s.now()
 	if err == nil {
-		err = ready(certificate, s.gate.registration, s.now())
+		err = validNow(certificate, now)
+	}
+	if err == nil {
+		err = s.patience.forgive(s.gate.registration.Accepts(certificate, now), now)
 	}
 	if cause := s.keeper.LastError(); err != nil && cause != nil {
 		return fmt.Errorf("%w; the last attempt to keep the CA bundle failed: %w", err, cause)

@@ -86,6 +86,30 @@ func TestSelfRepairsAWipedBundle(t *testing.T) {
 	g.Expect(servedBy(source, own)).To(BeTrue())
 }
 
+// All replicas see a wiped bundle at once. If all of them became unready, nobody would be called when it is restored.
+func TestSelfStaysReadyForAMomentWhenTheBundleIsWiped(t *testing.T) {
+	g := NewWithT(t)
+	client, ca, metrics := fake.NewClientset(configurationOf(nil)), &fakeAuthority{}, prometheus.NewPedanticRegistry()
+	ca.rotate(g, client, makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour)))
+	now := time.Now()
+	o := selfOptions()
+	o.Metrics = metrics
+	source, err := newSelf(o, client, ca)
+	g.Expect(err).NotTo(HaveOccurred())
+	start(t, source.Start)
+	g.Eventually(source.Ready, "10s").Should(Succeed())
+	client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("forbidden")
+	})
+
+	g.Expect(client.Tracker().Update(configurations, configurationOf(nil), "")).To(Succeed())
+	g.Eventually(func() map[string]float64 { return gauges(g, metrics) }, "10s").Should(HaveKeyWithValue(inSyncMetric, 0.0))
+
+	g.Expect(source.Ready()).To(Succeed())
+	source.now = func() time.Time { return now.Add(time.Minute) }
+	g.Expect(source.Ready()).To(MatchError(ContainSubstring("has no caBundle")))
+}
+
 func TestSelfWithoutAConfiguration(t *testing.T) {
 	for name, configuration := range map[string]string{
 		"none is named":           "",

@@ -17,7 +17,8 @@ type Source interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Ready says why the certificate that is served now would not be accepted by the API server; nil means that it
 	// would be: there is one, it is valid now, and every caBundle of the ValidatingWebhookConfiguration, if that
-	// exists, verifies it. When in doubt, such as before the configuration has been read, it is an error.
+	// exists, verifies it. When in doubt, such as before the configuration has been read, it is an error. A source that
+	// writes the caBundles itself may give them a moment.
 	Ready() error
 }
 

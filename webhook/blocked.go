@@ -47,9 +47,9 @@ func NewBlocked(known Known, now func() time.Time) *Blocked {
 	return &Blocked{known: known, now: now, waiting: map[types.UID]*denied{}}
 }
 
-// note remembers a denial. In audit mode nothing is blocked.
+// note remembers a denial by blockers. In audit mode nothing is blocked.
 func (b *Blocked) note(w *write, v verdict) {
-	if !v.rejects() || v.err != nil || v.Outcome != policy.Deny || w.uid == "" || len(w.owners) == 0 {
+	if !v.rejects() || v.err != nil || len(v.Blockers) == 0 || w.uid == "" || len(w.owners) == 0 {
 		return
 	}
 	b.mu.Lock()

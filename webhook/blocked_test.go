@@ -28,7 +28,7 @@ func (w watched) Owned(owner types.UID) []*siblings.Projection {
 // denial is a denied sync of an Application of an ApplicationSet.
 func denial(set, app string) (*write, verdict) {
 	w := &write{uid: types.UID(app), owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
-	return w, verdict{settings: settings{mode: Enforce}}
+	return w, verdict{settings: settings{mode: Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
 }
 
 // An ApplicationSet is blocked from the first denial on until its Application is known to have got through, or nobody
@@ -52,6 +52,7 @@ func TestBlockedSince(t *testing.T) {
 		"it is gone":                        {known: nil},
 		"audit mode":                        {write: func(_ *write, v *verdict) { v.settings.mode = Audit }, known: &policy.Application{}},
 		"an allow":                          {write: func(_ *write, v *verdict) { v.Outcome = policy.Allow }, known: &policy.Application{}},
+		"it has been synced already":        {write: func(_ *write, v *verdict) { v.Decision = policy.Decision{Reason: policy.AlreadySynced} }, known: &policy.Application{}},
 		"no decision":                       {write: func(_ *write, v *verdict) { v.err = errRead }, known: &policy.Application{}},
 		"an Application that is not stored": {write: func(w *write, _ *verdict) { w.uid = "" }, known: &policy.Application{}},
 	} {

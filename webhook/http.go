@@ -78,7 +78,8 @@ func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), timeout*8/10)
+	// A tenth is left for saying that there is no decision, even where the processor is short.
+	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
 	defer cancel()
 	req, err := readReview(rw, r)
 	if err != nil {

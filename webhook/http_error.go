@@ -32,8 +32,12 @@ func reasonOf(code int) metav1.StatusReason {
 }
 
 // write answers with a Status: the API server shows the message of one, and of plain text only "the server is currently
-// unable to handle the request".
+// unable to handle the request". A failure ends the connection, so that the API server's next call goes to a replica
+// that is ready: on an open connection it would come here again, for as long as it fails.
 func (e *httpError) write(rw http.ResponseWriter) {
+	if e.code >= http.StatusInternalServerError {
+		rw.Header().Set("Connection", "close")
+	}
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure, Code: int32(e.code), Reason: reasonOf(e.code), Message: e.text,

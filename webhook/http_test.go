@@ -191,6 +191,7 @@ func TestServeHTTPReadError(t *testing.T) {
 	rw, trial := serve(c, post(bytes.NewReader(syncReview(open))))
 	g.Expect(rw.Code).To(Equal(503), "a review would reject even where failurePolicy is Ignore")
 	g.Expect(rw.Body.String()).To(Equal(statusText(503, cannotDecide)))
+	g.Expect(rw.Header().Get("Connection")).To(Equal("close"), "the next call shall go to another replica")
 	g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues("503"))).To(Equal(1.0))
 }
 
@@ -217,10 +218,10 @@ func TestServeHTTPDeadline(t *testing.T) {
 		query string
 		want  time.Duration
 	}{
-		"the API server's, less a fifth": {"?timeout=10s", 8 * time.Second},
-		"a short one":                    {"?timeout=1s", 800 * time.Millisecond},
-		"the default, less a fifth":      {"", 4 * time.Second},
-		"an empty one is the default":    {"?timeout=", 4 * time.Second},
+		"the API server's":            {"?timeout=10s", 7 * time.Second},
+		"a short one":                 {"?timeout=1s", 700 * time.Millisecond},
+		"the default":                 {"", 3500 * time.Millisecond},
+		"an empty one is the default": {"?timeout=", 3500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -41,6 +41,8 @@ type options struct {
 	certSecret           string
 	certDNSNames         []string
 	certIPAddresses      []net.IP
+	certLeafDuration     time.Duration
+	certCADuration       time.Duration
 	webhookConfiguration string
 }
 
@@ -68,6 +70,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.certSecret, "cert-secret", "", "NAMESPACE/NAME of the Secret that holds the CA, for --cert-mode self")
 	f.StringSliceVar(&o.certDNSNames, "cert-dns-name", nil, "DNS name in the certificate, for --cert-mode self (repeatable)")
 	f.IPSliceVar(&o.certIPAddresses, "cert-ip-address", nil, "IP address in the certificate, for --cert-mode self (repeatable)")
+	f.DurationVar(&o.certLeafDuration, "cert-leaf-duration", 7*24*time.Hour, "lifetime of the serving certificate, which is replaced after two thirds of it, for --cert-mode self")
+	f.DurationVar(&o.certCADuration, "cert-ca-duration", 365*24*time.Hour, "lifetime of the CA, which is replaced after two thirds of it, for --cert-mode self; at least 1m")
 	f.StringVar(&o.webhookConfiguration, "webhook-configuration", "", "name of the ValidatingWebhookConfiguration whose caBundle is kept (self) and checked for readiness (both)")
 }
 
@@ -117,21 +121,36 @@ func (o *options) validate() error {
 	}
 	switch o.certMode {
 	case "self":
-		if _, err := o.secretName(); err != nil {
-			return err
-		}
-		if len(o.certDNSNames)+len(o.certIPAddresses) == 0 {
-			return &usageError{"--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"}
-		}
-		if o.certDir != "" {
-			return &usageError{"--cert-dir goes with --cert-mode files only"}
-		}
+		return o.validateSelf()
 	case "files":
 		if o.certDir == "" {
 			return &usageError{"--cert-mode files needs --cert-dir"}
 		}
 	default:
 		return &usageError{fmt.Sprintf("--cert-mode: %q is not one of self, files", o.certMode)}
+	}
+	return nil
+}
+
+// shortestCA leaves a third of the CA's life for the others to learn of the next one: it is looked at every 10 s, and its
+// leaf waits 5 s for the API servers.
+const shortestCA = time.Minute
+
+func (o *options) validateSelf() error {
+	if _, err := o.secretName(); err != nil {
+		return err
+	}
+	switch {
+	case len(o.certDNSNames)+len(o.certIPAddresses) == 0:
+		return &usageError{"--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"}
+	case o.certDir != "":
+		return &usageError{"--cert-dir goes with --cert-mode files only"}
+	case o.certLeafDuration < time.Second:
+		return &usageError{"--cert-leaf-duration: it cannot be shorter than 1s"}
+	case o.certCADuration < shortestCA:
+		return &usageError{fmt.Sprintf("--cert-ca-duration: it cannot be shorter than %s", shortestCA)}
+	case o.certCADuration <= o.certLeafDuration:
+		return &usageError{fmt.Sprintf("--cert-ca-duration: %s is not longer than --cert-leaf-duration, %s", o.certCADuration, o.certLeafDuration)}
 	}
 	return nil
 }

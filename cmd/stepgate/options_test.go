@@ -58,6 +58,9 @@ func TestBadCommandLines(t *testing.T) {
 		"cert-ip-address":           {[]string{"--cert-ip-address", "localhost"}, `invalid argument "localhost" for "--cert-ip-address" flag: invalid string being converted to IP address: localhost`},
 		"cert-dir with self":        {[]string{"--cert-dir", "/tls"}, "--cert-dir goes with --cert-mode files only"},
 		"no cert-dir with files":    {[]string{"--cert-mode", "files"}, "--cert-mode files needs --cert-dir"},
+		"cert-leaf-duration":        {[]string{"--cert-leaf-duration", "0s"}, "--cert-leaf-duration: it cannot be shorter than 1s"},
+		"cert-ca-duration":          {[]string{"--cert-ca-duration", "59s"}, "--cert-ca-duration: it cannot be shorter than 1m0s"},
+		"cert-ca-duration of leaf":  {[]string{"--cert-ca-duration", "1h", "--cert-leaf-duration", "1h"}, "--cert-ca-duration: 1h0m0s is not longer than --cert-leaf-duration, 1h0m0s"},
 		"zap-log-level":             {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestDefaults(t *testing.T) {
 		controllerAccounts: []string{"system:serviceaccount:argocd:argocd-application-controller"},
 		appSetAccounts:     []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
 		webhookAddress:     ":10250", metricsAddress: ":8080", probeAddress: ":8081", shutdownDelay: 10 * time.Second,
-		certMode: "self",
+		certMode: "self", certLeafDuration: 168 * time.Hour, certCADuration: 8760 * time.Hour,
 	}))
 	config, err := o.config()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -144,7 +147,7 @@ func TestHelp(t *testing.T) {
 		for _, flag := range []string{
 			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "refresh-stale-siblings", "argocd-server-account", "argocd-controller-account",
 			"argocd-applicationset-account", "bypass-user", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
-			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "webhook-configuration", "zap-log-level",
+			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "zap-log-level",
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))
 		}

@@ -168,6 +168,7 @@ func (o *options) certificates(restConfig *rest.Config, registry prometheus.Regi
 	return certs.NewSelf(certs.SelfOptions{
 		RESTConfig: restConfig, Secret: secret, DNSNames: o.certDNSNames, IPAddresses: o.certIPAddresses,
 		WebhookConfiguration: o.webhookConfiguration, Metrics: registry,
+		LeafDuration: o.certLeafDuration, CADuration: o.certCADuration,
 	})
 }
 

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/plain"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -136,9 +135,9 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 		return "", err
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now),
-		webhook.NewBlocked(&siblings.Cache{}, time.Now))
-	gate := webhook.NewGate(webhook.Config{}, webhook.Parts{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: unseen{}, Record: recorder, Now: time.Now})
+	known := &siblings.Cache{}
+	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
+	gate := webhook.NewGate(webhook.Config{}, webhook.Parts{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 
@@ -170,9 +169,3 @@ func restrict(ctx context.Context, s *stand) error {
 func isUser(user string) admissionregistrationv1.MatchCondition {
 	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username == '%s'", user)}
 }
-
-// unseen is a watch that has seen nothing.
-type unseen struct{}
-
-// FirstSeen returns zero.
-func (unseen) FirstSeen(types.UID, []policy.Source) time.Time { return time.Time{} }

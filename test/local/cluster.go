@@ -165,3 +165,6 @@ func crds(root string) ([]string, error) {
 	crds := filepath.Join(strings.TrimSpace(string(dir)), "manifests", "crds")
 	return []string{filepath.Join(crds, "application-crd.yaml"), filepath.Join(crds, "applicationset-crd.yaml")}, nil
 }
+
+// Etcd is the URL of its etcd.
+func (c *Cluster) Etcd() string { return c.env.ControlPlane.Etcd.URL.String() }

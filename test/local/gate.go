@@ -18,8 +18,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
 // Gate is a running `stepgate serve`.
@@ -62,30 +60,15 @@ func Build(root, dir string) (string, error) {
 // StartGate installs an instance of stepgate from config/, and starts it under its own service account and RBAC. It
 // returns when the instance answers its probes; WaitReady waits until it is ready.
 func (c *Cluster) StartGate(ctx context.Context, root string, o GateOptions) (*Gate, error) {
-	g := &Gate{Name: o.Name, exited: make(chan struct{})}
-	if err := g.chooseAddresses(); err != nil {
-		return nil, err
-	}
-	o.URL = "https://" + g.Webhook + "/validate"
-	if o.FailurePolicy == "" {
-		o.FailurePolicy = admissionregistrationv1.Fail
-	}
-	if err := c.Install(ctx, root, o.Registration); err != nil {
-		return nil, err
-	}
-	kubeconfig, err := c.Kubeconfig(ctx, o.Name, o.Name, o.APIServer)
+	g, err := newGate(o.Name)
 	if err != nil {
 		return nil, err
 	}
-	if o.CertArgs == nil {
-		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
+	o.URL = "https://" + g.Webhook + "/validate"
+	if err := c.Install(ctx, root, o.Registration); err != nil {
+		return nil, err
 	}
-	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + g.Webhook,
-		"--metrics-bind-address=" + g.Metrics, "--health-probe-bind-address=" + g.Probe,
-	}, o.CertArgs...)
-	g.command = exec.CommandContext(context.WithoutCancel(ctx), o.Binary, append(args, o.Args...)...)
-	return g, g.start(ctx)
+	return g, c.run(ctx, g, o)
 }
 
 func (g *Gate) chooseAddresses() error {

@@ -64,7 +64,8 @@ type Registration struct {
 	// Name names the ValidatingWebhookConfiguration, the namespace and everything else of this instance.
 	Name string
 	// URL is where the API server calls it.
-	URL           string
+	URL string
+	// FailurePolicy is Fail when empty.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 	// Namespaces limits the registration, so that several instances do not see each other's writes; empty means all.
 	Namespaces []string
@@ -72,6 +73,18 @@ type Registration struct {
 
 // Install creates the objects of config/. Nothing is added to what config/ grants.
 func (c *Cluster) Install(ctx context.Context, root string, r Registration) error {
+	return c.create(ctx, root, r, func(err error) error { return err })
+}
+
+// reinstall is Install where some of the objects are there already.
+func (c *Cluster) reinstall(ctx context.Context, root string, r Registration) error {
+	return c.create(ctx, root, r, client.IgnoreAlreadyExists)
+}
+
+func (c *Cluster) create(ctx context.Context, root string, r Registration, ignore func(error) error) error {
+	if r.FailurePolicy == "" {
+		r.FailurePolicy = admissionregistrationv1.Fail
+	}
 	admin, err := c.Client("")
 	if err != nil {
 		return err
@@ -90,7 +103,7 @@ func (c *Cluster) Install(ctx context.Context, root string, r Registration) erro
 				continue
 			}
 			r.adapt(o)
-			if err := admin.Create(ctx, o); err != nil {
+			if err := ignore(admin.Create(ctx, o)); err != nil {
 				return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
 			}
 		}

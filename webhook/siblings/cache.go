@@ -96,18 +96,18 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 	return known
 }
 
-// SetAt returns an ApplicationSet as it was at a version; nil when that is not known.
-func (c *Cache) SetAt(name types.NamespacedName, at Version) *ApplicationSet {
+// Set returns an ApplicationSet, and its version; nil when none is known.
+func (c *Cache) Set(name types.NamespacedName) (*ApplicationSet, Version) {
 	for _, s := range c.stores {
 		object, _, err := s.sets.GetByKey(name.String())
 		if err != nil {
-			return nil // not knowing only costs a read
+			break // not knowing only costs a read
 		}
-		if set, ok := object.(*setProjection); ok && set.UID == at.UID && set.ResourceVersion == at.ResourceVersion {
-			return set.set
+		if set, ok := object.(*setProjection); ok {
+			return set.set, Version{Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion}
 		}
 	}
-	return nil
+	return nil, Version{}
 }
 
 // FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:

@@ -70,7 +70,8 @@ func TestTheCacheWatchesSeveralNamespaces(t *testing.T) {
 	elsewhere.Namespace, elsewhere.UID = "team-a", "uid-elsewhere"
 	two.Add(elsewhere)
 	late := &gatedSource{FakeControllerSource: two, open: make(chan struct{})}
-	c := NewCache(Source{one, fakewatch.NewFakeControllerSource()}, Source{late, fakewatch.NewFakeControllerSource()})
+	sets := fakewatch.NewFakeControllerSource()
+	c := NewCache(Source{one, sets}, Source{late, sets})
 	go c.Run(t.Context())
 	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(1))
 	g.Expect(c.Synced()).To(BeFalse(), "one namespace has not been listed")

@@ -63,13 +63,18 @@ func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) 
 	return NewProjection(&app), nil
 }
 
-// get reports whether the object exists. That it does not is an answer, not a failure.
+// get reports whether the object exists. That it does not is an answer, not a failure, but only if the API server says so
+// of the object: a load balancer without a backend says "404 page not found", and so does an API server that does not
+// serve the resource.
 func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
 	start := time.Now()
 	err = s.objects.Get(ctx, name, into)
 	found = err == nil
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
 		err = nil
+	case found && (into.GetNamespace() != name.Namespace || into.GetName() != name.Name || into.GetResourceVersion() == ""):
+		found, err = false, errors.New("the answer is not this object")
 	}
 	s.observe.ReadDone(kind, time.Since(start), err)
 	return found, err
@@ -106,12 +111,16 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 	start := time.Now()
 	objects := s.metadata.Resource(argo.SchemeGroupVersion.WithResource(kind + "s")).Namespace(namespace)
 	list, err := objects.List(ctx, options)
+	switch {
+	case err != nil:
+	case list.Continue != "":
+		err = errors.New("the answer is partial")
+	case list.ResourceVersion == "":
+		err = errors.New("the answer is not a list")
+	}
 	s.observe.ReadDone(kind+"_metadata_list", time.Since(start), err)
 	if err != nil {
 		return nil, err
-	}
-	if list.Continue != "" {
-		return nil, errors.New("the answer is partial")
 	}
 	versions := make([]Version, 0, len(list.Items))
 	for i := range list.Items {

@@ -28,6 +28,7 @@ import (
 type wire struct {
 	mu     sync.Mutex
 	body   string
+	code   int // 0: 200, or 404 when there is no body
 	asked  []url.URL
 	accept []string
 }
@@ -38,6 +39,11 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	defer w.mu.Unlock()
 	w.asked, w.accept = append(w.asked, *r.URL), append(w.accept, r.Header.Get("Accept"))
 	rw.Header().Set("Content-Type", "application/json")
+	if w.code != 0 {
+		rw.WriteHeader(w.code)
+		_, _ = rw.Write([]byte(w.body))
+		return
+	}
 	if w.body == "" {
 		rw.WriteHeader(http.StatusNotFound)
 		_, _ = rw.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
@@ -90,25 +96,25 @@ func TestEveryDecisionReadIsLive(t *testing.T) {
 		read                     func(*siblings.APIServer) error
 	}{
 		"ApplicationSet": {
-			`{"kind":"ApplicationSet","apiVersion":"argoproj.io/v1alpha1"}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook", "applicationset_get", url.Values{},
+			`{"kind":"ApplicationSet","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd","name":"guestbook","resourceVersion":"7"}}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook", "applicationset_get", url.Values{},
 			func(s *siblings.APIServer) error { _, err := s.ApplicationSet(t.Context(), guestbookName); return err },
 		},
 		"metadata of an ApplicationSet": {
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "applicationset_metadata_list",
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "applicationset_metadata_list",
 			url.Values{"fieldSelector": {"metadata.name=guestbook"}},
 			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName); return err },
 		},
 		"Application": {
-			`{"kind":"Application","apiVersion":"argoproj.io/v1alpha1"}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/guestbook", "application_get", url.Values{},
+			`{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd","name":"guestbook","resourceVersion":"7"}}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/guestbook", "application_get", url.Values{},
 			func(s *siblings.APIServer) error { _, err := s.Application(t.Context(), guestbookName); return err },
 		},
 		"metadata of some": {
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "application_metadata_list",
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "application_metadata_list",
 			url.Values{"labelSelector": {"env in (dev,qa)"}},
 			func(s *siblings.APIServer) error { _, err := s.Versions(t.Context(), "argocd", env); return err },
 		},
 		"metadata of all": {
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "application_metadata_list", url.Values{},
+			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "application_metadata_list", url.Values{},
 			func(s *siblings.APIServer) error {
 				_, err := s.Versions(t.Context(), "argocd", labels.Everything())
 				return err
@@ -146,6 +152,44 @@ func TestWhatDoesNotExistIsAnAnswer(t *testing.T) {
 	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
 }
 
+// TestWhatSomebodyElseAnswersIsAnError has answers that a load balancer or a broken proxy gives in front of the API
+// server. To take one for "it does not exist" would admit everything.
+func TestWhatSomebodyElseAnswersIsAnError(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code int
+		body string
+	}{
+		"404 page not found":        {http.StatusNotFound, "404 page not found\n"},
+		"404 in HTML":               {http.StatusNotFound, "<html>404</html>"},
+		"an empty answer":           {http.StatusOK, ""},
+		"an empty object":           {http.StatusOK, "{}"},
+		"null":                      {http.StatusOK, "null"},
+		"HTML":                      {http.StatusOK, "<html></html>"},
+		"another object":            {http.StatusOK, `{"metadata":{"namespace":"argocd","name":"other","resourceVersion":"7"}}`},
+		"one of another namespace":  {http.StatusOK, `{"metadata":{"namespace":"other","name":"guestbook","resourceVersion":"7"}}`},
+		"an object without version": {http.StatusOK, `{"metadata":{"namespace":"argocd","name":"guestbook"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			server, wire, observed := apiServer(t, tc.body)
+			wire.code = tc.code
+			set, err := server.ApplicationSet(t.Context(), guestbookName)
+			g.Expect(err).To(HaveOccurred(), "%v", set)
+			app, err := server.Application(t.Context(), guestbookName)
+			g.Expect(err).To(HaveOccurred(), "%v", app)
+			if !strings.Contains(tc.body, `"resourceVersion"`) {
+				_, err = server.Versions(t.Context(), "argocd", labels.Everything())
+				g.Expect(err).To(HaveOccurred())
+				_, err = server.SetVersion(t.Context(), guestbookName)
+				g.Expect(err).To(HaveOccurred())
+			}
+			for _, kind := range observed.kinds {
+				g.Expect(kind).To(HaveSuffix(" failed"))
+			}
+		})
+	}
+}
+
 func TestAPartialListIsAnError(t *testing.T) {
 	server, _, _ := apiServer(t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},"items":[]}`)
 	g := NewWithT(t)
@@ -157,7 +201,7 @@ func TestAPartialListIsAnError(t *testing.T) {
 
 func TestVersionsTellOwnerAndLabels(t *testing.T) {
 	g := NewWithT(t)
-	server, _, _ := apiServer(t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[
+	server, _, _ := apiServer(t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[
 		{"metadata":{"name":"dev","uid":"u-dev","resourceVersion":"7","labels":{"env":"dev"},"ownerReferences":[
 			{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"no"},
 			{"apiVersion":"argoproj.io/v1alpha1","kind":"ApplicationSet","name":"guestbook","uid":"u-set","controller":true}]}},

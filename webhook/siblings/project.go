@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unique"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +20,12 @@ func Project(app *argo.Application) policy.Application {
 	compared := oneOrMany(status.Sync.ComparedTo.Source, status.Sync.ComparedTo.Sources)
 	return policy.Application{
 		Name:             app.Name,
-		Labels:           app.Labels,
+		Labels:           sharedLabels(app.Labels),
 		Deleting:         app.DeletionTimestamp != nil,
 		RefreshRequested: refresh,
 		OperationSet:     app.Operation != nil,
-		Health:           string(status.Health.Status),
-		SyncStatus:       string(status.Sync.Status),
+		Health:           shared(string(status.Health.Status)),
+		SyncStatus:       shared(string(status.Sync.Status)),
 		SpecCompared:     specCompared(app),
 		ReconciledAt:     timeOf(status.ReconciledAt),
 		Compared:         Sources(compared, status.GetRevisions()),
@@ -53,7 +54,7 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: string(state.Phase), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
 	}
@@ -141,7 +142,11 @@ func steps(rollout []argo.ApplicationSetRolloutStep) []policy.Step {
 	for _, r := range rollout {
 		step := policy.Step{}
 		for _, e := range r.MatchExpressions {
-			step = append(step, policy.Expression{Key: e.Key, Operator: e.Operator, Values: e.Values})
+			expression := policy.Expression{Key: shared(e.Key), Operator: e.Operator}
+			for _, value := range e.Values {
+				expression.Values = append(expression.Values, shared(value))
+			}
+			step = append(step, expression)
 		}
 		projected = append(projected, step)
 	}
@@ -153,4 +158,19 @@ func timeOf(t *metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.Time
+}
+
+// shared is one copy of a text for all that hold it. Thousands of siblings hold the same few texts: they take less
+// memory so, and are compared without being fetched from it, which is most of what a decision costs.
+func shared(s string) string { return unique.Make(s).Value() }
+
+func sharedLabels(labels map[string]string) map[string]string {
+	if labels == nil {
+		return nil
+	}
+	all := make(map[string]string, len(labels))
+	for key, value := range labels {
+		all[shared(key)] = shared(value)
+	}
+	return all
 }

@@ -11,6 +11,11 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
+// fewRecorded is up to how many recorded Applications a GET of an ApplicationSet is cheap: the whole of it is decoded and
+// encoded by the API server. Beyond, its version is listed first. The list is answered from the watch cache, and while other
+// objects are written fast the API server may take 100 ms to prove that it is current.
+const fewRecorded = 100
+
 // mostGets is how many Applications one decision reads at a time.
 const mostGets = 8
 
@@ -38,15 +43,15 @@ type Live interface {
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
 	Owned(owner types.UID) []*Projection
-	// SetAt returns an ApplicationSet as it was at a version; nil when that is not known. It is only read.
-	SetAt(name types.NamespacedName, at Version) *ApplicationSet
+	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
+	Set(name types.NamespacedName) (*ApplicationSet, Version)
 }
 
 // Reader judges on live siblings at the price of a few small reads. The invariant: what is known may only make a
 // decision stricter; only a live read makes it more permissive.
 //
-//   - A live LIST of its metadata tells the ApplicationSet's resourceVersion. What is known at that version is current;
-//     else the ApplicationSet is read live.
+//   - The ApplicationSet is read live. Of a large one, a live LIST of its metadata tells the resourceVersion first: what is
+//     known at that version is current.
 //   - A blocker found among what is known is confirmed by one live GET: a denial costs two reads, with that of the
 //     ApplicationSet, whatever the number of siblings.
 //   - Otherwise a live LIST of metadata tells every sibling's resourceVersion. What is known at that version is current;
@@ -68,12 +73,16 @@ func NewReader(live Live, known Known) *Reader {
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
 	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*ApplicationSet, error) {
-		at, err := r.live.SetVersion(ctx, name)
+		known, at := r.known.Set(name)
+		if known == nil || len(known.Recorded) <= fewRecorded {
+			return r.live.ApplicationSet(ctx, name)
+		}
+		now, err := r.live.SetVersion(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if set := r.known.SetAt(name, at); set != nil {
-			return set, nil
+		if now.UID == at.UID && now.ResourceVersion == at.ResourceVersion {
+			return known, nil
 		}
 		return r.live.ApplicationSet(ctx, name)
 	})

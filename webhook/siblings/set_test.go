@@ -3,6 +3,7 @@ package siblings
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -15,21 +16,32 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// TestAnApplicationSetIsReadUnlessItIsProvedCurrent has an ApplicationSet that was watched at resourceVersion 1, in a
-// mode that the live one need not have any more.
+// TestAnApplicationSetIsReadUnlessItIsProvedCurrent has two ApplicationSets that were watched, the large one at
+// resourceVersion 1, in a mode that the live ones need not have any more.
 func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
 	name := types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
 	source := fakewatch.NewFakeControllerSource()
-	source.Add(&argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+	large := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: name.Namespace, Name: name.Name, UID: "s1",
 		Annotations: map[string]string{"stepgate.io/mode": "off", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
-	}})
+	}}
+	small := large.DeepCopy()
+	small.Name = "small"
+	recorded := map[string]policy.Recorded{}
+	for i := range fewRecorded + 1 {
+		app := fmt.Sprint("app-", i)
+		recorded[app] = policy.Recorded{Step: 1}
+		large.Status.ApplicationStatus = append(large.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app, Step: "1"})
+	}
+	small.Status.ApplicationStatus = large.Status.ApplicationStatus[:fewRecorded]
+	source.Add(large)
+	source.Add(small)
 	known := NewCache(Source{fakewatch.NewFakeControllerSource(), source})
 	go known.Run(t.Context())
 	NewWithT(t).Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
 
 	watched := &ApplicationSet{
-		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "s1", Recorded: map[string]policy.Recorded{}},
+		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "s1", Recorded: recorded},
 		Annotations:    map[string]string{"stepgate.io/mode": "off"},
 	}
 	read := &ApplicationSet{Annotations: map[string]string{"stepgate.io/mode": "enforce"}}
@@ -42,10 +54,11 @@ func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
 		wantErr  error
 	}{
 		"watched at the live version":    {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, set: read}, want: watched},
+		"a small one is simply read":     {name: types.NamespacedName{Namespace: "argocd", Name: "small"}, live: liveSet{listErr: broken, set: read}, want: read, wantGets: 1},
 		"changed since":                  {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "2"}, set: read}, want: read, wantGets: 1},
 		"recreated since":                {name: name, live: liveSet{at: Version{UID: "s2", ResourceVersion: "1"}, set: read}, want: read, wantGets: 1},
 		"not listed":                     {name: name, live: liveSet{}, wantGets: 1},
-		"not watched":                    {name: types.NamespacedName{Namespace: "argocd", Name: "other"}, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, set: read}, want: read, wantGets: 1},
+		"not watched":                    {name: types.NamespacedName{Namespace: "argocd", Name: "other"}, live: liveSet{listErr: broken, set: read}, want: read, wantGets: 1},
 		"its version cannot be read":     {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "1"}, listErr: broken}, wantErr: broken},
 		"changed, and it cannot be read": {name: name, live: liveSet{at: Version{UID: "s1", ResourceVersion: "2"}, getErr: broken}, wantGets: 1, wantErr: broken},
 	} {

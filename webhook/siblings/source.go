@@ -40,9 +40,9 @@ func normalizeRepoURL(repo string) string {
 func Sources(sources argo.ApplicationSources, revisions []string) []policy.Source {
 	paired := make([]policy.Source, 0, len(sources))
 	for i, s := range sources {
-		p := policy.Source{Key: SourceKey(s)}
+		p := policy.Source{Key: shared(SourceKey(s))}
 		if i < len(revisions) {
-			p.Revision = revisions[i]
+			p.Revision = shared(revisions[i])
 		}
 		paired = append(paired, p)
 	}

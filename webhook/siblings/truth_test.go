@@ -286,5 +286,7 @@ func (f frozen) Owned(owner types.UID) []*siblings.Projection {
 	return known
 }
 
-// SetAt is not asked by Judge.
-func (f frozen) SetAt(types.NamespacedName, siblings.Version) *siblings.ApplicationSet { return nil }
+// Set is not asked by Judge.
+func (f frozen) Set(types.NamespacedName) (*siblings.ApplicationSet, siblings.Version) {
+	return nil, siblings.Version{}
+}
