@@ -20,18 +20,19 @@ import (
 const Path = "/validate"
 
 const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second
 	// writeTimeout is longer than the longest timeoutSeconds that a webhook can have, 30 s.
 	writeTimeout = 35 * time.Second
 	// idleTimeout is longer than the 90 s after which an API server itself closes an idle connection, so that it never
-	// sends a call on a connection that is being closed here.
+	// sends a call on a connection that is being closed here. It is the time for a header, too: an API server opens a
+	// connection for a call, gives the call to another one that has become free, and keeps the new one for later. To
+	// net/http, such a connection is one whose header does not come.
 	idleTimeout = 2 * time.Minute
 	closeGrace  = 5 * time.Second
 	maxHeader   = 16 << 10
 )
 
-// Server serves the webhook over HTTPS: HTTP/1.1 only, TLS 1.2 or better, every phase of a connection bounded in time.
+// Server serves the webhook over HTTPS: HTTP/1.1 only, TLS 1.2 or better, every phase of a connection bounded in time (of
+// the handshake by writeTimeout).
 // (controller-runtime's server bounds neither reading nor writing.)
 type Server struct {
 	http     *http.Server
@@ -56,8 +57,7 @@ func Listen(address string, handler http.Handler, getCertificate func(*tls.Clien
 		Handler:           s.closeWhenDraining(mux),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: getCertificate},
 		Protocols:         protocols,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
+		ReadHeaderTimeout: idleTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
