@@ -21,6 +21,8 @@ FUZZTIME ?= 30s
 FAULTS_FLAGS ?=
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
 BENCH_FLAGS ?=
+# Flags of `make e2e`, such as --scenarios commit,nine --modes off,on.
+E2E_FLAGS ?=
 
 export CGO_ENABLED ?= 0
 
@@ -40,10 +42,16 @@ demo: tools ## Play a rollout against a real API server, with and without the ri
 	@go build -o $(BIN)/demo ./test/demo
 	@$(BIN)/demo
 
+.PHONY: demo-argocd
+demo-argocd: tools argocd-tools ## Watch the real Argo CD roll a commit out, without stepgate and with it
+	@echo "==> building the demo (from an empty cache: about 2 minutes)"
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --demo
+
 ##@ Test
 
 .PHONY: test
-test: verify lint unit integration chart-test ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, chart
+test: verify lint unit integration chart-test e2e-quick ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, chart, a part of e2e
 	@echo "==> make test: passed"
 
 .PHONY: unit
@@ -53,6 +61,16 @@ unit: ## Unit, property and table tests and the fuzz seeds, with the race detect
 .PHONY: integration
 integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
+
+.PHONY: e2e
+e2e: tools argocd-tools ## Roll out through the real Argo CD, without the gate, with it and in audit mode (about 20 minutes)
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --loop $(E2E_FLAGS)
+
+.PHONY: e2e-quick
+e2e-quick: tools argocd-tools ## The part of e2e that CI runs (at most 5 minutes)
+	@go build -o $(BIN)/e2e ./test/e2e
+	@$(BIN)/e2e --quick --modes off,on
 
 .PHONY: chart-test
 chart-test: tools $(BIN)/helm $(BIN)/certmanager ## Tests of the Helm chart with the real Helm and cert-manager's controllers, on a real kube-apiserver

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/stepgate/stepgate/test/local"
 )
 
@@ -29,6 +32,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "chart:", err)
 		return 1
 	}
+	ctrllog.SetLogger(logr.Discard())
 	var err error
 	if root, err = filepath.Abs("../.."); err != nil {
 		return fail(err)

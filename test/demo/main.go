@@ -10,23 +10,15 @@ import (
 	"os"
 	"os/signal"
 
-	"golang.org/x/term"
-
 	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/terminal"
 )
 
 func main() {
 	chart := flag.Bool("chart", false, "install stepgate from the chart, with Helm, and not from config/")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	out := newPrinter(os.Stdout, false, 0)
-	if terminal := int(os.Stdout.Fd()); term.IsTerminal(terminal) && os.Getenv("TERM") != "dumb" {
-		width, _, err := term.GetSize(terminal)
-		if err != nil {
-			width = 0
-		}
-		out = newPrinter(os.Stdout, os.Getenv("NO_COLOR") == "", width)
-	}
+	out := &printer{terminal.New(os.Stdout)}
 	unexpected, err := run(ctx, out, *chart)
 	stop()
 	switch {
@@ -43,7 +35,7 @@ func run(ctx context.Context, out *printer, chart bool) (unexpected int, err err
 	if err != nil {
 		return 0, err
 	}
-	out.heading("Starting the real parts")
+	out.Heading("Starting the real parts")
 	out.progress("etcd and kube-apiserver, with Argo CD's CRDs")
 	cluster, err := local.StartCluster(root)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/terminal"
 )
 
 // refreshed waits until stepgate has asked for an Application to be refreshed: it does so after its answer.
@@ -21,7 +22,7 @@ func refreshed(env string) func(*play) error {
 		if err != nil {
 			return err
 		}
-		p.out.line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.paint(bold, "stepgate"), env, argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
+		p.out.Line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.Paint(terminal.Bold, "stepgate"), env, argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
 		return nil
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // report shows what an operator sees afterwards, and the closing line.
 func (p *play) report() (unexpected int, err error) {
-	p.out.heading("Events (kubectl get events.events.k8s.io -n argocd)")
+	p.out.Heading("Events (kubectl get events.events.k8s.io -n argocd)")
 	events, err := p.events()
 	if err != nil {
 		return 0, err
@@ -22,15 +22,15 @@ func (p *play) report() (unexpected int, err error) {
 	seen := map[string]bool{}
 	for _, e := range events {
 		seen[e.Reason] = true
-		p.out.line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, p.out.wrap(e.Note, 9))
+		p.out.Line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, p.out.Wrap(e.Note, 9))
 	}
 	for _, reason := range []string{"SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
 		if !seen[reason] {
-			p.out.line("!! UNEXPECTED: no Event %s", reason)
+			p.out.Line("!! UNEXPECTED: no Event %s", reason)
 			p.unexpected++
 		}
 	}
-	p.out.heading("Metrics")
+	p.out.Heading("Metrics")
 	text, err := p.gate.MetricsText(p.ctx)
 	if err != nil {
 		return 0, err
@@ -38,11 +38,11 @@ func (p *play) report() (unexpected int, err error) {
 	for line := range strings.Lines(text) {
 		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_refreshes_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
 			if strings.HasPrefix(line, name) {
-				p.out.line("%s", strings.TrimSpace(line))
+				p.out.Line("%s", strings.TrimSpace(line))
 			}
 		}
 	}
-	p.out.line("\ndemo: %d writes, %d denied, %d admitted, %d unexpected", p.writes, p.denied, p.writes-p.denied, p.unexpected)
+	p.out.Line("\ndemo: %d writes, %d denied, %d admitted, %d unexpected", p.writes, p.denied, p.writes-p.denied, p.unexpected)
 	return p.unexpected, nil
 }
 

@@ -18,7 +18,7 @@ type scene struct {
 // perform plays all scenes.
 func (p *play) perform() error {
 	for _, s := range script() {
-		p.out.heading(s.title)
+		p.out.Heading(s.title)
 		for _, n := range s.notes {
 			p.out.note(n)
 		}

@@ -29,14 +29,11 @@ func (c *Cluster) Helm(root string) (*Helm, error) {
 	if _, err := os.Stat(h.program); err != nil {
 		return nil, fmt.Errorf("helm is not in bin/: run `make helm-tools`: %w", err)
 	}
+	kubeconfig, err := c.AdminKubeconfig()
+	if err != nil {
+		return nil, err
+	}
 	home := filepath.Join(c.dir, "helm")
-	kubeconfig := filepath.Join(home, "kubeconfig")
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(kubeconfig, c.env.KubeConfig, 0o600); err != nil {
-		return nil, err
-	}
 	h.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	return h, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -26,7 +27,8 @@ import (
 type Cluster struct {
 	// Config is the cluster administrator's.
 	Config *rest.Config
-	// AuditLog is the API server's audit log, one JSON event per line, with the metadata of every operation write.
+	// AuditLog is the API server's audit log, one JSON event per line, with the metadata of every write of an
+	// Application or ApplicationSet.
 	AuditLog string
 
 	env    *envtest.Environment
@@ -40,7 +42,7 @@ omitStages: [RequestReceived]
 rules:
   - level: Metadata
     verbs: [create, update, patch]
-    resources: [{group: argoproj.io, resources: [applications]}]
+    resources: [{group: argoproj.io, resources: [applications, applicationsets, applicationsets/status]}]
   - level: None
 `
 
@@ -65,6 +67,8 @@ func StartCluster(root string) (*Cluster, error) {
 	}
 	c := &Cluster{dir: dir, AuditLog: filepath.Join(dir, "audit.log")}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true}
+	// On a busy machine, the ten seconds of envtest are not enough.
+	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog)
 	if c.Config, err = c.env.Start(); err != nil {
 		return nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err)
@@ -103,6 +107,12 @@ func (c *Cluster) ClientWithWarnings(user string, warnings rest.WarningHandler) 
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	}
 	return client.New(config, client.Options{Scheme: c.scheme})
+}
+
+// AdminKubeconfig writes a kubeconfig of the administrator and returns its path.
+func (c *Cluster) AdminKubeconfig() (string, error) {
+	path := filepath.Join(c.dir, "admin.kubeconfig")
+	return path, os.WriteFile(path, c.env.KubeConfig, 0o600)
 }
 
 // Kubeconfig writes a kubeconfig with a token of the service account and returns its path. server replaces the API
@@ -148,16 +158,27 @@ func assets(root string) (string, error) {
 	return dir, nil
 }
 
-// crds are the CRDs of the argo-cd module that go.mod names.
-func crds(root string) ([]string, error) {
+// ArgoManifests is the folder of the manifests of the argo-cd module that go.mod names.
+func ArgoManifests(root string) (string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/argoproj/argo-cd/v3")
 	list.Dir = root
 	dir, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("find the argo-cd module: %w", err)
+		return "", fmt.Errorf("find the argo-cd module: %w", err)
 	}
-	crds := filepath.Join(strings.TrimSpace(string(dir)), "manifests", "crds")
-	return []string{filepath.Join(crds, "application-crd.yaml"), filepath.Join(crds, "applicationset-crd.yaml")}, nil
+	return filepath.Join(strings.TrimSpace(string(dir)), "manifests"), nil
+}
+
+func crds(root string) ([]string, error) {
+	manifests, err := ArgoManifests(root)
+	if err != nil {
+		return nil, err
+	}
+	var crds []string
+	for _, kind := range []string{"application", "applicationset", "appproject"} {
+		crds = append(crds, filepath.Join(manifests, "crds", kind+"-crd.yaml"))
+	}
+	return crds, nil
 }
 
 // Etcd is the URL of its etcd.

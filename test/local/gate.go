@@ -159,10 +159,15 @@ func (g *Gate) Kill() {
 // Log is what it has logged.
 func (g *Gate) Log() string { return g.output.String() }
 
-// Metric sums the samples of a counter or gauge (for a histogram: its counts) over the series that carry the labels,
-// which are given as name, value, name, value.
+// Metric is the function Metric on its metrics.
 func (g *Gate) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
-	text, err := g.MetricsText(ctx)
+	return Metric(ctx, "http://"+g.Metrics+"/metrics", name, labels...)
+}
+
+// Metric reads metrics at a URL and sums the samples of a counter or gauge (for a histogram: its counts) over the series
+// that carry the labels, which are given as name, value, name, value.
+func Metric(ctx context.Context, url, name string, labels ...string) (float64, error) {
+	text, err := get(ctx, url)
 	if err != nil {
 		return 0, err
 	}

@@ -44,8 +44,10 @@ var controllers = []string{
 }
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file of an administrator")
-	flag.Parse()
+	// A set of its own: a library has put its flags into the common one.
+	flags := flag.NewFlagSet("certmanager", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "kubeconfig file of an administrator")
+	_ = flags.Parse(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctrl.SetLogger(klog.Background())
@@ -94,6 +96,8 @@ func inject(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	// It applies as the owner that this begins with.
+	config.UserAgent = "cert-manager-cainjector/v1.21.2"
 	all := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(all), cmscheme.AddToScheme(all)); err != nil {
 		return err

@@ -1,0 +1,126 @@
+package argocd
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// HealthAnnotation on a live ConfigMap, or else its data key "health", is the health of the Application that deploys it.
+// The annotation is not in git, so it makes an Application unhealthy without making it OutOfSync.
+const HealthAnnotation = "e2e.stepgate.io/health"
+
+const configMapHealth = `health = {status = "Healthy", message = "as its ConfigMap says"}
+if obj.data ~= nil and obj.data["health"] ~= nil then
+  health.status = obj.data["health"]
+end
+if obj.metadata.annotations ~= nil and obj.metadata.annotations["` + HealthAnnotation + `"] ~= nil then
+  health.status = obj.metadata.annotations["` + HealthAnnotation + `"]
+end
+return health
+`
+
+// onlyConfigMaps keeps Argo CD from watching everything else in the cluster.
+const onlyConfigMaps = `- apiGroups: [""]
+  kinds: [ConfigMap]
+  clusters: ["*"]
+`
+
+// install creates what Argo CD's own installation manifest has besides CRDs and workloads: service accounts, RBAC,
+// ConfigMaps and Secrets, and the project "default".
+func (a *ArgoCD) install(ctx context.Context) error {
+	admin, err := a.cluster.Client("")
+	if err != nil {
+		return err
+	}
+	for _, namespace := range append([]string{local.ArgoNamespace}, a.options.Namespaces...) {
+		if err := a.cluster.CreateNamespace(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	manifests, err := local.ArgoManifests(a.options.Root)
+	if err != nil {
+		return err
+	}
+	objects, err := read(filepath.Join(manifests, "install.yaml"),
+		"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Secret")
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := configure(o); err != nil {
+			return err
+		}
+		if o.GroupVersionKind().Group != rbacv1.GroupName || o.GetKind() == "Role" || o.GetKind() == "RoleBinding" {
+			o.SetNamespace(local.ArgoNamespace)
+		}
+		if err := admin.Create(ctx, o); err != nil {
+			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return admin.Create(ctx, project(local.ArgoNamespace))
+}
+
+func project(namespace string) *argo.AppProject {
+	return &argo.AppProject{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"},
+		Spec: argo.AppProjectSpec{
+			SourceRepos: []string{"*"}, SourceNamespaces: []string{"*"},
+			Destinations: []argo.ApplicationDestination{{Server: "*", Namespace: "*"}},
+		},
+	}
+}
+
+// configure adds what the tests need to Argo CD's own configuration, and what argocd-server would when it first starts.
+func configure(o *unstructured.Unstructured) error {
+	switch o.GetKind() + " " + o.GetName() {
+	case "ConfigMap argocd-cm":
+		return errors.Join(
+			unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap"),
+			unstructured.SetNestedField(o.Object, onlyConfigMaps, "data", "resource.inclusions"))
+	case "Secret argocd-secret":
+		return unstructured.SetNestedField(o.Object, rand.Text(), "stringData", "server.secretkey")
+	default:
+		return nil
+	}
+}
+
+// read decodes the objects of some kinds from a manifest.
+func read(path string, kinds ...string) (objects []*unstructured.Unstructured, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	reader := yaml.NewYAMLReader(bufio.NewReader(file))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &o.Object); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if slices.Contains(kinds, o.GetKind()) {
+			objects = append(objects, o)
+		}
+	}
+}

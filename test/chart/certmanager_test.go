@@ -1,0 +1,218 @@
+package chart
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// With cert-manager's own controllers and cainjector: the certificate is issued for the name by which the API server
+// calls, the caBundle arrives, and neither the renewal of the leaf nor that of the CA makes a call fail.
+func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
+	g := NewWithT(t)
+	installCRDs(t)
+	startCertManager(t)
+	set := rollout(t, "managed")
+	_, err := helm.Run(t.Context(), "install", "stepgate", helm.Chart, "--namespace=managed", "--set=certs.mode=certManager", "--set=webhook.url=https://127.0.0.1:1/validate")
+	g.Expect(err).NotTo(HaveOccurred())
+	dir := t.TempDir()
+	mounted := mount(t, "managed", "stepgate-tls", dir)
+	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(BeEmpty(), "a certificate is issued")
+
+	gate := serve(t, local.Release{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	denied(t, set)
+	calls := callAllTheTime(t, set)
+
+	before, injected := mounted(), caBundle(t)
+	renew(t, "stepgate-tls")
+	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before), "the leaf is renewed")
+	g.Expect(caBundle(t)).To(Equal(injected), "by the same CA")
+	g.Eventually(func() error { return servedBy(gate, injected, mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+
+	renew(t, "stepgate-ca")
+	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the CA is renewed")
+	before = mounted()
+	renew(t, "stepgate-tls")
+	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before))
+	g.Eventually(func() string { return caBundle(t) }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the new CA is injected")
+	g.Eventually(func() error { return servedBy(gate, caBundle(t), mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	atTheEnd := calls.n.Load()
+	g.Eventually(calls.n.Load).WithTimeout(pollTimeout).Should(BeNumerically(">", atTheEnd+5), "calls go on")
+	failures := calls.end()
+	t.Logf("%d calls meanwhile, %d failed", calls.n.Load(), len(failures))
+	g.Expect(failures).To(BeEmpty())
+}
+
+func startCertManager(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	program := filepath.Join(root, "bin", "certmanager")
+	g.Expect(program).To(BeARegularFile(), "run `make chart-test`")
+	kubeconfig, err := cluster.AdminKubeconfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	var log bytes.Buffer
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--kubeconfig="+kubeconfig)
+	command.Stdout, command.Stderr = &log, &log
+	g.Expect(command.Start()).To(Succeed())
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+}
+
+// mount plays the kubelet: it keeps a folder like the Secret until the test ends. What it returns gives the certificate
+// that is mounted.
+func mount(t *testing.T, namespace, name, dir string) func() string {
+	t.Helper()
+	g := NewWithT(t)
+	admin := administrator(g)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	stopped := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-stopped })
+	for _, key := range []string{"tls.crt", "tls.key"} {
+		g.Expect(os.Symlink(filepath.Join("..data", key), filepath.Join(dir, key))).To(Succeed())
+	}
+	var version string
+	sync := func() error {
+		var secret corev1.Secret
+		if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
+			return client.IgnoreNotFound(err)
+		}
+		// A folder per version, and one rename that swaps all files at once.
+		versioned, next := filepath.Join(dir, ".."+secret.ResourceVersion), filepath.Join(dir, "..data_tmp")
+		err := os.Mkdir(versioned, 0o700)
+		for key, value := range secret.Data {
+			err = errors.Join(err, os.WriteFile(filepath.Join(versioned, key), value, 0o600))
+		}
+		err = errors.Join(err, os.Symlink(filepath.Base(versioned), next), os.Rename(next, filepath.Join(dir, "..data")))
+		version = secret.ResourceVersion
+		return err
+	}
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(200 * time.Millisecond):
+				if err := sync(); err != nil && ctx.Err() == nil {
+					t.Error("mount:", err)
+				}
+			}
+		}
+	}()
+	return func() string {
+		text, _ := os.ReadFile(filepath.Join(dir, "tls.crt"))
+		return string(text)
+	}
+}
+
+// renew asks cert-manager to issue again, as `cmctl renew` does.
+func renew(t *testing.T, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	certificate := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate"}}
+	key := client.ObjectKey{Namespace: "managed", Name: name}
+	g.Eventually(func(g Gomega) {
+		g.Expect(administrator(g).Get(t.Context(), key, certificate)).To(Succeed())
+		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		g.Expect(err).NotTo(HaveOccurred())
+		conditions = append(conditions, map[string]any{"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test"})
+		g.Expect(unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions")).To(Succeed())
+		g.Expect(administrator(g).Status().Update(t.Context(), certificate)).To(Succeed())
+	}).WithTimeout(pollTimeout).Should(Succeed())
+}
+
+func secretOf(t *testing.T, name string) string {
+	t.Helper()
+	g := NewWithT(t)
+	var secret corev1.Secret
+	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
+	return string(secret.Data["tls.crt"])
+}
+
+func caBundle(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Name: "stepgate"}, &configuration)).To(Succeed())
+	return string(configuration.Webhooks[0].ClientConfig.CABundle)
+}
+
+// servedBy says why what is served is not the mounted certificate, verified by a CA.
+func servedBy(gate *local.Gate, ca, mounted string) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(ca))
+	conn, err := tls.Dial("tcp", gate.Webhook, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		return err
+	}
+	leaf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
+	if !strings.HasPrefix(mounted, string(leaf)) {
+		err = errors.New("another certificate is served than the one that is mounted")
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// caller sends syncs that must be denied, one after the other.
+type caller struct {
+	n          atomic.Int64
+	stop, done chan struct{}
+	failures   []error
+}
+
+// end returns the answers that were no denials.
+func (c *caller) end() []error {
+	close(c.stop)
+	<-c.done
+	return c.failures
+}
+
+func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
+	t.Helper()
+	g := NewWithT(t)
+	controller, err := cluster.Client(local.ApplicationSetAccount)
+	g.Expect(err).NotTo(HaveOccurred())
+	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))
+	go func() {
+		defer close(c.done)
+		for {
+			select {
+			case <-c.stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			err := controller.Patch(context.WithoutCancel(t.Context()), guestbook.Application(set, "prod"), patch, client.DryRunAll)
+			if c.n.Add(1); err == nil || !strings.Contains(err.Error(), "may not sync yet") {
+				c.failures = append(c.failures, errors.Join(errors.New("not denied"), err))
+			}
+		}
+	}()
+	return c
+}

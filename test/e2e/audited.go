@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/e2e/observer"
+)
+
+// eventSlack is how much later than the start the Event may carry its time, and how much earlier the judgement of the same
+// write may be.
+const eventSlack = 2 * time.Second
+
+// compareAudit holds the Events of the gate in audit mode against the observer: every start out of order should have
+// been reported as one that would have been denied.
+func (s *stand) compareAudit(chosen []scenario, all table) error {
+	admin, err := s.cluster.Client("")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var events eventsv1.EventList
+	if err := admin.List(ctx, &events, client.InNamespace(string(audit))); err != nil {
+		return fmt.Errorf("list Events: %w", err)
+	}
+	var found, missed, needless, outOfOrderOff, outOfOrderAudit int
+	var offTook, auditTook []time.Duration
+	for _, sc := range chosen {
+		o, without := all[sc.key][audit], all[sc.key][off]
+		if o == nil || o.problem != nil {
+			continue
+		}
+		if without != nil {
+			outOfOrderOff += without.outOfOrder()
+			offTook = append(offTook, without.took)
+		}
+		outOfOrderAudit += o.outOfOrder()
+		auditTook = append(auditTook, o.took)
+		m := match(o, events.Items)
+		found, missed, needless = found+m.found, missed+len(m.missed), needless+len(m.alone)
+		for _, s := range m.missed {
+			fmt.Printf("audit: %s: no Event for %s at +%.1fs, before %v\n", sc.key, s.Application, s.At.Sub(o.rollout.began).Seconds(), s.Behind)
+		}
+		for _, e := range m.alone {
+			fmt.Printf("audit: %s: an Event, but nothing out of order: +%.1fs %s\n", sc.key, e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
+		}
+	}
+	fmt.Printf("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs\n", found, missed, needless,
+		outOfOrderOff, outOfOrderAudit, median(offTook).Seconds(), median(auditTook).Seconds())
+	return nil
+}
+
+type matches struct {
+	found  int
+	missed []observer.Start
+	// alone are Events of Applications none of whose starts was out of order.
+	alone []eventsv1.Event
+}
+
+// match pairs starts with Events. An Event stands for all starts of the Application with the same blockers within ten
+// minutes, so one Event may match several starts, those after it.
+func match(o *outcome, events []eventsv1.Event) matches {
+	var m matches
+	wrong := map[string]bool{}
+	for _, s := range o.starts {
+		if !s.OutOfOrder() {
+			continue
+		}
+		wrong[s.Application] = true
+		reported := false
+		for _, e := range events {
+			reported = reported || o.reports(e) && e.Regarding.Name == s.Application && !e.EventTime.After(s.At.Add(eventSlack))
+		}
+		if reported {
+			m.found++
+		} else {
+			m.missed = append(m.missed, s)
+		}
+	}
+	for _, e := range events {
+		if o.reports(e) && !wrong[e.Regarding.Name] {
+			m.alone = append(m.alone, e)
+		}
+	}
+	return m
+}
+
+// reports says that an Event is of this rollout, while it was measured.
+func (o *outcome) reports(e eventsv1.Event) bool {
+	if e.Reason != "SyncWouldBeDenied" || e.EventTime.Time.Before(o.rollout.began) || e.EventTime.After(o.ended.Add(eventSlack)) {
+		return false
+	}
+	for _, m := range o.rollout.members {
+		if m.name == e.Regarding.Name {
+			return true
+		}
+	}
+	return false
+}

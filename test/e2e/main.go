@@ -1,0 +1,92 @@
+// Command e2e rolls changes out through the real Argo CD, without stepgate, with it, and in its audit mode, and has an
+// observer of its own judge the order. `make e2e` runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	scenarios string
+	modes     string
+	quick     bool
+	parallel  int
+	loop      bool
+	demo      bool
+	keep      string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
+	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
+	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
+	flag.BoolVar(&o.loop, "loop", false, "measure also what denials that last make the ApplicationSet controller do (2 minutes)")
+	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
+	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
+	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	began := time.Now()
+	chosen, err := choose(o.scenarios, o.quick)
+	if err != nil {
+		return err
+	}
+	var modes []mode
+	for m := range strings.SplitSeq(o.modes, ",") {
+		if !slices.Contains([]mode{off, on, audit}, mode(m)) {
+			return fmt.Errorf("--modes: %q is not one of off, on, audit", m)
+		}
+		modes = append(modes, mode(m))
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	started := modes
+	if o.loop {
+		started = append(slices.Clone(modes), loop)
+	}
+	s, err := newStand(ctx, root, started)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	fmt.Printf("Argo CD is up after %.0fs\n", time.Since(began).Seconds())
+	if o.keep != "" {
+		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
+	}
+	if o.demo {
+		return demo(ctx, s)
+	}
+	outcomes, err := s.playParts(ctx, chosen, modes, o.parallel)
+	if err != nil {
+		return err
+	}
+	if o.loop {
+		if err := s.measureLoop(ctx); err != nil {
+			return fmt.Errorf("lasting denials: %w", err)
+		}
+	}
+	return report(s, chosen, outcomes)
+}

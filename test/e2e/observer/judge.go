@@ -1,0 +1,123 @@
+package observer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Rollout is what should happen: Applications in steps, and the changes that are rolled out through them.
+type Rollout struct {
+	Applications []Application
+	// ChangedAt is when each change was made. Change 0 is the state before the first one.
+	ChangedAt []time.Time
+	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment.
+	Healthy bool
+}
+
+// Application is one of a Rollout.
+type Application struct {
+	Name string
+	// Step is where it belongs; lower steps go first.
+	Step int
+	// Changes is its state after each change, parallel to ChangedAt.
+	Changes []State
+}
+
+// Start is one operation that was admitted.
+type Start struct {
+	Application     string
+	Step            int
+	ResourceVersion uint64
+	At              time.Time
+	// Change is the one that it deployed.
+	Change int
+	// Behind are the Applications of earlier steps that had not completed that change. The start is out of order unless
+	// it is empty.
+	Behind []string
+}
+
+// OutOfOrder says whether it started before its turn.
+func (s Start) OutOfOrder() bool { return len(s.Behind) > 0 }
+
+// Judge finds the starts in the observations and says which were out of order.
+func Judge(r Rollout, observations []Observation) []Start {
+	history := slices.Clone(observations)
+	slices.SortStableFunc(history, func(a, b Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	var all []Start
+	for _, app := range r.Applications {
+		for _, s := range r.starts(app, history) {
+			for _, earlier := range r.Applications {
+				if earlier.Step < app.Step && !r.completed(earlier, s, history) {
+					s.Behind = append(s.Behind, earlier.Name)
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b Start) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	return all
+}
+
+// starts are the moments at which an operation appeared on an Application. What it deployed is known when it ends; until
+// then, and when it never says, it counts as the newest change there was.
+func (r Rollout) starts(app Application, history []Observation) []Start {
+	var starts []Start
+	var before Observation
+	for _, o := range history {
+		if o.Name != app.Name {
+			continue
+		}
+		if o.OperationSet && !before.OperationSet {
+			starts = append(starts, Start{Application: app.Name, Step: app.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: r.newest(o.At)})
+		}
+		if ended := before.OperationSet && !o.OperationSet; ended && len(starts) > 0 {
+			if change := app.change(o.Operated); change >= 0 {
+				starts[len(starts)-1].Change = change
+			}
+		}
+		before = o
+	}
+	return starts
+}
+
+// completed reports whether an Application of an earlier step had completed the change of a start when it happened: a
+// successful sync of it or of a later one, or a comparison with it that found nothing to do. Who is gone holds nobody up.
+func (r Rollout) completed(app Application, s Start, history []Observation) bool {
+	done, last := false, Observation{}
+	for _, o := range history {
+		if o.ResourceVersion >= s.ResourceVersion {
+			break
+		}
+		if o.Name != app.Name {
+			continue
+		}
+		last = o
+		done = done || o.Synced && app.change(o.Compared) >= s.Change || o.Finished() && app.change(o.Operated) >= s.Change
+	}
+	if last.Gone {
+		return true
+	}
+	return done && (!r.Healthy || last.Health == "Healthy")
+}
+
+// change is the newest change after which the Application has the state, or -1. A change that leaves an Application as
+// it was is complete without an operation.
+func (a Application) change(state State) int {
+	for i := len(a.Changes) - 1; i >= 0; i-- {
+		if a.Changes[i] == state {
+			return i
+		}
+	}
+	return -1
+}
+
+func (r Rollout) newest(at time.Time) int {
+	newest := 0
+	for i, changed := range r.ChangedAt {
+		if !changed.After(at) {
+			newest = i
+		}
+	}
+	return newest
+}

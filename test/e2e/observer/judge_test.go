@@ -1,0 +1,168 @@
+package observer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// The histories are written as one word per observation: APPLICATION:WHAT, in resourceVersion order.
+//
+//	new      first seen, never compared
+//	sees2    compared with change 2, and OutOfSync
+//	same2    compared with change 2, which left nothing to do
+//	start    an operation appeared
+//	done2    its operation ended, successful, having deployed change 2
+//	failed2  its operation ended, failed
+//	sick     Degraded
+//	gone     deleted
+func history(words string) []Observation {
+	var all []Observation
+	last := map[string]Observation{}
+	for i, word := range strings.Fields(words) {
+		name, what, _ := strings.Cut(word, ":")
+		o := last[name]
+		o.Name, o.ResourceVersion, o.At = name, uint64(i+1), moment(i)
+		state := State{Revision: what[len(what)-1:]}
+		switch strings.TrimRight(what, "0123456789") {
+		case "new":
+			o.Health = "Healthy"
+		case "sees":
+			o.Synced, o.Compared = false, state
+		case "same":
+			o.Synced, o.Compared = true, state
+		case "start":
+			o.OperationSet = true
+		case "done":
+			o.OperationSet, o.Phase, o.Operated = false, "Succeeded", state
+		case "failed":
+			o.OperationSet, o.Phase, o.Operated = false, "Failed", state
+		case "sick":
+			o.Health = "Degraded"
+		case "gone":
+			o.Gone = true
+		default:
+			panic("unknown word " + word)
+		}
+		last[name] = o
+		all = append(all, o)
+	}
+	return all
+}
+
+func moment(i int) time.Time { return time.Unix(1_800_000_000+int64(i), 0) }
+
+func TestJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		history string
+		// secondAt is the word before which change 2 was made.
+		secondAt    int
+		devSame     bool
+		needHealthy bool
+		// want is every start as APPLICATION@CHANGE, and after a "<" those that it overtook.
+		want string
+	}{
+		"in order": {
+			history: "dev:same1 prod:same1 dev:sees2 prod:sees2 dev:start dev:done2 prod:start prod:done2",
+			want:    "dev@2 prod@2",
+		},
+		"prod starts while dev has not even seen the change": {
+			history: "dev:same1 prod:same1 prod:sees2 prod:start prod:done2 dev:sees2 dev:start dev:done2",
+			want:    "prod@2<dev dev@2",
+		},
+		"prod starts while dev's sync of the change is under way": {
+			history: "dev:same1 prod:same1 dev:sees2 dev:start prod:start dev:done2 prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev's sync of the change failed": {
+			history: "dev:same1 dev:start dev:failed2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev completed only the change before": {
+			history: "dev:start dev:done1 dev:same1 prod:start prod:done2",
+			want:    "dev@1 prod@2<dev",
+		},
+		"prod deploys the change before, which dev completed": {
+			history: "dev:same1 dev:sees2 prod:start prod:done1",
+			want:    "prod@1",
+		},
+		"a comparison found nothing to do for dev": {
+			history: "dev:same1 dev:same2 prod:start prod:done2",
+			want:    "prod@2",
+		},
+		"the change does not concern dev": {
+			history: "dev:same1 prod:start prod:done2",
+			devSame: true,
+			want:    "prod@2",
+		},
+		"dev was never seen": {
+			history: "prod:new prod:start prod:done1",
+			want:    "prod@1<dev",
+		},
+		"dev is gone": {
+			history: "dev:sees2 dev:gone prod:start prod:done2",
+			want:    "prod@2",
+		},
+		"an operation that never ends counts as the newest change": {
+			history: "dev:same1 prod:start",
+			want:    "prod@2<dev",
+		},
+		"an operation from before the change that never ends counts as the one before": {
+			history: "dev:same1 prod:start dev:sees2", secondAt: 2,
+			want: "prod@1",
+		},
+		"every operation counts": {
+			history: "dev:same1 prod:start prod:done2 prod:start prod:done2",
+			want:    strings.TrimSpace(strings.Repeat("prod@2<dev ", 2)),
+		},
+		"dev completed the change and is unhealthy since, which counts when health is asked for": {
+			history: "dev:new dev:start dev:done2 dev:sick prod:start prod:done2", needHealthy: true,
+			want: "dev@2 prod@2<dev",
+		},
+		"dev completed the change and is unhealthy since": {
+			history: "dev:new dev:start dev:done2 dev:sick prod:start prod:done2",
+			want:    "dev@2 prod@2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := State{Revision: "1"}, State{Revision: "2"}
+			dev := Application{Name: "dev", Step: 0, Changes: []State{{}, one, two}}
+			if tc.devSame {
+				dev.Changes[2] = one
+			}
+			rollout := Rollout{
+				Applications: []Application{dev, {Name: "prod", Step: 1, Changes: []State{{}, one, two}}},
+				ChangedAt:    []time.Time{moment(-2), moment(-1), moment(tc.secondAt)},
+				Healthy:      tc.needHealthy,
+			}
+			NewWithT(t).Expect(words(Judge(rollout, history(tc.history)))).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestJudgeOrdersByResourceVersion(t *testing.T) {
+	shuffled := history("dev:same1 dev:start dev:done2 prod:start prod:done2")
+	shuffled[1], shuffled[3] = shuffled[3], shuffled[1]
+	rollout := Rollout{
+		Applications: []Application{
+			{Name: "dev", Step: 0, Changes: []State{{Revision: "1"}, {Revision: "2"}}},
+			{Name: "prod", Step: 1, Changes: []State{{Revision: "1"}, {Revision: "2"}}},
+		},
+		ChangedAt: []time.Time{moment(-1), moment(0)},
+	}
+	NewWithT(t).Expect(words(Judge(rollout, shuffled))).To(Equal("dev@1 prod@1"))
+}
+
+func words(starts []Start) string {
+	var all []string
+	for _, s := range starts {
+		word := s.Application + "@" + string(rune('0'+s.Change))
+		if s.OutOfOrder() {
+			word += "<" + strings.Join(s.Behind, ",")
+		}
+		all = append(all, word)
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// scenario is a kind of rollout, played with the gate and without.
+type scenario struct {
+	// key names it in flags, in the names of its objects and in the report.
+	key, title string
+	// each is the number of Applications per step.
+	each int
+	// ownRepos gives every Application a repository of its own.
+	ownRepos bool
+	// noRetry makes a failed operation final.
+	noRetry bool
+	// needHealthy has the observer ask for the health of earlier steps, too.
+	needHealthy bool
+	// reverse has the ApplicationSet controller delete the Applications, in the reverse order of the steps.
+	reverse bool
+	// byHand is the environment whose step has maxUpdate 0.
+	byHand string
+	// resync belongs to the second part, with a short timeout.reconciliation.
+	resync bool
+	// quick belongs to the subset that CI runs.
+	quick bool
+	// fresh is measured from the installation on.
+	fresh bool
+	// limit is how long it may take to complete; zero means a minute.
+	limit time.Duration
+	play  func(ctx context.Context, r *rollout) error
+}
+
+const (
+	// between is the pause between two refreshes, as between two webhooks of a git server.
+	between    = 500 * time.Millisecond
+	setupLimit = 5 * time.Minute
+)
+
+func (s scenario) within() time.Duration {
+	if s.limit == 0 {
+		return time.Minute
+	}
+	return s.limit
+}
+
+// orders are all orders of the environments.
+func orders() [][]string {
+	return [][]string{
+		{"dev", "qa", "prod"}, {"dev", "prod", "qa"}, {"qa", "dev", "prod"},
+		{"qa", "prod", "dev"}, {"prod", "dev", "qa"}, {"prod", "qa", "dev"},
+	}
+}
+
+func scenarios() []scenario {
+	var all []scenario
+	for _, order := range orders() {
+		name := strings.Join(order, ", ")
+		all = append(all, scenario{
+			key: "commit-" + strings.Join(order, "-"), title: "one repository, a commit; refreshed in the order " + name, each: 1,
+			quick: order[0] == "prod", play: commitRefreshedIn(order),
+		})
+	}
+	all = append(all, scenario{
+		key: "commit-at-once", title: "one repository, a commit; all refreshed at once", each: 1, quick: true, play: commitRefreshedAtOnce,
+	})
+	for _, order := range orders() {
+		name := strings.Join(order, ", ")
+		all = append(all, scenario{
+			key: "repos-" + strings.Join(order, "-"), title: "three repositories, pushed and refreshed in the order " + name, each: 1, ownRepos: true,
+			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
+		})
+	}
+	return append(all, special()...)
+}
+
+// commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.
+func commitRefreshedIn(order []string) func(context.Context, *rollout) error {
+	return func(ctx context.Context, r *rollout) error {
+		var members []*member
+		for _, env := range order {
+			members = append(members, r.in(env)...)
+		}
+		r.begin()
+		if err := r.version("2", healthy, members...); err != nil {
+			return err
+		}
+		return r.refresh(ctx, between, members...)
+	}
+}
+
+func commitRefreshedAtOnce(ctx context.Context, r *rollout) error {
+	r.begin()
+	if err := r.version("2", healthy, r.members...); err != nil {
+		return err
+	}
+	return r.refresh(ctx, 0, r.members...)
+}
+
+// choose returns the scenarios that a comma-separated list of keys or beginnings of keys names; all when it is empty, and none for
+// "none".
+func choose(list string, quick bool) ([]scenario, error) {
+	var chosen []scenario
+	if list == "none" {
+		return nil, nil
+	}
+	for _, s := range scenarios() {
+		if quick && !s.quick {
+			continue
+		}
+		if list == "" {
+			chosen = append(chosen, s)
+			continue
+		}
+		for _, word := range strings.Split(list, ",") {
+			if strings.HasPrefix(s.key, word) {
+				chosen = append(chosen, s)
+				break
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no scenario is named %q", list)
+	}
+	return chosen, nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/local"
+)
+
+// event is a line of a timeline.
+type event struct {
+	at   time.Time
+	env  string
+	text string
+	// wrong and good are how it is painted.
+	wrong, good bool
+}
+
+// timeline is what happened in a rollout, for people. Repetitions are left out; how many they were is said at the end.
+func (o *outcome) timeline(writes []write) (events []event, repeated int, err error) {
+	r := o.rollout
+	for _, m := range r.members {
+		history, err := r.recorder.seen(string(r.mode), map[string]bool{m.name: true})
+		if err != nil {
+			return nil, 0, err
+		}
+		events = append(events, r.compared(m, history)...)
+		started, n := r.started(m, o.starts, history)
+		events, repeated = append(events, started...), repeated+n
+		events = append(events, r.asked(m, writes)...)
+	}
+	events = slices.DeleteFunc(events, func(e event) bool { return e.at.Before(r.began) })
+	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
+	return events, repeated, nil
+}
+
+// compared is when Argo CD first looked at the member with the newest change.
+func (r *rollout) compared(m *member, history []observer.Observation) []event {
+	for _, o := range history {
+		if o.ResourceVersion > r.since && o.Compared == m.changes[len(m.changes)-1] {
+			return []event{{at: o.At, env: m.env, text: "Argo CD compares it with the commit: " + map[bool]string{true: "Synced", false: "OutOfSync"}[o.Synced]}}
+		}
+	}
+	return nil
+}
+
+// started are the starts of a member's syncs, and the end of the first.
+func (r *rollout) started(m *member, starts []observer.Start, history []observer.Observation) (events []event, repeated int) {
+	said := false
+	for _, s := range starts {
+		if s.Application != m.name {
+			continue
+		}
+		if said {
+			repeated++
+			continue
+		}
+		said = true
+		e := event{at: s.At, env: m.env, text: "sync starts"}
+		if s.OutOfOrder() {
+			e.wrong = true
+			e.text += "      <== OUT OF ORDER: not yet done: " + strings.Join(r.environments(s.Behind), ", ")
+		}
+		events = append(events, e)
+		for _, o := range history {
+			if o.ResourceVersion > s.ResourceVersion && o.Finished() && o.Operated == m.changes[len(m.changes)-1] {
+				events = append(events, event{at: o.At, env: m.env, text: "sync done", good: true})
+				break
+			}
+		}
+	}
+	return events, repeated
+}
+
+// asked are the writes that were refused, each with its sentence once, and the refreshes that stepgate asked for.
+func (r *rollout) asked(m *member, writes []write) []event {
+	var events []event
+	said := map[string]bool{}
+	for _, w := range writes {
+		if w.ObjectRef.Namespace != string(r.mode) || w.ObjectRef.Name != m.name || w.RequestReceivedTimestamp.Before(r.began) {
+			continue
+		}
+		text := ""
+		switch {
+		case w.ResponseStatus.Code == 403 && w.User.Username == local.ApplicationSetAccount:
+			text = "stepgate DENIES its sync: " + r.short(w.ResponseStatus.Message)
+		case strings.HasPrefix(w.User.Username, "system:serviceaccount:"+r.mode.gateName()+":"):
+			text = "stepgate asks Argo CD to compare it now"
+		}
+		if text != "" && !said[text] {
+			said[text] = true
+			events = append(events, event{at: w.RequestReceivedTimestamp, env: m.env, text: text})
+		}
+	}
+	return events
+}
+
+// short leaves of a denial what a timeline needs: who is not done, and why.
+func (r *rollout) short(message string) string {
+	_, why, found := strings.Cut(message, "not done: ")
+	if !found {
+		_, why, _ = strings.Cut(message, "may not sync again: ")
+		why, _, _ = strings.Cut(why, ", and")
+		return why
+	}
+	why, _, _ = strings.Cut(why, "; ")
+	return strings.ReplaceAll(why, r.name+"-", "")
+}
+
+func (r *rollout) environments(names []string) []string {
+	var all []string
+	for _, m := range r.members {
+		if slices.Contains(names, m.name) {
+			all = append(all, m.env)
+		}
+	}
+	return all
+}
+
+func (e event) offset(began time.Time) string {
+	return fmt.Sprintf("%+6.1fs", e.at.Sub(began).Seconds())
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/e2e/observer"
+)
+
+// recorder keeps everything that a watch of all Applications shows. A gap in the watch is an error of the whole run:
+// what was not seen cannot be judged.
+type recorder struct {
+	mu      sync.Mutex
+	history map[string][]observer.Observation
+	latest  map[string]*argo.Application
+	// waiting is since when an operation is set that the application controller has not taken up.
+	waiting map[string]time.Time
+	problem error
+}
+
+func record(ctx context.Context, config *rest.Config) (*recorder, error) {
+	scheme := runtime.NewScheme()
+	if err := argo.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.Watch(ctx, &argo.ApplicationList{})
+	if err != nil {
+		return nil, fmt.Errorf("watch Applications: %w", err)
+	}
+	r := &recorder{history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{}, waiting: map[string]time.Time{}}
+	go r.run(ctx, w)
+	return r, nil
+}
+
+func (r *recorder) run(ctx context.Context, w watch.Interface) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		app, ok := event.Object.(*argo.Application)
+		if !ok {
+			r.fail(fmt.Errorf("the watch of Applications ended: %v", event.Object))
+			return
+		}
+		r.keep(app, event.Type == watch.Deleted)
+	}
+	if ctx.Err() == nil {
+		r.fail(errors.New("the watch of Applications ended"))
+	}
+}
+
+func (r *recorder) keep(app *argo.Application, deleted bool) {
+	seen, err := observer.Observe(app, deleted, time.Now())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history[app.Namespace] = append(r.history[app.Namespace], seen)
+	key := app.Namespace + "/" + app.Name
+	r.latest[key] = app
+	if deleted {
+		delete(r.latest, key)
+	}
+	if !seen.OperationSet || seen.Phase == "Running" {
+		delete(r.waiting, key)
+	} else if r.waiting[key].IsZero() {
+		r.waiting[key] = seen.At
+	}
+}
+
+// lost says that an operation has been set for so long that the application controller must have overlooked it.
+func (r *recorder) lost(namespace, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, waits := r.waiting[namespace+"/"+name]
+	return waits && time.Since(since) > overlooked
+}
+
+func (r *recorder) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problem = err
+}
+
+// app is the Application as last seen, or nil.
+func (r *recorder) app(namespace, name string) *argo.Application {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.latest[namespace+"/"+name]
+}
+
+// seen are the observations of some Applications of a namespace.
+func (r *recorder) seen(namespace string, names map[string]bool) ([]observer.Observation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []observer.Observation
+	for _, o := range r.history[namespace] {
+		if names[o.Name] {
+			found = append(found, o)
+		}
+	}
+	return found, r.problem
+}
