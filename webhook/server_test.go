@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -148,6 +149,47 @@ func TestServerDrains(t *testing.T) {
 	g.Expect(time.Since(stopped)).To(BeNumerically(">=", 500*time.Millisecond))
 	_, err = net.Dial("tcp", s.Addr().String())
 	g.Expect(errors.Is(err, syscall.ECONNREFUSED)).To(BeTrue(), "%v", err)
+}
+
+// An open connection may be used once more after the port has closed: an API server that is about to send a call on it
+// cannot know, and does not try again.
+func TestServerLeavesOpenConnectionsToTheirClients(t *testing.T) {
+	g := NewWithT(t)
+	s := startServer(t, ok, time.Second)
+	conn, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: s.roots})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = conn.Close() }()
+	answers := bufio.NewReader(conn)
+	call := func() (*http.Response, error) {
+		if _, err := io.WriteString(conn, "GET "+Path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			return nil, err
+		}
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp, errors.Join(err, resp.Body.Close())
+	}
+	resp, err := call()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.Close).To(BeFalse())
+
+	s.stop()
+	g.Eventually(func() error {
+		conn, err := net.Dial("tcp", s.Addr().String())
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	}, "5s").Should(HaveOccurred(), "the port closes")
+
+	resp, err = call()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.Close).To(BeTrue())
+	called := time.Now()
+	g.Expect(<-s.result).To(Succeed())
+	g.Expect(time.Since(called)).To(BeNumerically("<", time.Second), "nothing is open any more")
 }
 
 // A call that is under way when the port closes is still answered.
