@@ -61,9 +61,9 @@ func newBundleKeeper(secret types.NamespacedName, secrets secretReader,
 	return &bundleKeeper{
 		secret: secret, secrets: secrets, configuration: configuration, configurations: configurations,
 		now: time.Now,
-		// One look a second, and so at most one write, even if somebody wipes the bundle in a loop; three at once, so
-		// that a start is not slowed down.
-		limiter: rate.NewLimiter(rate.Every(time.Second), 3),
+		// One look a second, and so at most one write, even if somebody wipes the bundle in a loop; ten at once, because
+		// every call fails until a wiped bundle is written, and a new CA has just taken some.
+		limiter: rate.NewLimiter(rate.Every(time.Second), 10),
 		wake:    newSignal(), rotated: make(chan struct{}, 1),
 	}
 }

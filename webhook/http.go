@@ -20,6 +20,8 @@ import (
 )
 
 const (
+	// bodyTimeout bounds the reading of a body. It is no ReadTimeout of net/http: that begins when a connection is opened.
+	bodyTimeout = 10 * time.Second
 	// maxBody holds two objects of the largest size that an API server stores (3 MiB) and the rest of the request.
 	maxBody = 7 << 20
 	// longestTimeout is the most that a webhook's timeoutSeconds can be.
@@ -37,6 +39,8 @@ type Handler struct {
 	gate     webhook.AdmissionHandler
 	requests Counter
 	log      logr.Logger
+	// body is how long the reading of a body may take.
+	body time.Duration
 }
 
 // Counter counts answered HTTP requests by status code.
@@ -46,7 +50,7 @@ type Counter interface {
 
 // NewHandler returns a Handler that logs to log and counts with requests.
 func NewHandler(gate webhook.AdmissionHandler, requests Counter, log logr.Logger) *Handler {
-	return &Handler{gate: gate, requests: requests, log: log}
+	return &Handler{gate: gate, requests: requests, log: log, body: bodyTimeout}
 }
 
 // ServeHTTP answers one AdmissionReview within 80 % of the time that the API server allows for it.
@@ -81,7 +85,7 @@ func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, 
 	// A tenth is left for saying that there is no decision, even where the processor is short.
 	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
 	defer cancel()
-	req, err := readReview(rw, r)
+	req, err := h.readReview(rw, r)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func timeoutOf(r *http.Request) (time.Duration, error) {
 }
 
 // readReview reads the request of a v1 AdmissionReview.
-func readReview(rw http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
+func (h *Handler) readReview(rw http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionRequest, error) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
 		return nil, &httpError{http.StatusMethodNotAllowed, "an AdmissionReview is sent by POST"}
@@ -125,6 +129,8 @@ func readReview(rw http.ResponseWriter, r *http.Request) (*admissionv1.Admission
 	}
 	// Room for a usual request at once, but no more on a client's word.
 	buffer := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), usualBody)+bytes.MinRead))
+	// It cannot fail on a connection of Server, and net/http takes it back at the end of the body.
+	_ = http.NewResponseController(rw).SetReadDeadline(time.Now().Add(h.body))
 	if _, err := io.Copy(buffer, http.MaxBytesReader(rw, r.Body, maxBody)); err != nil {
 		var big *http.MaxBytesError
 		if errors.As(err, &big) {

@@ -20,23 +20,25 @@ import (
 const Path = "/validate"
 
 const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second
 	// writeTimeout is longer than the longest timeoutSeconds that a webhook can have, 30 s.
 	writeTimeout = 35 * time.Second
 	// idleTimeout is longer than the 90 s after which an API server itself closes an idle connection, so that it never
-	// sends a call on a connection that is being closed here.
+	// sends a call on a connection that is being closed here. It is the time for a header, too: an API server opens a
+	// connection for a call, gives the call to another one that has become free, and keeps the new one for later. To
+	// net/http, such a connection is one whose header does not come.
 	idleTimeout = 2 * time.Minute
 	closeGrace  = 5 * time.Second
 	maxHeader   = 16 << 10
 )
 
-// Server serves the webhook over HTTPS: HTTP/1.1 only, TLS 1.2 or better, every phase of a connection bounded in time.
+// Server serves the webhook over HTTPS: HTTP/1.1 only, TLS 1.2 or better, every phase of a connection bounded in time (of
+// the handshake by writeTimeout).
 // (controller-runtime's server bounds neither reading nor writing.)
 type Server struct {
 	http     *http.Server
 	listener net.Listener
 	draining atomic.Bool
+	open     atomic.Int64 // connections
 	delay    time.Duration
 }
 
@@ -56,11 +58,11 @@ func Listen(address string, handler http.Handler, getCertificate func(*tls.Clien
 		Handler:           s.closeWhenDraining(mux),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: getCertificate},
 		Protocols:         protocols,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
+		ReadHeaderTimeout: idleTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ConnState:         s.count,
 		ErrorLog:          log.New(noise{log: logger, limit: rate.NewLimiter(1, 10)}, "", 0),
 	}
 	return s, nil
@@ -72,8 +74,8 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Draining reports whether the server is on its way out; it still answers.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// Run serves until ctx is done, then for the delay, in which load balancers learn that this replica is not ready, and
-// then finishes the requests under way.
+// Run serves until ctx is done, then for the delay, in which load balancers learn that this replica is not ready. Then
+// it takes no new connections, leaves the open ones to their clients for a while, and finishes the requests under way.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.ServeTLS(s.listener, "", "") }()
@@ -88,12 +90,39 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("webhook server: %w", err)
 	case <-time.After(s.delay):
 	}
+	_ = s.listener.Close() // Serve closes it as well
+	s.untilUnused(min(s.delay, closeGrace))
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	if err := s.http.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("webhook server: %w", err)
 	}
 	return nil
+}
+
+// count keeps the number of open connections.
+func (s *Server) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
+	default:
+	}
+}
+
+// untilUnused waits until no connection is open, but no longer than patience. To close an idle connection is to fail the
+// call that its client is just about to send on it; one that is used once more is closed by its client.
+func (s *Server) untilUnused(patience time.Duration) {
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.After(patience); s.open.Load() > 0; {
+		select {
+		case <-end:
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // closeWhenDraining asks clients for a new connection while the server drains: an API server would otherwise go on
