@@ -71,12 +71,13 @@ func Scope(in Input) (d Decision, settled bool) {
 // alreadySynced reports whether the ApplicationSet controller asks again for a sync that it has had. From a cache that
 // is a moment old it does so, several times in each rollout. Up to argo-cd v3.5 its operation names no revision, so that a
 // commit that landed meanwhile would be deployed, out of order. The controller needs no other sync to go on: it takes an
-// Application from Pending to Progressing when an operation has started since it became Pending
-// (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+// Application from Pending to Progressing when an operation has started since it became Pending, and makes it Pending
+// before it asks for another (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
 func (in Input) alreadySynced() bool {
-	last, pending := in.Target.LastOperation, in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt
+	last, recorded := in.Target.LastOperation, in.ApplicationSet.Recorded[in.Target.Name]
+	had := recorded.Started || !recorded.TransitionedAt.IsZero() && last.StartedAt.After(recorded.TransitionedAt)
 	return in.Settings.Require == RequireRevision && in.Target.Operation.Automated && !in.Target.Operation.Pinned &&
-		last.Full && last.Phase == "Succeeded" && !pending.IsZero() && last.StartedAt.After(pending)
+		last.Full && last.Phase == "Succeeded" && had
 }
 
 // step is the later of the target's old and new step: editing a label in the same write is no way round the gate.

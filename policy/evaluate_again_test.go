@@ -16,6 +16,7 @@ func againRows() map[string]row {
 	}
 	rows := map[string]row{
 		"the controller asks for the same sync again": again("1:dev > 2:prod,auto,began:51 | prod/2/50"),
+		"again, after the controller has noticed":     again("1:dev > 2:prod,auto,began:51 | prod/2/52/started"),
 		"somebody syncs again":                        admit("1:dev > 2:prod,began:51 | prod/2/50"),
 		"the operation names its revision":            admit("1:dev > 2:prod,auto,pinned,began:51 | prod/2/50"),
 		"it was synced before its turn":               admit("1:dev > 2:prod,auto,began:49 | prod/2/50"),

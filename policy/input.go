@@ -72,6 +72,8 @@ type Recorded struct {
 	// the object's text is not a number.
 	Step           int
 	TransitionedAt time.Time
+	// Started says that the controller takes its sync for started: the status is Progressing or Healthy.
+	Started bool
 }
 
 // Application is what the rule needs of an Application, at most about 1 KiB.

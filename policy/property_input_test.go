@@ -67,7 +67,7 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 	set.Recorded = map[string]policy.Recorded{}
 	for _, name := range []string{"app-0", "app-1", "app-5", "gone", "target"} {
 		if c.rarely(6) {
-			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time()}
+			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(), Started: c.rarely(2)}
 		}
 	}
 	return set

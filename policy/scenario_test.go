@@ -16,7 +16,7 @@ import (
 //	Application  STEP:NAME[=HEALTH[/SYNC]][@REVISIONS][,FLAG...]    step 0 is no step at all
 //	REVISIONS    what it was compared with: "b" is the common repository at b, "lib:b" another source, "a+lib:b" both,
 //	             "-" none. The default is "a", for siblings and target alike.
-//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), NAME/STEP[/SECOND] (an applicationStatus entry)
+//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), NAME/STEP[/SECOND[/started]] (an applicationStatus entry)
 //
 // Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
 //
@@ -68,11 +68,11 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 	case "empty":
 		set.Steps = nil
 	default:
-		entry := append(strings.Split(word, "/"), "0")
+		entry := append(strings.Split(word, "/"), "0", "")
 		if set.Recorded == nil {
 			set.Recorded = map[string]policy.Recorded{}
 		}
-		set.Recorded[entry[0]] = policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2])}
+		set.Recorded[entry[0]] = policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2]), Started: entry[3] == "started"}
 	}
 	return set
 }

@@ -132,7 +132,10 @@ func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy
 		if err != nil {
 			step = 0
 		}
-		all[status.Application] = policy.Recorded{Step: step, TransitionedAt: timeOf(status.LastTransitionTime)}
+		all[status.Application] = policy.Recorded{
+			Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
+			Started: status.Status == argo.ProgressiveSyncProgressing || status.Status == argo.ProgressiveSyncHealthy,
+		}
 	}
 	return all
 }

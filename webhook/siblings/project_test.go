@@ -183,7 +183,9 @@ func TestProjectSet(t *testing.T) {
 			}},
 		}},
 		Status: argo.ApplicationSetStatus{ApplicationStatus: []argo.ApplicationSetApplicationStatus{
-			{Application: "dev", Step: "1", LastTransitionTime: at(5)},
+			{Application: "dev", Step: "1", LastTransitionTime: at(5), Status: "Progressing"},
+			{Application: "qa", Step: "2", Status: "Healthy"},
+			{Application: "prod", Step: "3", Status: "Pending"},
 			{Application: "left", Step: "-1"},
 			{Application: "odd", Step: "first"},
 			{Application: "unset"},
@@ -195,7 +197,7 @@ func TestProjectSet(t *testing.T) {
 		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
 		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
 		Recorded: map[string]policy.Recorded{
-			"dev": {Step: 1, TransitionedAt: at(5).Time}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
+			"dev": {Step: 1, TransitionedAt: at(5).Time, Started: true}, "qa": {Step: 2, Started: true}, "prod": {Step: 3}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
 		},
 	}))
 }
