@@ -67,12 +67,13 @@ func run(ctx context.Context, o options) (err error) {
 	if o.loop {
 		started = append(slices.Clone(modes), loop)
 	}
+	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
 	s, err := newStand(ctx, root, started)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	fmt.Printf("Argo CD is up after %.0fs\n", time.Since(began).Seconds())
+	fmt.Printf("all up after %.0fs\n", time.Since(began).Seconds())
 	if o.keep != "" {
 		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
 	}
