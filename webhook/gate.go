@@ -116,10 +116,14 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	return v.response()
 }
 
-// refresh asks for the blockers of a denial to be compared again that are only stale. In audit mode nothing is changed.
+// refresh asks for the blockers of a denial to be compared again that are only stale, and for the target itself if all
+// that is missing is that the ApplicationSet controller notices its sync. In audit mode nothing is changed.
 func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
 		return
+	}
+	if v.Reason == policy.AlreadySynced {
+		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, w.target.ReconciledAt)
 	}
 	for _, b := range v.Blockers {
 		// Where a refresh is pending, somebody has asked.
