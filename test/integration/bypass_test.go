@@ -52,5 +52,5 @@ func TestABypassInASyncIsHonouredOnlyFromArgocdServer(t *testing.T) {
 			return e.Note
 		}
 		return ""
-	}).WithTimeout(10 * time.Second).Should(Equal("the gate was bypassed: INC-1234 by alice"))
+	}).WithTimeout(20 * time.Second).Should(Equal("the gate was bypassed: INC-1234 by alice"))
 }

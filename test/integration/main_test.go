@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/local"
 )
@@ -20,6 +23,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// Processes start and certificates are signed while other tests compete for the processors.
+	gomega.SetDefaultEventuallyTimeout(20 * time.Second)
 	os.Exit(run(m))
 }
 

@@ -59,8 +59,8 @@ func TestAWipedBundleIsRestored(t *testing.T) {
 
 	r.setBundle(nil)
 
-	r.Eventually(r.bundle).WithTimeout(5 * time.Second).Should(Equal(before))
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev") }).WithTimeout(5 * time.Second).Should(Succeed())
+	r.Eventually(r.bundle).WithTimeout(20 * time.Second).Should(Equal(before))
+	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev") }).WithTimeout(20 * time.Second).Should(Succeed())
 }
 
 func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
@@ -108,7 +108,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 
 	r.Expect(r.gate.Ready(r.ctx)).To(MatchError(ContainSubstring("caBundle")))
 	r.setBundle(ca)
-	r.Eventually(func() error { return r.gate.Ready(r.ctx) }).WithTimeout(10 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.gate.Ready(r.ctx) }).WithTimeout(20 * time.Second).Should(Succeed())
 	r.waitUntilCalled()
 
 	next := writeCertificate(g, dir)
@@ -116,7 +116,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	renewed := x509.NewCertPool()
 	renewed.AppendCertsFromPEM(next)
 	r.Eventually(func() error { return handshake(r.gate.Webhook, renewed) }).WithTimeout(30 * time.Second).Should(Succeed())
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll) }).WithTimeout(5 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
 }
 
 // handshake connects to a TLS server and verifies its certificate.
