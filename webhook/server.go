@@ -90,7 +90,8 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("webhook server: %w", err)
 	case <-time.After(s.delay):
 	}
-	_ = s.listener.Close() // Serve closes it as well
+	_ = s.listener.Close()
+	<-failed // because of that; Shutdown would close it again, and fail
 	s.untilUnused(min(s.delay, closeGrace))
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
