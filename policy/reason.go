@@ -53,10 +53,12 @@ func Reasons() []Reason {
 	}
 }
 
-// Stale reports whether the reason says only that a sibling was compared too early: a refresh may clear it.
+// Stale reports whether the reason says only that a sibling was compared too early: a refresh may clear it. HealthStale
+// would clear by itself, but the ApplicationSet controller does not wake up for a comparison that finds nothing new; for
+// a refresh it does.
 func (r Reason) Stale() bool {
 	switch r {
-	case SpecNotCompared, RefreshPending, RevisionMismatch, ComparisonOlder:
+	case SpecNotCompared, RefreshPending, HealthStale, RevisionMismatch, ComparisonOlder:
 		return true
 	default:
 		return false

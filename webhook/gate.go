@@ -32,7 +32,8 @@ type Config struct {
 	AllowFailedOperations bool
 	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
 	ServerAccounts []string
-	// ControllerAccounts and ApplicationSetAccounts tell the initiator in metrics; nothing is decided by them.
+	// ControllerAccounts and ApplicationSetAccounts tell the initiator in metrics; nothing is decided by them. The latter are
+	// held back when they repeat a denied write without a pause.
 	ControllerAccounts, ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
@@ -68,11 +69,12 @@ type Parts struct {
 type Gate struct {
 	config Config
 	Parts
+	pace *pace
 }
 
 // NewGate returns a Gate.
 func NewGate(config Config, parts Parts) *Gate {
-	return &Gate{config: config, Parts: parts}
+	return &Gate{config: config, Parts: parts, pace: newPace()}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -99,18 +101,29 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if err != nil {
 		return badRequest(err)
 	}
+	controller := slices.Contains(g.config.ApplicationSetAccounts, w.user) && !w.dryRun
+	if controller && g.pace.wait(ctx, w.uid) {
+		g.Record.held()
+	}
 	start := time.Now()
 	v := g.judge(ctx, w)
 	v.took = time.Since(start)
 	g.Record.Record(logr.FromContextOrDiscard(ctx), w, v)
 	g.refresh(w, v)
+	if controller {
+		g.pace.judged(w.uid, v.denied())
+	}
 	return v.response()
 }
 
-// refresh asks for the blockers of a denial to be compared again that are only stale. In audit mode nothing is changed.
+// refresh asks for the blockers of a denial to be compared again that are only stale, and for the target itself if all
+// that is missing is that the ApplicationSet controller notices its sync. In audit mode nothing is changed.
 func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
 		return
+	}
+	if v.Reason == policy.AlreadySynced {
+		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, w.target.ReconciledAt)
 	}
 	for _, b := range v.Blockers {
 		// Where a refresh is pending, somebody has asked.
@@ -129,6 +142,14 @@ type verdict struct {
 	took      time.Duration
 	// err says why there is no decision. The Decision then means nothing.
 	err error
+}
+
+// denied is what a denial says; empty when it is none.
+func (v verdict) denied() string {
+	if v.err != nil || !v.rejects() {
+		return ""
+	}
+	return v.message()
 }
 
 // rejects reports whether the write does not go through: outside audit mode, whatever is not Allow or NotGated.

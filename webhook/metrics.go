@@ -17,6 +17,7 @@ type Metrics struct {
 	events      *prometheus.CounterVec
 	annotations *prometheus.CounterVec
 	refreshes   *prometheus.CounterVec
+	held        prometheus.Counter
 }
 
 // NewMetrics registers the gate's metrics.
@@ -38,7 +39,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
 		refreshes:   counter("refreshes_total", "Refreshes of stale Applications by what became of them: requested, repeated (within the window), needless (requested by others, or gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes)
+	m.held = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "stepgate", Name: "held_total",
+		Help: "Writes of the ApplicationSet controller that were held back for a moment, because it repeats a denied one without a pause."})
+	registry.MustRegister(m.held, m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes)
 	return m
 }
 

@@ -26,6 +26,9 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.events.run(ctx)
 }
 
+// held counts a write that was held back.
+func (r *Recorder) held() { r.metrics.held.Inc() }
+
 // Record records one verdict. Of a server dry-run nothing is left but a debug line in the log.
 func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	logVerdict(log, w, v)

@@ -5,6 +5,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // TestWhatIsRefreshed judges writes of prod. Everything was compared a minute before noon.
@@ -18,6 +20,21 @@ func TestWhatIsRefreshed(t *testing.T) {
 	}{
 		"the blockers that are only stale, in the order of the steps": {
 			scenario: stale, want: []string{"argocd/dev compared 11:59:00", "argocd/qa compared 11:59:00"},
+		},
+		"one that has synced and was not compared since": {
+			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev compared 11:59:00"},
+			edit: func(_ *Config, c *cluster, _ *attempt) {
+				c.apps[0].Status.OperationState = &argo.OperationState{
+					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(noon)),
+				}
+			},
+		},
+		"the target, which has had its sync": {
+			scenario: open, want: []string{"argocd/prod compared 11:59:00"},
+			edit: func(_ *Config, c *cluster, a *attempt) {
+				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
+			},
 		},
 		"the flag is off":  {scenario: stale, off: true},
 		"nothing is stale": {scenario: blocked},

@@ -56,7 +56,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.refreshStaleSiblings, "refresh-stale-siblings", true, "have Argo CD compare the Applications again that hold up a sync only because they were compared too early; needs patch on Applications")
 	f.StringSliceVar(&o.serverAccounts, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; only from it a bypass in a sync is honoured (repeatable)")
 	f.StringSliceVar(&o.controllerAccounts, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
-	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&o.appSetAccounts, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account; it is held back when it repeats a denied write without a pause (repeatable)")
 	f.StringSliceVar(&o.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
 	f.StringSliceVar(&o.namespaces, "application-namespaces", nil, "namespaces that hold Applications; no other is watched, and the webhook must be registered for no other (repeatable; default: all)")
 

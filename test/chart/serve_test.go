@@ -131,9 +131,9 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: gate.Name}, configuration)).To(Succeed())
 	before := configuration.DeepCopy()
 	selector := configuration.Webhooks[0].NamespaceSelector
-	for i, e := range selector.MatchExpressions {
-		if e.Key == corev1.LabelMetadataName {
-			selector.MatchExpressions[i].Values = append(e.Values, "apps-outside")
+	for i := range selector.MatchExpressions {
+		if e := &selector.MatchExpressions[i]; e.Key == corev1.LabelMetadataName {
+			e.Values = append(e.Values, "apps-outside")
 		}
 	}
 	g.Expect(administrator(g).Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())

@@ -136,7 +136,7 @@ func TestBadValues(t *testing.T) {
 		"a URL without TLS":             {"webhook.url=http://10.0.0.1/validate", "at '/webhook/url'"},
 		"a pattern of namespaces":       {"argocd.namespaces={team-*}", "at '/argocd/namespaces/0'"},
 		"a namespace twice":             {"argocd.namespaces={a,a}", "at '/argocd/namespaces'"},
-		"no server account":             {"argocd.serverAccounts={}", "at '/argocd/serverAccounts': minItems: got 0, want 1"},
+		"no server account":             {"json argocd.serverAccounts=[]", "at '/argocd/serverAccounts': minItems: got 0, want 1"},
 		"a bypass user with a comma":    {`config.bypassUsers={alice\,bob}`, "at '/config/bypassUsers/0'"},
 		"a certificate mode":            {"certs.mode=cert-manager", "at '/certs/mode'"},
 		"a delay without unit":          {"shutdownDelay=10", "at '/shutdownDelay'"},
@@ -155,7 +155,11 @@ func TestBadValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--set="+tc.set)
+			set := "--set=" + tc.set
+			if value, ok := strings.CutPrefix(tc.set, "json "); ok {
+				set = "--set-json=" + value
+			}
+			_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, set)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}

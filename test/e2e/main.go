@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // options are the flags.
@@ -37,6 +40,7 @@ func main() {
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
+	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o)
 	stop()
@@ -67,12 +71,13 @@ func run(ctx context.Context, o options) (err error) {
 	if o.loop {
 		started = append(slices.Clone(modes), loop)
 	}
+	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
 	s, err := newStand(ctx, root, started)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	fmt.Printf("Argo CD is up after %.0fs\n", time.Since(began).Seconds())
+	fmt.Printf("all up after %.0fs\n", time.Since(began).Seconds())
 	if o.keep != "" {
 		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
 	}

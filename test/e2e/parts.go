@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -39,17 +40,40 @@ func (s *stand) playParts(ctx context.Context, chosen []scenario, modes []mode, 
 		}
 	}
 	for _, sc := range others {
-		part, err := s.prepareAll(ctx, []scenario{sc}, modes, parallel)
+		part, err := s.playOne(ctx, sc, modes, parallel)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range modes {
-			part[sc.key][m].play(ctx)
-			printOutcome(part[sc.key][m])
+		if without, with := part[off], part[on]; tooSlow(without, with) > 0 {
+			// The machine may have been busy with something else just then; twice in a row is not chance.
+			fmt.Printf("%s: %.1fs with the gate and %.1fs without: played again\n", sc.key, with.took.Seconds(), without.took.Seconds())
+			again := sc
+			again.key += "-again"
+			second, err := s.playOne(ctx, again, []mode{off, on}, parallel)
+			if err != nil {
+				return nil, err
+			}
+			// What went out of order the first time stays in the account.
+			second[off].starts = append(second[off].starts, without.starts...)
+			second[on].starts = append(second[on].starts, with.starts...)
+			maps.Copy(part, second)
 		}
-		maps.Copy(all, part)
+		all[sc.key] = part
 	}
 	return all, ctx.Err()
+}
+
+// playOne plays one scenario in every mode, one after the other.
+func (s *stand) playOne(ctx context.Context, sc scenario, modes []mode, parallel int) (map[mode]*outcome, error) {
+	part, err := s.prepareAll(ctx, []scenario{sc}, modes, parallel)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range modes {
+		part[sc.key][m].play(ctx)
+		printOutcome(part[sc.key][m])
+	}
+	return part[sc.key], nil
 }
 
 func (t table) playTogether(ctx context.Context) {

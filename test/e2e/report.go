@@ -68,18 +68,22 @@ func (t *totals) add(sc scenario, without, with *outcome) {
 	}
 	t.onCompleted++
 	t.on = append(t.on, with.took)
-	allowed := slower
-	if sc.resync {
+	if tooSlow(without, with) > 0 {
+		t.problems = append(t.problems, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
+	}
+}
+
+// tooSlow is by how much a rollout took longer with the gate than it may; zero when it did not, or cannot be compared.
+func tooSlow(without, with *outcome) time.Duration {
+	if without == nil || with == nil || !without.completed() || !with.completed() || with.rollout.nudged > 0 {
+		return 0
+	}
+	allowed := without.took + slower
+	if with.rollout.scenario.resync {
 		// When the periodic comparison comes is left to chance by this much.
 		allowed += shortJitter
 	}
-	if with.rollout.nudged > 0 {
-		fmt.Printf("%s: Argo CD overlooked %d operations, so its duration is not compared\n", sc.key, with.rollout.nudged)
-		return
-	}
-	if without != nil && without.completed() && with.took > without.took+allowed {
-		t.problems = append(t.problems, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
-	}
+	return max(0, with.took-allowed)
 }
 
 func (t *totals) print() {

@@ -52,6 +52,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			sc := scenario{key: "x", resync: tc.resync}
+			tc.with.rollout.scenario = sc
 			modes := map[mode]*outcome{on: tc.with}
 			if tc.without != nil {
 				modes[off] = tc.without

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -71,7 +72,8 @@ func StartCluster(root string) (*Cluster, error) {
 	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog)
 	if c.Config, err = c.env.Start(); err != nil {
-		return nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err)
+		// What has been started would go on running.
+		return nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err), c.Stop())
 	}
 	c.Config.QPS = -1
 	c.scheme = runtime.NewScheme()

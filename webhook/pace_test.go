@@ -1,0 +1,111 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// loops sends a write again as soon as it is answered, for a time, and returns how often.
+func loops(t *trial, write *attempt, lasting time.Duration) int {
+	start, n := time.Now(), 0
+	for time.Since(start) < lasting {
+		t.handle(write.request())
+		n++
+		<-time.After(20 * time.Millisecond) // a controller's own work
+	}
+	return n
+}
+
+// TestRepeatedDenialsAreHeldBack has writers that do not pause by themselves, for 20 seconds.
+func TestRepeatedDenialsAreHeldBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		scenario string
+		edit     func(*attempt)
+		// want is about how often it gets an answer.
+		want int
+	}{
+		"the ApplicationSet controller, denied":     {scenario: blocked, want: 20 + paceBurst},
+		"the ApplicationSet controller, allowed":    {scenario: open, want: 1_000},
+		"somebody else, denied":                     {scenario: blocked, edit: func(a *attempt) { a.user = argocdServer }, want: 1_000},
+		"the ApplicationSet controller, by dry-run": {scenario: blocked, edit: func(a *attempt) { a.dryRun = true }, want: 1_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := clusterOf(tc.scenario)
+				write := syncOf(c, "prod")
+				if tc.edit != nil {
+					tc.edit(write)
+				}
+				trial := newTrial(testConfig(), c)
+				n := loops(trial, write, 20*time.Second)
+				g := NewWithT(t)
+				g.Expect(n).To(BeNumerically("~", tc.want, max(2, tc.want/50)))
+				g.Expect(testutil.ToFloat64(trial.metrics.held) > 0).To(Equal(tc.want < 100))
+			})
+		})
+	}
+}
+
+// A hundred Applications are denied in each pass of the controller: the pass is held back, not each of them.
+func TestAPassOverManyApplicationsIsHeldBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, passes := newPace(), 0
+		start := time.Now()
+		for time.Since(start) < time.Minute {
+			for i := range 100 {
+				app := types.UID(fmt.Sprint(i))
+				p.wait(t.Context(), app)
+				<-time.After(time.Millisecond)
+				p.judged(app, "denied")
+			}
+			passes++
+		}
+		NewWithT(t).Expect(passes).To(BeNumerically("~", 60+paceBurst, 3))
+	})
+}
+
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		p := newPace()
+		exhaust := func() {
+			for range paceBurst + 1 {
+				p.wait(t.Context(), "app")
+				p.judged("app", "denied")
+			}
+		}
+		exhaust()
+		g.Expect(p.wait(t.Context(), "app")).To(BeTrue())
+
+		p.judged("app", "denied for another reason")
+		g.Expect(p.wait(t.Context(), "app")).To(BeFalse(), "something has changed")
+		exhaust()
+		p.judged("app", "")
+		g.Expect(p.wait(t.Context(), "app")).To(BeFalse(), "it went through")
+
+		exhaust()
+		ctx, cancel := context.WithTimeout(t.Context(), paceEvery/4)
+		defer cancel()
+		start := time.Now()
+		p.wait(ctx, "app")
+		g.Expect(time.Since(start)).To(Equal(paceEvery/4), "the caller's time counts")
+	})
+}
+
+func TestPaceForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace()
+		for i := range 2 * paceMemory {
+			p.judged(types.UID(fmt.Sprint(i)), "denied")
+			<-time.After(paceForget / paceMemory * 2)
+		}
+		NewWithT(t).Expect(len(p.denied)).To(BeNumerically("<=", paceMemory))
+	})
+}
