@@ -91,7 +91,10 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-time.After(s.delay):
 	}
 	_ = s.listener.Close()
-	<-failed // because of that; Shutdown would close it again, and fail
+	if err := <-failed; !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("webhook server: %w", err)
+	}
+	// Shutdown would close the listener again, and fail; so the connections are given their time first.
 	s.untilUnused(min(s.delay, closeGrace))
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
