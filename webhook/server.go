@@ -94,7 +94,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := <-failed; !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("webhook server: %w", err)
 	}
-	// Shutdown would close the listener again, and fail; so the connections are given their time first.
+	// Serve has returned: else Shutdown would close the listener once more, and fail.
 	s.untilUnused(min(s.delay, closeGrace))
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
