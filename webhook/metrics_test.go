@@ -18,8 +18,10 @@ const wantMetrics = `stepgate_annotation_errors_total counter annotation
 stepgate_decision_duration_seconds histogram outcome
 stepgate_decisions_total counter initiator,mode,outcome,reason
 stepgate_events_total counter result
+stepgate_held_total counter 
 stepgate_live_read_duration_seconds histogram kind
 stepgate_live_reads_total counter kind,result
+stepgate_refreshes_total counter result
 stepgate_requests_total counter code`
 
 func TestMetricNames(t *testing.T) {
@@ -30,6 +32,7 @@ func TestMetricNames(t *testing.T) {
 	m.ReadDone("application_list", time.Millisecond, nil)
 	m.annotations.WithLabelValues(ModeAnnotation).Inc()
 	trial.events.count("sent")
+	m.RefreshDone("requested")
 	trial.handle(syncOf(clusterOf(blocked), "prod").request())
 
 	families, err := trial.registry.Gather()

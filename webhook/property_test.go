@@ -41,7 +41,9 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 			g := NewWithT(t)
 			c := clusterOf(tc.scenario)
 			trial := newTrial(testConfig(), c)
-			req := crowded(syncOf(c, "prod")).request()
+			write := crowded(syncOf(c, "prod"))
+			write.user = "jane" // the ApplicationSet controller would be held back
+			req := write.request()
 			g.Expect(trial.handle(req).Allowed).To(BeFalse())
 
 			tried := 0
