@@ -230,8 +230,8 @@ type trial struct {
 // refreshes is a Refresher that remembers.
 type refreshes struct{ asked []string }
 
-func (r *refreshes) Ask(app types.NamespacedName, comparedAt time.Time) {
-	r.asked = append(r.asked, app.String()+" compared "+comparedAt.UTC().Format(time.TimeOnly))
+func (r *refreshes) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
+	r.asked = append(r.asked, strings.TrimSpace(app.String()+" "+why)+" at "+comparedAt.UTC().Format(time.TimeOnly))
 }
 
 func newTrial(config Config, live LiveReader) *trial {

@@ -48,9 +48,10 @@ type Watch interface {
 	FirstSeen(app types.UID, compared []policy.Source) time.Time
 }
 
-// Refresher has Argo CD compare an Application again, in the background. comparedAt is when it last did.
+// Refresher has Argo CD compare an Application again, in the background. why is what is said of it, and comparedAt when it
+// was last compared.
 type Refresher interface {
-	Ask(app types.NamespacedName, comparedAt time.Time)
+	Ask(app types.NamespacedName, why string, comparedAt time.Time)
 }
 
 // Parts are what a Gate works with.
@@ -123,12 +124,12 @@ func (g *Gate) refresh(w *write, v verdict) {
 		return
 	}
 	if v.Reason == policy.AlreadySynced {
-		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, w.target.ReconciledAt)
+		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, string(v.Reason), w.target.ReconciledAt)
 	}
 	for _, b := range v.Blockers {
 		// Where a refresh is pending, somebody has asked.
 		if b.Reason.Stale() && b.Reason != policy.RefreshPending {
-			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: b.Application}, b.ComparedAt)
+			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: b.Application}, string(b.Reason)+" "+b.Detail, b.ComparedAt)
 		}
 	}
 }

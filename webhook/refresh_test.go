@@ -19,10 +19,10 @@ func TestWhatIsRefreshed(t *testing.T) {
 		want     []string
 	}{
 		"the blockers that are only stale, in the order of the steps": {
-			scenario: stale, want: []string{"argocd/dev compared 11:59:00", "argocd/qa compared 11:59:00"},
+			scenario: stale, want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00", "argocd/qa RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"},
 		},
 		"one that has synced and was not compared since": {
-			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev compared 11:59:00"},
+			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev HealthStale compared before its last operation ended at 11:59:00"},
 			edit: func(_ *Config, c *cluster, _ *attempt) {
 				c.apps[0].Status.OperationState = &argo.OperationState{
 					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(noon)),
@@ -30,7 +30,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 			},
 		},
 		"the target, which has had its sync": {
-			scenario: open, want: []string{"argocd/prod compared 11:59:00"},
+			scenario: open, want: []string{"argocd/prod AlreadySynced at 11:59:00"},
 			edit: func(_ *Config, c *cluster, a *attempt) {
 				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
 				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}}

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// window is how long an Application is left alone after it was asked for.
+	// window is how long an Application is left alone after it was asked for, as far as it is for the same reason.
 	window = 30 * time.Second
-	// mostAgain is how often within a window an Application is asked for again that was compared since and is still, or
-	// once more, too old: a second commit may have come. More would be a loop that no refresh ends.
+	// mostAgain is how often within a window an Application is asked for again that was compared since, and of which the
+	// same is still, or once more, said. More would be a loop that no refresh ends.
 	mostAgain = 2
 	// asksPerSecond and burst bound what one replica asks for: each refresh makes Argo CD resolve the revision at the git
 	// server and compare the Application.
@@ -56,7 +56,13 @@ type Queue struct {
 	bucket  *rate.Limiter
 
 	mu    sync.Mutex
-	asked map[types.NamespacedName]asked
+	asked map[wish]asked
+}
+
+// wish is that an Application be refreshed for a reason.
+type wish struct {
+	app types.NamespacedName
+	why string
 }
 
 // asked is the last time that a refresh of an Application was wanted and not too soon.
@@ -72,13 +78,15 @@ func NewQueue(asker Asker, observe Observer, now func() time.Time) *Queue {
 		asker: asker, observe: observe, now: now,
 		waiting: make(chan types.NamespacedName, mostWaiting),
 		bucket:  rate.NewLimiter(asksPerSecond, burst),
-		asked:   map[types.NamespacedName]asked{},
+		asked:   map[wish]asked{},
 	}
 }
 
-// Ask wants an Application refreshed that was last compared at comparedAt. It never waits.
-func (q *Queue) Ask(app types.NamespacedName, comparedAt time.Time) {
-	if !q.due(app, comparedAt) {
+// Ask wants an Application refreshed that was last compared at comparedAt. why is what is said of it: something else is
+// another wish. It never waits.
+func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
+	w := wish{app, why}
+	if !q.due(w, comparedAt) {
 		q.observe.RefreshDone(Repeated)
 		return
 	}
@@ -88,26 +96,26 @@ func (q *Queue) Ask(app types.NamespacedName, comparedAt time.Time) {
 		q.observe.RefreshDone(Dropped)
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		delete(q.asked, app)
+		delete(q.asked, w)
 	}
 }
 
-// due reports whether an Application may be asked for now, and remembers it.
-func (q *Queue) due(app types.NamespacedName, comparedAt time.Time) bool {
+// due reports whether a wish may be asked for now, and remembers it.
+func (q *Queue) due(w wish, comparedAt time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	next := asked{at: now, comparedAt: comparedAt}
-	if last, ok := q.asked[app]; ok && now.Sub(last.at) < window {
+	if last, ok := q.asked[w]; ok && now.Sub(last.at) < window {
 		if last.comparedAt.Equal(comparedAt) || last.again == mostAgain {
 			return false
 		}
 		next.again = last.again + 1
 	}
 	if len(q.asked) >= mostWaiting {
-		maps.DeleteFunc(q.asked, func(_ types.NamespacedName, a asked) bool { return now.Sub(a.at) >= window })
+		maps.DeleteFunc(q.asked, func(_ wish, a asked) bool { return now.Sub(a.at) >= window })
 	}
-	q.asked[app] = next
+	q.asked[w] = next
 	return true
 }
 

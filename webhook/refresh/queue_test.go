@@ -99,7 +99,7 @@ func TestHowOften(t *testing.T) {
 				start := time.Now()
 				for _, w := range tc.wishes {
 					pass(time.Until(start.Add(time.Duration(w.at) * time.Second)))
-					q.Ask(app("dev"), start.Add(time.Duration(w.comparedAt)*time.Second))
+					q.Ask(app("dev"), "old", start.Add(time.Duration(w.comparedAt)*time.Second))
 					synctest.Wait()
 					if len(f.asks()) > len(at) {
 						at = append(at, w.at)
@@ -129,16 +129,28 @@ func TestResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial(t, tc.fake, true, func(g *WithT, q *Queue) {
-				q.Ask(app("dev"), time.Time{})
+				q.Ask(app("dev"), "old", time.Time{})
 				pass(askTimeout + time.Second)
 				synctest.Wait()
 				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1}))
 				// Whatever came of it, the window holds: a missing permission is no flood.
-				q.Ask(app("dev"), time.Time{})
+				q.Ask(app("dev"), "old", time.Time{})
 				g.Expect(tc.fake.became()).To(Equal(map[string]int{tc.want: 1, Repeated: 1}))
 			})
 		})
 	}
+}
+
+// TestAnotherReasonIsAnotherWish has a second commit land at once: the Application is behind that one, too.
+func TestAnotherReasonIsAnotherWish(t *testing.T) {
+	f := &fake{}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		for _, why := range []string{"compared to a, not b", "compared to a, not b", "compared to a, not c"} {
+			q.Ask(app("dev"), why, time.Time{})
+		}
+		synctest.Wait()
+		g.Expect(f.became()).To(Equal(map[string]int{Requested: 2, Repeated: 1}))
+	})
 }
 
 // TestAskNeverWaits fills the queue while nothing takes from it.
@@ -146,10 +158,10 @@ func TestAskNeverWaits(t *testing.T) {
 	f := &fake{}
 	trial(t, f, false, func(g *WithT, q *Queue) {
 		for i := range mostWaiting {
-			q.Ask(app(fmt.Sprint("app-", i)), time.Time{})
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
 		}
-		q.Ask(app("one-more"), time.Time{})
-		q.Ask(app("one-more"), time.Time{})
+		q.Ask(app("one-more"), "old", time.Time{})
+		q.Ask(app("one-more"), "old", time.Time{})
 		g.Expect(f.became()).To(Equal(map[string]int{Dropped: 2}), "what was dropped is not remembered as asked")
 	})
 }
@@ -159,7 +171,7 @@ func TestRate(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for i := range 1000 {
-			q.Ask(app(fmt.Sprintf("app-%04d", i)), time.Time{})
+			q.Ask(app(fmt.Sprintf("app-%04d", i)), "old", time.Time{})
 		}
 		synctest.Wait()
 		g.Expect(len(f.asks())).To(Equal(burst))
@@ -175,7 +187,7 @@ func TestMemory(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
 		for i := range 3 * mostWaiting {
-			q.Ask(app(fmt.Sprint("app-", i)), time.Time{})
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
 			pass(100 * time.Millisecond)
 		}
 		g.Expect(len(q.asked)).To(BeNumerically("<=", mostWaiting))
