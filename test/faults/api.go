@@ -21,7 +21,7 @@ import (
 
 func apiFaults() []fault {
 	return []fault{
-		{"k-th", "the k-th read of a decision fails, for every k, in every way, with a current watch and a stale one", true, kthRead},
+		{"k-th", "read of a decision fails, for every k, in 15 ways, with a current watch and a stale one", true, kthRead},
 		{"F4", "API server slow to stepgate, 0.2 s to 30 s", true, slowAPI},
 		{"F5", "API server answers 500, 503, 429 with Retry-After, or nothing", true, failingAPI},
 		{"F6", "compaction; 410 Gone to lists and watches; partial lists", true, compaction},
