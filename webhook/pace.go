@@ -41,7 +41,8 @@ type repetition struct {
 
 func newPace() *pace { return &pace{denied: map[types.UID]*repetition{}} }
 
-// wait holds a write back if it is likely to be denied once more; ctx ends the wait. It reports whether it did.
+// wait holds a write back if it is likely to be denied once more, for a third of the time that ctx leaves at most: the rest
+// is for the decision. It reports whether it did. An Application that is being created has no UID, and is not held back.
 func (p *pace) wait(ctx context.Context, app types.UID) bool {
 	p.mu.Lock()
 	r := p.denied[app]
@@ -50,6 +51,9 @@ func (p *pace) wait(ctx context.Context, app types.UID) bool {
 		return false
 	}
 	delay := min(r.limiter.Reserve().Delay(), paceEvery)
+	if deadline, ok := ctx.Deadline(); ok {
+		delay = min(delay, time.Until(deadline)/3)
+	}
 	if delay <= 0 {
 		return false
 	}
@@ -69,7 +73,7 @@ func (p *pace) judged(app types.UID, message string) {
 	now := time.Now()
 	r := p.denied[app]
 	switch {
-	case message == "":
+	case message == "" || app == "":
 		delete(p.denied, app)
 		return
 	case r == nil || r.message != message:

@@ -91,11 +91,19 @@ func TestPace(t *testing.T) {
 		g.Expect(p.wait(t.Context(), "app")).To(BeFalse(), "it went through")
 
 		exhaust()
-		ctx, cancel := context.WithTimeout(t.Context(), paceEvery/4)
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
 		defer cancel()
 		start := time.Now()
 		p.wait(ctx, "app")
-		g.Expect(time.Since(start)).To(Equal(paceEvery/4), "the caller's time counts")
+		g.Expect(time.Since(start)).To(Equal(200*time.Millisecond), "time is left for the decision")
+		cancel()
+		p.wait(ctx, "app")
+		g.Expect(time.Since(start)).To(Equal(200*time.Millisecond), "nobody waits for the answer")
+
+		for range paceBurst + 2 {
+			g.Expect(p.wait(t.Context(), "")).To(BeFalse(), "different ones that are being created")
+			p.judged("", "denied")
+		}
 	})
 }
 
