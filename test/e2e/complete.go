@@ -34,7 +34,7 @@ func (r *rollout) nudge(ctx context.Context) error {
 			continue
 		}
 		r.nudged, r.nudgedAt = r.nudged+1, time.Now()
-		if err := r.annotate(ctx, m); err != nil {
+		if err := r.annotate(ctx, m, "normal"); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -163,17 +165,13 @@ func (r *rollout) begin() {
 // the next is asked for, and then there is a pause.
 func (r *rollout) refresh(ctx context.Context, pause time.Duration, members ...*member) error {
 	for _, m := range members {
-		if err := r.annotate(ctx, m); err != nil {
-			return err
-		}
 		if pause == 0 {
+			if err := r.annotate(ctx, m, "normal"); err != nil {
+				return err
+			}
 			continue
 		}
-		err := until(ctx, refreshWithin, func() (bool, error) {
-			app := r.recorder.app(string(r.mode), m.name)
-			return app != nil && app.Annotations[argo.AnnotationKeyRefresh] == "", nil
-		})
-		if err != nil {
+		if err := r.refreshed(ctx, m); err != nil {
 			return fmt.Errorf("refresh of %s: %w", m.name, err)
 		}
 		if err := wait(ctx, pause); err != nil {
@@ -183,10 +181,36 @@ func (r *rollout) refresh(ctx context.Context, pause time.Duration, members ...*
 	return nil
 }
 
-func (r *rollout) annotate(ctx context.Context, m *member) error {
+// refreshed waits until the refresh is done. Argo CD v3.5.7 overlooks one that is written while it writes the Application
+// itself, and stores its own copy in its cache; it is asked again, then.
+func (r *rollout) refreshed(ctx context.Context, m *member) error {
+	err := errTimeout
+	for range refreshTries {
+		if !errors.Is(err, errTimeout) {
+			break
+		}
+		for _, value := range []string{"", "normal"} {
+			if err := r.annotate(ctx, m, value); err != nil {
+				return err
+			}
+		}
+		err = until(ctx, refreshWithin, func() (bool, error) {
+			app := r.recorder.app(string(r.mode), m.name)
+			return app != nil && app.Annotations[argo.AnnotationKeyRefresh] == "", nil
+		})
+	}
+	return err
+}
+
+// annotate asks for a refresh, or takes that back if value is empty.
+func (r *rollout) annotate(ctx context.Context, m *member, value string) error {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(r.mode), m.name
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"normal"}}}`, argo.AnnotationKeyRefresh)
+	quoted := "null"
+	if value != "" {
+		quoted = strconv.Quote(value)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, argo.AnnotationKeyRefresh, quoted)
 	return r.admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 

@@ -93,7 +93,7 @@ func (r *rollout) health(ctx context.Context, m *member, health string) error {
 	if err := r.admin.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return err
 	}
-	err := until(ctx, refreshWithin, func() (bool, error) {
+	err := until(ctx, refreshTries*refreshWithin, func() (bool, error) {
 		app := r.recorder.app(string(r.mode), m.name)
 		return app != nil && string(app.Status.Health.Status) == health, nil
 	})

@@ -8,7 +8,8 @@ import (
 
 const (
 	pollEvery     = 100 * time.Millisecond
-	refreshWithin = 30 * time.Second
+	refreshWithin = 10 * time.Second
+	refreshTries  = 3
 	// overlooked is how long an operation is set before it counts as overlooked by the application controller.
 	overlooked = 8 * time.Second
 )
