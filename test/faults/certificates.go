@@ -23,7 +23,7 @@ func certificateFaults() []fault {
 		{"F15", "the mounted certificate expires and is replaced", false, expiry},
 		{"F16", "leaves rotate", false, leavesRotate},
 		{"F17", "the CA is about to expire and is replaced", true, caRotates},
-		{"F18", "the CA Secret is deleted, emptied, garbled", true, secretBroken},
+		{"F18", "the CA Secret is deleted, emptied, garbled", false, secretBroken},
 		{"F19", "the CA bundle is wiped", true, bundleWiped},
 	}
 }
