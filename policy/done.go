@@ -6,8 +6,8 @@ import (
 )
 
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
-// the rows is part of the rule: an Application is blamed for what has to change first.
-func notDone(a *Application, target *Target, firstSeen time.Time, s Settings) (Reason, string) {
+// the rows is part of the rule: the reason names what has to change first.
+func notDone(a *Application, target *Target, changeSeen time.Time, s Settings) (Reason, string) {
 	switch {
 	case a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating":
 		return OperationInProgress, ""
@@ -22,7 +22,7 @@ func notDone(a *Application, target *Target, firstSeen time.Time, s Settings) (R
 	if reason, detail := notSynced(a, s); reason != "" || s.Require == RequireSynced {
 		return reason, detail
 	}
-	return notCompared(a, target, firstSeen)
+	return notCompared(a, target, changeSeen)
 }
 
 // notSynced asks whether the sibling is up to date with its own spec and its own last operation.
@@ -54,37 +54,42 @@ func drifted(a *Application) bool {
 }
 
 // notCompared asks whether the sibling was compared with what the target is about to deploy: by revision where they
-// share a source whose revision is known on both sides, by time where they share none. A source that the operation or a
-// change of spec leaves behind still has to match: naming another source is no way round the gate.
-func notCompared(a *Application, target *Target, firstSeen time.Time) (Reason, string) {
+// share a source whose revision is known on both sides, by time where they share none.
+func notCompared(a *Application, target *Target, changeSeen time.Time) (Reason, string) {
 	shared := false
 	for _, source := range a.Compared {
-		wanted := target.Wanted
-		if !known(wanted, source.Key) {
-			wanted = target.Compared
-		} else if source.Revision != "" {
-			shared = true
-		}
-		if source.Revision == "" || !known(wanted, source.Key) {
+		if source.Revision == "" {
 			continue
 		}
-		if !slices.Contains(wanted, source) && !ahead(a, target, source, wanted) {
+		shared = shared || known(target.Wanted, source.Key)
+		wanted := target.deploys(source.Key)
+		if known(wanted, source.Key) && !slices.Contains(wanted, source) && !ahead(a, target, source, wanted) {
 			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
 		}
 	}
 	// Both times are cut to the second, the resolution of reconciledAt.
-	if !shared && a.ReconciledAt.Truncate(time.Second).Before(firstSeen.Truncate(time.Second)) {
+	if !shared && a.ReconciledAt.Truncate(time.Second).Before(changeSeen.Truncate(time.Second)) {
 		return ComparisonOlder, "compared before the change to " + clean(target.Name) + " was seen"
 	}
 	return "", ""
 }
 
-// ahead reports whether a sibling that was compared at another revision than the target's is past it: it has run the
-// target's revision, or it was reconciled later than the target. The latter proves something only where the wanted
-// revision is the one that the target itself was compared with, and nothing when the target has already run what the
-// sibling was compared with: then the sibling is behind (its comparison may have used a cached ref).
+// deploys returns the sources that tell which revision of a source siblings have to match. A source that the operation
+// or a change of spec leaves behind counts with the revision that the target was compared with: naming another source is
+// no way round the gate.
+func (t *Target) deploys(key string) []Source {
+	if known(t.Wanted, key) {
+		return t.Wanted
+	}
+	return t.Compared
+}
+
+// ahead reports whether a sibling that was compared at another revision than the target's has passed it: it has run the
+// wanted revision, or it was reconciled later than the target. The time counts only where the target itself was compared
+// with the wanted revision. It does not count when the target has already run the sibling's revision: then the sibling is
+// behind (its comparison may have used a cached ref).
 func ahead(a *Application, target *Target, source Source, wanted []Source) bool {
-	own := true
+	compared := true
 	for _, w := range wanted {
 		if w.Key != source.Key || w.Revision == "" {
 			continue
@@ -92,9 +97,9 @@ func ahead(a *Application, target *Target, source Source, wanted []Source) bool 
 		if slices.Contains(a.Ran, w) {
 			return true
 		}
-		own = own && slices.Contains(target.Compared, w)
+		compared = compared && slices.Contains(target.Compared, w)
 	}
-	return own && a.ReconciledAt.After(target.ReconciledAt) && !slices.Contains(target.Ran, source)
+	return compared && a.ReconciledAt.After(target.ReconciledAt) && !slices.Contains(target.Ran, source)
 }
 
 // known reports whether the revision of a source with the key is known.
@@ -102,12 +107,12 @@ func known(sources []Source, key string) bool {
 	return slices.ContainsFunc(sources, func(s Source) bool { return s.Key == key && s.Revision != "" })
 }
 
-// firstSeen is when the target's change was first seen: by stepgate, else by the ApplicationSet controller. It is
-// never the target's own reconciledAt, which keeps moving and would never let a rollout through. It is zero when
-// neither has seen it, and then no comparison is too old: nothing could ever make it newer than the unknown.
-func firstSeen(t Target, recorded map[string]Recorded) time.Time {
-	if !t.FirstSeen.IsZero() {
-		return t.FirstSeen
+// changeSeen is when the target's change was first seen: by stepgate, else by the ApplicationSet controller. It is
+// never the target's own reconciledAt: that keeps moving, and no rollout would get through. It is zero when neither
+// saw the change. Then no comparison is too old, because none could become newer than an unknown time.
+func (in Input) changeSeen() time.Time {
+	if !in.FirstSeen.IsZero() {
+		return in.FirstSeen
 	}
-	return recorded[t.Name].TransitionedAt
+	return in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt
 }

@@ -1,12 +1,7 @@
 package policy
 
-import (
-	"cmp"
-	"slices"
-)
-
-// Evaluate decides whether the target may sync. It is total: every Input has a Decision, and what it cannot prove it
-// denies. All blockers are reported, not only the first.
+// Evaluate decides whether the target may sync. It is total: every Input has a Decision. It denies unless it can show
+// that every Application of the earlier steps is done. It reports all blockers, not only the first.
 func Evaluate(in Input) Decision {
 	if d, settled := Scope(in); settled {
 		return d
@@ -68,16 +63,17 @@ func Scope(in Input) (d Decision, settled bool) {
 	return in.decision(Deny, ""), false
 }
 
-// alreadySynced reports whether the ApplicationSet controller asks again for a sync that it has had. From a cache that
-// is a moment old it does so, several times in each rollout. Up to argo-cd v3.5 its operation names no revision, so that a
-// commit that landed meanwhile would be deployed, out of order. The controller needs no other sync to go on: it takes an
-// Application from Pending to Progressing when an operation has started since it became Pending, and makes it Pending
-// before it asks for another (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+// alreadySynced reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from
+// a cache that is a moment old, and does so several times in each rollout. Up to argo-cd v3.5 its operation names no
+// revision: a commit that landed meanwhile would be deployed out of order. The controller does not need another sync to go
+// on: it takes an Application from Pending to Progressing when an operation has started since the Application became
+// Pending, and makes it Pending before it asks for the next one (argo-cd v3.5.7,
+// applicationset/progressivesync/progressive_sync.go).
 func (in Input) alreadySynced() bool {
-	last, recorded := in.Target.LastOperation, in.ApplicationSet.Recorded[in.Target.Name]
-	had := recorded.Started || !recorded.TransitionedAt.IsZero() && last.StartedAt.After(recorded.TransitionedAt)
+	synced, recorded := in.Target.SyncStartedAt, in.ApplicationSet.Recorded[in.Target.Name]
+	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && synced.After(recorded.TransitionedAt)
 	return in.Settings.Require == RequireRevision && in.Target.Operation.Automated && !in.Target.Operation.Pinned &&
-		last.Full && last.Phase == "Succeeded" && had
+		!synced.IsZero() && inTurn
 }
 
 // step is the later of the target's old and new step: editing a label in the same write is no way round the gate.
@@ -101,55 +97,4 @@ func (in Input) decision(o Outcome, r Reason) Decision {
 		d.ApplicationSet = in.ApplicationSet.Namespace + "/" + in.ApplicationSet.Name
 	}
 	return d
-}
-
-// blockers are the Applications of the steps before step that are not done, by step and then by name.
-func blockers(in Input, step int) []Blocker {
-	found := missing(in, step)
-	recorded := in.ApplicationSet.Recorded
-	seen := firstSeen(in.Target, recorded)
-	for _, sibling := range in.Siblings {
-		at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
-		if at < 0 || at >= step || sibling.Name == in.Target.Name || sibling.Deleting || recorded[sibling.Name].Step == -1 {
-			continue
-		}
-		if reason, detail := notDone(sibling, &in.Target, seen, in.Settings); reason != "" {
-			found = append(found, Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt})
-		}
-	}
-	slices.SortFunc(found, func(a, b Blocker) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
-	})
-	return found
-}
-
-// missing are the Applications that are recorded under a step before step, and are not among the siblings.
-func missing(in Input, step int) []Blocker {
-	awaited := func(name string, r Recorded) bool { return r.Step > 0 && r.Step <= step && name != in.Target.Name }
-	absent := 0
-	for name, r := range in.ApplicationSet.Recorded {
-		if awaited(name, r) {
-			absent++
-		}
-	}
-	for _, sibling := range in.Siblings {
-		if awaited(sibling.Name, in.ApplicationSet.Recorded[sibling.Name]) {
-			absent--
-		}
-	}
-	if absent == 0 {
-		return nil // nearly always; which are live need not be noted down then
-	}
-	live := make(map[string]bool, len(in.Siblings))
-	for _, sibling := range in.Siblings {
-		live[sibling.Name] = true
-	}
-	var found []Blocker
-	for name, r := range in.ApplicationSet.Recorded {
-		if awaited(name, r) && !live[name] {
-			// Unlike the name of an object, this one is any text.
-			found = append(found, Blocker{Application: bounded(name, maxName), Step: r.Step - 1, Reason: NotCreated})
-		}
-	}
-	return found
 }

@@ -8,7 +8,7 @@ func againRows() map[string]row {
 		return row{
 			scenario: scenario, wantReason: policy.AlreadySynced,
 			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn, " +
-				"and an operation that names no revision would deploy what has landed since",
+				"and an operation that names no revision would deploy any commit that has landed since",
 		}
 	}
 	admit := func(scenario string) row {
@@ -22,15 +22,13 @@ func againRows() map[string]row {
 		"it was synced before its turn":               admit("1:dev > 2:prod,auto,began:49 | prod/2/50"),
 		"it was synced in the second of its turn":     admit("1:dev > 2:prod,auto,began:50 | prod/2/50"),
 		"it is not known when its turn began":         admit("1:dev > 2:prod,auto,began:51"),
-		"its sync failed":                             admit("1:dev > 2:prod,auto,began:51,failed:60 | prod/2/50"),
-		"its sync was partial":                        admit("1:dev > 2:prod,auto,began:51,partial | prod/2/50"),
 	}
 	lenient := admit("1:dev > 2:prod,auto,began:51 | prod/2/50")
 	lenient.settings.Require = policy.RequireSynced
 	rows["where no revision is asked for"] = lenient
 	rows["what holds it up comes first"] = row{
 		scenario: "1:dev=Degraded > 2:prod,auto,began:51 | prod/2/50", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 	}
 	first := row{scenario: "> 1:prod,auto,began:51 | prod/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true}
 	rows["the first step may always sync again"] = first

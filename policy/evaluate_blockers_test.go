@@ -16,44 +16,44 @@ type blocker struct {
 const nowhere = policy.RequireHealth + 1
 
 const (
-	one    = "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev "
+	one    = "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev "
 	health = policy.RequireHealth
 	synced = policy.RequireSynced
 )
 
 func blockerRows() map[string]row {
 	blockers := map[string]blocker{
-		"an operation is asked for":   {scenario: "1:dev,op > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress); wait until the operation of dev has ended"},
-		"an operation runs":           {scenario: "1:dev,running > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress); wait until the operation of dev has ended"},
-		"an operation is terminating": {scenario: "1:dev,terminating > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress); wait until the operation of dev has ended"},
-		"it was never reconciled":     {scenario: "1:dev,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled); wait until Argo CD has compared dev"},
-		"it has no health yet":        {scenario: "1:dev,nohealth > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled); wait until Argo CD has compared dev"},
-		"it is Progressing":           {scenario: "1:dev=Progressing > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Progressing); dev has to become Healthy first"},
-		"it is Degraded":              {scenario: "1:dev=Degraded > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded); dev has to become Healthy first"},
-		"it is Missing":               {scenario: "1:dev=Missing > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Missing); dev has to become Healthy first"},
-		"it is Suspended":             {scenario: "1:dev=Suspended > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Suspended); dev has to become Healthy first"},
-		"its health is Unknown":       {scenario: "1:dev=Unknown > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Unknown); dev has to become Healthy first"},
-		"healthy is not Healthy":      {scenario: "1:dev=healthy > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: healthy); dev has to become Healthy first"},
+		"an operation is asked for":   {scenario: "1:dev,op > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
+		"an operation runs":           {scenario: "1:dev,running > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
+		"an operation is terminating": {scenario: "1:dev,terminating > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
+		"it was never reconciled":     {scenario: "1:dev,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled). Next: wait until Argo CD has compared dev"},
+		"it has no health yet":        {scenario: "1:dev,nohealth > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled). Next: wait until Argo CD has compared dev"},
+		"it is Progressing":           {scenario: "1:dev=Progressing > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Progressing). Next: wait until dev is Healthy, or repair it"},
+		"it is Degraded":              {scenario: "1:dev=Degraded > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"it is Missing":               {scenario: "1:dev=Missing > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Missing). Next: wait until dev is Healthy, or repair it"},
+		"it is Suspended":             {scenario: "1:dev=Suspended > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Suspended). Next: wait until dev is Healthy, or repair it"},
+		"its health is Unknown":       {scenario: "1:dev=Unknown > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Unknown). Next: wait until dev is Healthy, or repair it"},
+		"healthy is not Healthy":      {scenario: "1:dev=healthy > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: healthy). Next: wait until dev is Healthy, or repair it"},
 		"it is recorded and absent": {
-			scenario: "> 2:prod | dev/1", wantFrom: health, wantReason: policy.NotCreated, wantMessage: one + "(NotCreated); the ApplicationSet controller has to create dev first",
+			scenario: "> 2:prod | dev/1", wantFrom: health, wantReason: policy.NotCreated, wantMessage: one + "(NotCreated). Next: wait until the ApplicationSet controller has created dev",
 		},
 
-		"its sync status is Unknown":  {scenario: "1:dev=Healthy/Unknown > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
-		"it has no sync status":       {scenario: "1:dev,nosync > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
-		"its spec was not compared":   {scenario: "1:dev,respec > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
-		"a refresh is pending":        {scenario: "1:dev,refresh > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending); wait until Argo CD has compared dev"},
-		"its operation ended later":   {scenario: "1:dev,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
-		"its operation failed later":  {scenario: "1:dev,failed:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
-		"it is OutOfSync":             {scenario: "1:dev=Healthy/OutOfSync > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
-		"it is something unheard of":  {scenario: "1:dev=Healthy/Sideways,synced:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: Sideways); sync it first: argocd app sync dev"},
-		"its last sync was of less":   {scenario: "1:dev=Healthy/OutOfSync,syncedold:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
-		"no comparison followed":      {scenario: "1:dev=Healthy/OutOfSync,synced:101 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
-		"no second passed since sync": {scenario: "1:dev=Healthy/OutOfSync,synced:100 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
-		"its operation failed":        {scenario: "1:dev,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
-		"its operation had an error":  {scenario: "1:dev,error:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Error); sync it again: argocd app sync dev"},
+		"its sync status is Unknown":  {scenario: "1:dev=Healthy/Unknown > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"it has no sync status":       {scenario: "1:dev,nosync > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"its spec was not compared":   {scenario: "1:dev,respec > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
+		"a refresh is pending":        {scenario: "1:dev,refresh > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending). Next: wait until Argo CD has compared dev"},
+		"its operation ended later":   {scenario: "1:dev,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"its operation failed later":  {scenario: "1:dev,failed:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"it is OutOfSync":             {scenario: "1:dev=Healthy/OutOfSync > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"it is something unheard of":  {scenario: "1:dev=Healthy/Sideways,synced:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: Sideways). Next: sync dev first: argocd app sync dev"},
+		"its last sync was of less":   {scenario: "1:dev=Healthy/OutOfSync,syncedold:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"no comparison followed":      {scenario: "1:dev=Healthy/OutOfSync,synced:101 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"no second passed since sync": {scenario: "1:dev=Healthy/OutOfSync,synced:100 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"its operation failed":        {scenario: "1:dev,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"its operation had an error":  {scenario: "1:dev,error:50 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Error). Next: sync dev again: argocd app sync dev"},
 
-		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
-		"it was compared before the change":   {scenario: "1:dev@lib:x > 2:prod,seen:101", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantMessage: one + "(ComparisonOlder: compared before the change to prod was seen); refresh it: argocd app get dev --refresh"},
+		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
+		"it was compared before the change":   {scenario: "1:dev@lib:x > 2:prod,seen:101", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantMessage: one + "(ComparisonOlder: compared before the change to prod was seen). Next: refresh dev: argocd app get dev --refresh"},
 
 		"all is done":                                {scenario: "1:dev > 2:prod", wantFrom: nowhere},
 		"nothing comes before":                       {scenario: "> 2:prod", wantFrom: nowhere},
@@ -73,17 +73,17 @@ func blockerRows() map[string]row {
 // orderOfBlame are Applications with two defects: the one that has to go first is named.
 func orderOfBlame() map[string]blocker {
 	return map[string]blocker{
-		"an operation before no health":            {scenario: "1:dev,op,nohealth > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress); wait until the operation of dev has ended"},
-		"never reconciled before unhealthy":        {scenario: "1:dev=Degraded,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled); wait until Argo CD has compared dev"},
-		"unhealthy before unsynced":                {scenario: "1:dev=Degraded/OutOfSync > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded); dev has to become Healthy first"},
-		"unknown before not compared":              {scenario: "1:dev=Healthy/Unknown,respec > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown); Argo CD cannot compare dev: see its conditions"},
-		"not compared before refresh":              {scenario: "1:dev,respec,refresh > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared); refresh it: argocd app get dev --refresh"},
-		"refresh before stale health":              {scenario: "1:dev,refresh,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending); wait until Argo CD has compared dev"},
-		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended); wait until Argo CD has compared dev"},
-		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync); sync it first: argocd app sync dev"},
-		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
-		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b); refresh it: argocd app get dev --refresh"},
-		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed); sync it again: argocd app sync dev"},
+		"an operation before no health":            {scenario: "1:dev,op,nohealth > 2:prod", wantFrom: health, wantReason: policy.OperationInProgress, wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
+		"never reconciled before unhealthy":        {scenario: "1:dev=Degraded,at:never > 2:prod", wantFrom: health, wantReason: policy.NotReconciled, wantMessage: one + "(NotReconciled). Next: wait until Argo CD has compared dev"},
+		"unhealthy before unsynced":                {scenario: "1:dev=Degraded/OutOfSync > 2:prod", wantFrom: health, wantReason: policy.NotHealthy, wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"unknown before not compared":              {scenario: "1:dev=Healthy/Unknown,respec > 2:prod", wantFrom: synced, wantReason: policy.SyncUnknown, wantMessage: one + "(SyncUnknown). Next: read the conditions of dev: Argo CD cannot compare it"},
+		"not compared before refresh":              {scenario: "1:dev,respec,refresh > 2:prod", wantFrom: synced, wantReason: policy.SpecNotCompared, wantMessage: one + "(SpecNotCompared). Next: refresh dev: argocd app get dev --refresh"},
+		"refresh before stale health":              {scenario: "1:dev,refresh,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.RefreshPending, wantMessage: one + "(RefreshPending). Next: wait until Argo CD has compared dev"},
+		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
+		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
+		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
+		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 	}
 }
 

@@ -3,7 +3,7 @@ package policy_test
 import "github.com/stepgate/stepgate/policy"
 
 const (
-	refreshDev  = "; refresh it: argocd app get dev --refresh"
+	refreshDev  = ". Next: refresh dev: argocd app get dev --refresh"
 	comparedOld = "(ComparisonOlder: compared before the change to prod was seen)" + refreshDev
 )
 

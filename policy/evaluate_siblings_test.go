@@ -8,7 +8,7 @@ import (
 
 // labelRows are writes that edit the target's step label together with the operation.
 func labelRows() map[string]row {
-	degraded := "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first"
+	degraded := "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"
 	return settled(map[string]row{
 		"neither step is later than the first":      {scenario: "1:dev=Degraded > 1:prod,was:0", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"it was in no step, and still is":           {scenario: "1:dev=Degraded > 0:prod,was:0", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
@@ -24,7 +24,7 @@ func labelRows() map[string]row {
 		"it is being created in a later step":   {scenario: "1:dev=Degraded > 3:prod,created", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the siblings between the two steps count": {
 			scenario: "1:dev 2:qa=Degraded > 1:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "2:qa=NotHealthy",
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 2 has 1 Application that is not done: qa (NotHealthy: Degraded); qa has to become Healthy first",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it",
 		},
 	})
 }
@@ -36,7 +36,7 @@ func siblingRows() map[string]row {
 	}
 	notCreated := row{
 		wantReason: policy.NotCreated, wantBlockers: "1:dev=NotCreated",
-		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotCreated); the ApplicationSet controller has to create dev first",
+		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotCreated). Next: wait until the ApplicationSet controller has created dev",
 	}
 	absent := func(scenario string) row { r := notCreated; r.scenario = scenario; return r }
 	return map[string]row{
@@ -58,15 +58,15 @@ func siblingRows() map[string]row {
 		"absent, although a namesake of the target's step": absent("2:other > 2:prod | dev/1 other/2"),
 		"a sibling recorded under another step, and live": {
 			scenario: "1:dev=Degraded > 2:prod | dev/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: one + "(NotHealthy: Degraded); dev has to become Healthy first",
+			wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"the step before is done, the one before that is not": {
 			scenario: "1:dev=Degraded 2:qa > 3:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"the step before has nobody, the one before that is not done": {
 			scenario: "1:dev=Degraded > 4:prod", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: "step 4 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+			wantMessage: "step 4 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 	}
 }
@@ -77,37 +77,37 @@ func messageRows() map[string]row {
 		"all blockers are reported, by step and then by name": {
 			scenario: "2:qa,op 1:z=Degraded 1:a=Healthy/OutOfSync > 3:prod", wantReason: policy.NotSynced,
 			wantBlockers: "1:a=NotSynced 1:z=NotHealthy 2:qa=OperationInProgress",
-			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 3 Applications that are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress); sync it first: argocd app sync a",
+			wantMessage:  "step 3 of ApplicationSet argocd/guestbook may not sync yet: 3 Applications of steps 1 and 2 are not done: a (NotSynced: OutOfSync), z (NotHealthy: Degraded), qa (OperationInProgress). Next: sync a first: argocd app sync a",
 		},
 		"two of one step": {
 			scenario: "1:b,refresh 1:a@c > 2:prod", wantReason: policy.RevisionMismatch,
 			wantBlockers: "1:a=RevisionMismatch 1:b=RefreshPending",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 2 Applications that are not done: a (RevisionMismatch: compared to c, not a), b (RefreshPending); refresh it: argocd app get a --refresh",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (RefreshPending). Next: refresh a: argocd app get a --refresh",
 		},
 		"one of two is more than stale": {
 			scenario: "1:a@c 1:b=Degraded > 2:prod", wantReason: policy.RevisionMismatch,
 			wantBlockers: "1:a=RevisionMismatch 1:b=NotHealthy",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 2 Applications that are not done: a (RevisionMismatch: compared to c, not a), b (NotHealthy: Degraded); refresh it: argocd app get a --refresh",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 2 Applications of step 1 are not done: a (RevisionMismatch: compared to c, not a), b (NotHealthy: Degraded). Next: refresh a: argocd app get a --refresh",
 		},
 		"the fourth is counted": {
 			scenario: "1:a,op 1:b,op 1:c,op 1:d,op > 2:prod", wantReason: policy.OperationInProgress,
 			wantBlockers: "1:a=OperationInProgress 1:b=OperationInProgress 1:c=OperationInProgress 1:d=OperationInProgress",
-			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 4 Applications that are not done: a (OperationInProgress), b (OperationInProgress), c (OperationInProgress) and 1 more; wait until the operation of a has ended",
+			wantMessage:  "step 2 of ApplicationSet argocd/guestbook may not sync yet: 4 Applications of step 1 are not done: a (OperationInProgress), b (OperationInProgress), c (OperationInProgress) and 1 more. Next: wait until the operation of a has ended",
 		},
 		"three steps, five blockers, one of them absent": {
 			scenario: "3:e=Missing 3:d,respec 2:c,refresh 1:b,failed:9 > 4:prod | a/1", wantReason: policy.NotCreated,
 			wantBlockers: "1:a=NotCreated 1:b=OperationFailed 2:c=RefreshPending 3:d=SpecNotCompared 3:e=NotHealthy",
-			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: steps 1, 2 and 3 have 5 Applications that are not done: a (NotCreated), b (OperationFailed: Failed), c (RefreshPending) and 2 more; the ApplicationSet controller has to create a first",
+			wantMessage:  "step 4 of ApplicationSet argocd/guestbook may not sync yet: 5 Applications of steps 1, 2 and 3 are not done: a (NotCreated), b (OperationFailed: Failed), c (RefreshPending) and 2 more. Next: wait until the ApplicationSet controller has created a",
 		},
 		"control characters in a health": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].Health = "De\ngr\x00\x1b[31ma\u202eded\xff" },
 			wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: one + "(NotHealthy: De?gr??[31ma?ded?); dev has to become Healthy first",
+			wantMessage: one + "(NotHealthy: De?gr??[31ma?ded?). Next: wait until dev is Healthy, or repair it",
 		},
 		"a very long sync status": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) { in.Siblings[0].SyncStatus = strings.Repeat("x", 100_000) },
 			wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced",
-			wantMessage: one + "(NotSynced: " + strings.Repeat("x", 57) + "...); sync it first: argocd app sync dev",
+			wantMessage: one + "(NotSynced: " + strings.Repeat("x", 57) + "...). Next: sync dev first: argocd app sync dev",
 		},
 		"hostile revisions": {
 			scenario: "1:dev > 2:prod", edit: func(in *policy.Input) {

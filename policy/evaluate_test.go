@@ -93,11 +93,11 @@ func scopeRows() map[string]row {
 	}, map[string]row{
 		"an automated rollback is a sync like any other": {
 			scenario: "1:dev=Degraded > 3:prod,back,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"a rollback where rollbacks are gated": {
 			scenario: "1:dev=Degraded > 3:prod,back", settings: policy.Settings{GateRollbacks: true}, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: dev (NotHealthy: Degraded); dev has to become Healthy first",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"a rollback where rollbacks are gated and all is done": {
 			scenario: "1:dev > 3:prod,back", settings: policy.Settings{GateRollbacks: true}, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",

@@ -2,16 +2,19 @@ package policy
 
 import "time"
 
-// Input is all that a decision rests on.
+// Input is everything that a decision is made from.
 type Input struct {
 	Target Target
 	// ApplicationSet is the target's controlling ApplicationSet, read live. Nil means that it does not exist (or no
 	// longer has the UID of the ownerReference); Scope alone may be called before it was read.
 	ApplicationSet *ApplicationSet
 	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
-	// ignored. They are only read, so that decisions may share them.
+	// ignored. Evaluate only reads them, so decisions may share them.
 	Siblings []*Application
-	Settings Settings
+	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
+	// when the watch did not see it.
+	FirstSeen time.Time
+	Settings  Settings
 }
 
 // Settings is how the gate is configured for one ApplicationSet.
@@ -27,19 +30,31 @@ type Settings struct {
 	AllowFailedOperations bool
 }
 
-// Target is the Application whose operation is being written, as it will be after the write.
+// Target is the Application whose operation is being written, as it will be after the write, with its status from before.
+// Its fields are exactly those that package argocd decodes from an admission request: a row of the rule cannot ask for
+// more by accident.
 type Target struct {
-	Application
+	Name string
+	// Labels are its labels after the write.
+	Labels map[string]string
 	// OldLabels are its labels before the write; nil when it is being created.
 	OldLabels map[string]string
+	Deleting  bool
 	// Managed says that an ApplicationSet controls it, before or after the write.
 	Managed   bool
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
-	// when it did not.
-	FirstSeen time.Time
+	// SpecCompared says that the comparison in its status was made with the spec that it has after the write.
+	SpecCompared bool
+	// ReconciledAt is when Argo CD last compared it; zero means never.
+	ReconciledAt time.Time
+	// Compared are the sources and revisions of the last comparison.
+	Compared []Source
+	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
+	SyncStartedAt time.Time
+	// Ran are the distinct sources and revisions of its history.
+	Ran []Source
 }
 
 // Operation is the operation being written.
@@ -114,8 +129,8 @@ type LastOperation struct {
 	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
 	Phase string
 	// Full says that it was neither a dry run nor limited to some resources.
-	Full                  bool
-	StartedAt, FinishedAt time.Time
+	Full       bool
+	FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
 }

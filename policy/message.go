@@ -14,19 +14,19 @@ const (
 	maxName       = 253
 )
 
-// Message is the decision as one sentence for whoever asked for the sync: blockers first, then the way out. It is
-// byte-stable: Argo CD stores it in conditions, where a text that changes would be a status write per retry. The API
-// server puts `admission webhook "..." denied the request:` before it.
+// Message is the decision as one or two sentences for whoever asked for the sync: who blocks it and why, then what to
+// do next. It is byte-stable: Argo CD stores it in conditions, where a text that changes would cost a status write per
+// retry. The API server puts `admission webhook "..." denied the request:` before it.
 func (d Decision) Message() string {
 	if d.Reason == AlreadySynced {
-		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy what has landed since",
+		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy any commit that has landed since",
 			d.Step+1, d.ApplicationSet)
 	}
 	if len(d.Blockers) == 0 {
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}
 	first := d.Blockers[0]
-	return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s: %s; %s",
+	return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s: %s. Next: %s",
 		d.Step+1, d.ApplicationSet, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
 }
 
@@ -47,6 +47,7 @@ func (d Decision) Names() string {
 	return list
 }
 
+// subject says how many Applications of which steps are not done.
 func (d Decision) subject() string {
 	var steps []string
 	for _, b := range d.Blockers {
@@ -54,17 +55,17 @@ func (d Decision) subject() string {
 			steps = append(steps, s)
 		}
 	}
-	subject, verb := "step "+steps[0], "has"
+	of := "step " + steps[0]
 	if more := len(steps) - namedSteps; more > 0 {
 		steps = append(steps[:namedSteps], fmt.Sprintf("%d more", more))
 	}
 	if last := len(steps) - 1; last > 0 {
-		subject, verb = "steps "+strings.Join(steps[:last], ", ")+" and "+steps[last], "have"
+		of = "steps " + strings.Join(steps[:last], ", ") + " and " + steps[last]
 	}
 	if len(d.Blockers) == 1 {
-		return subject + " " + verb + " 1 Application that is not done"
+		return "1 Application of " + of + " is not done"
 	}
-	return fmt.Sprintf("%s %s %d Applications that are not done", subject, verb, len(d.Blockers))
+	return fmt.Sprintf("%d Applications of %s are not done", len(d.Blockers), of)
 }
 
 // short cuts a commit to seven characters, as git does, and anything else to a bearable length.
@@ -91,11 +92,11 @@ func oneOf(sources []Source, key string) string {
 	return clean(strings.Join(revisions, " or "))
 }
 
-// clean makes text from an Application's status, which anybody who may write the Application chooses, safe to show.
-func clean(s string) string { return bounded(s, maxDetail) }
+// clean makes text from an Application's status safe to show: whoever may write the Application chooses it.
+func clean(s string) string { return Printable(s, maxDetail) }
 
-// bounded is s as printable ASCII of at most so many characters.
-func bounded(s string, most int) string {
+// Printable is s on one line of printable ASCII, cut to most characters. It is for all text that a client chose.
+func Printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'

@@ -37,7 +37,7 @@ func inputFrom(data []byte) policy.Input {
 	if !c.rarely(30) {
 		in.ApplicationSet = c.applicationSet()
 	}
-	in.Target = c.target()
+	in.Target, in.FirstSeen = c.target(), c.time()
 	for i := range c.upTo(6) {
 		sibling := c.application()
 		// Names are unique within a namespace; the target may be among its own siblings.
@@ -75,10 +75,14 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 
 func (c *choices) target() policy.Target {
 	t := policy.Target{
-		Application: c.application(), Managed: !c.rarely(30), FirstSeen: c.time(),
+		Managed: !c.rarely(30), Deleting: c.rarely(20), SpecCompared: !c.rarely(20),
 		Operation: policy.Operation{
 			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Pinned: c.rarely(3),
 		},
+		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
+		Compared:      c.sources(),
+		SyncStartedAt: of(c, second("102"), c.time()),
+		Ran:           of(c, nil, c.sources()),
 	}
 	t.Name = of(c, "app-0", "target", "target")
 	t.Labels, t.OldLabels = c.labels("3", "3", "3", "2", "1", "0"), c.labels("3", "3", "2", "1", "0")
@@ -99,7 +103,7 @@ func (c *choices) application() policy.Application {
 		Compared:         c.sources(),
 		LastOperation: policy.LastOperation{
 			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
-			Full:  c.rarely(2), StartedAt: of(c, second("102"), c.time()), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
+			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
 		},
 		LastSync: policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2)},
 		Ran:      of(c, nil, c.sources()),

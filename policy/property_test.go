@@ -81,6 +81,7 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	checkOrder(g, in, d)
 	checkDoneSiblings(g, in, d)
 	checkLevels(g, in)
+	checkAlone(g, in, d)
 	return d
 }
 
@@ -142,6 +143,30 @@ func checkLevels(g *WithT, in policy.Input) {
 		}
 		blocked = names
 	}
+}
+
+// checkAlone asks that each blocker blocks alone, and that nobody else does.
+func checkAlone(g *WithT, in policy.Input, d policy.Decision) {
+	alone := []policy.Blocker{}
+	live := map[string]bool{}
+	for _, sibling := range in.Siblings {
+		live[sibling.Name] = true
+		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks {
+			alone = append(alone, b)
+		}
+	}
+	if in.ApplicationSet != nil {
+		for name := range in.ApplicationSet.Recorded {
+			if b, blocks := policy.BlockedBy(in, name, nil); blocks && !live[name] {
+				alone = append(alone, b)
+			}
+		}
+	}
+	if _, settled := policy.Scope(in); settled {
+		g.Expect(alone).To(BeEmpty())
+		return
+	}
+	g.Expect(alone).To(ConsistOf(d.Blockers))
 }
 
 // TestARecordedNameCannotBreakTheMessage has its own input: unlike the name of an Application, which the API server

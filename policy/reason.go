@@ -1,6 +1,6 @@
 package policy
 
-// Reason is the code of one row of the rule. It appears in denials, audit annotations, metric labels and Events, and
+// Reason is the code of one row of the rule. Reasons appear in denials, audit annotations, metric labels and Events, and
 // docs/decisions.md explains each.
 type Reason string
 
@@ -54,8 +54,8 @@ func Reasons() []Reason {
 }
 
 // Stale reports whether the reason says only that a sibling was compared too early: a refresh may clear it. HealthStale
-// would clear by itself, but the ApplicationSet controller does not wake up for a comparison that finds nothing new; for
-// a refresh it does.
+// would clear by itself, but the ApplicationSet controller does not wake up for a comparison that finds nothing new. A
+// refresh wakes it.
 func (r Reason) Stale() bool {
 	switch r {
 	case SpecNotCompared, RefreshPending, HealthStale, RevisionMismatch, ComparisonOlder:
@@ -65,26 +65,26 @@ func (r Reason) Stale() bool {
 	}
 }
 
-// wayOut says what an operator can do about a blocker, as the end of a denial's sentence.
+// wayOut says what an operator can do about a blocker. It follows "Next: " in a denial.
 func (r Reason) wayOut(application string) string {
 	switch r {
 	case OperationInProgress:
 		return "wait until the operation of " + application + " has ended"
 	case NotCreated:
-		return "the ApplicationSet controller has to create " + application + " first"
+		return "wait until the ApplicationSet controller has created " + application
 	case NotReconciled, HealthStale, RefreshPending:
 		return "wait until Argo CD has compared " + application
 	case NotHealthy:
-		return application + " has to become Healthy first"
+		return "wait until " + application + " is Healthy, or repair it"
 	case SyncUnknown:
-		return "Argo CD cannot compare " + application + ": see its conditions"
+		return "read the conditions of " + application + ": Argo CD cannot compare it"
 	case SpecNotCompared, RevisionMismatch, ComparisonOlder:
-		return "refresh it: argocd app get " + application + " --refresh"
+		return "refresh " + application + ": argocd app get " + application + " --refresh"
 	case NotSynced:
-		return "sync it first: argocd app sync " + application
+		return "sync " + application + " first: argocd app sync " + application
 	case OperationFailed:
-		return "sync it again: argocd app sync " + application
+		return "sync " + application + " again: argocd app sync " + application
 	default:
-		return application + " has to be done first"
+		return "wait until " + application + " is done"
 	}
 }

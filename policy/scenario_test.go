@@ -39,10 +39,10 @@ func scenario(text string) policy.Input {
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
 	for _, word := range strings.Fields(others) {
-		sibling := parseApplication(word).Application
-		in.Siblings = append(in.Siblings, &sibling)
+		in.Siblings = append(in.Siblings, &parse(word).sibling)
 	}
-	in.Target = parseApplication(strings.TrimSpace(target))
+	written := parse(strings.TrimSpace(target))
+	in.Target, in.FirstSeen = written.target, written.seen
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
@@ -77,28 +77,36 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 	return set
 }
 
-func parseApplication(word string) policy.Target {
+// parsed is an Application of a scenario, which may stand on either side of the ">".
+type parsed struct {
+	sibling policy.Application
+	target  policy.Target
+	seen    time.Time
+}
+
+func parse(word string) *parsed {
 	words := strings.Split(word, ",")
 	head, revisions, _ := strings.Cut(words[0], "@")
 	head, status, _ := strings.Cut(head, "=")
 	step, name, _ := strings.Cut(head, ":")
 	health, sync, _ := strings.Cut(status, "/")
-	app := policy.Target{
-		Application: policy.Application{
-			Name: name, Labels: inStep(step), Health: or(health, "Healthy"), SyncStatus: or(sync, "Synced"),
-			SpecCompared: true, ReconciledAt: second("100"), Compared: sources(or(revisions, "a")),
-		},
-		Managed:   true,
-		Operation: policy.Operation{Written: true},
+	p := &parsed{sibling: policy.Application{
+		Name: name, Labels: inStep(step), Health: or(health, "Healthy"), SyncStatus: or(sync, "Synced"),
+		SpecCompared: true, ReconciledAt: second("100"), Compared: sources(or(revisions, "a")),
+	}}
+	p.target = policy.Target{
+		OldLabels: p.sibling.Labels, Managed: true, Operation: policy.Operation{Written: true}, Wanted: p.sibling.Compared,
 	}
-	app.OldLabels, app.Wanted = app.Labels, app.Compared
 	for _, flag := range words[1:] {
 		name, value, _ := strings.Cut(flag, ":")
-		if !setFlag(&app.Application, name, value) && !setTargetFlag(&app, name, value) {
+		if !setFlag(&p.sibling, name, value) && !setTargetFlag(p, name, value) {
 			panic("no such flag: " + flag)
 		}
 	}
-	return app
+	a := &p.sibling
+	p.target.Name, p.target.Labels, p.target.Deleting = a.Name, a.Labels, a.Deleting
+	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt, a.Compared, a.Ran
+	return p
 }
 
 func setFlag(a *policy.Application, name, value string) bool {
@@ -137,7 +145,8 @@ func setFlag(a *policy.Application, name, value string) bool {
 	return true
 }
 
-func setTargetFlag(t *policy.Target, name, value string) bool {
+func setTargetFlag(p *parsed, name, value string) bool {
+	t := &p.target
 	switch name {
 	case "none":
 		t.Operation.Written = false
@@ -150,7 +159,7 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 	case "pinned":
 		t.Operation.Pinned = true
 	case "began":
-		t.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: second(value)}
+		t.SyncStartedAt = second(value)
 	case "back":
 		t.Operation.RollsBack = true
 	case "wants":
@@ -160,7 +169,7 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 	case "created":
 		t.OldLabels = nil
 	case "seen":
-		t.FirstSeen = second(value)
+		p.seen = second(value)
 	default:
 		return false
 	}

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// hanging is a LiveReader whose API server does not answer.
+// hanging is a Evaluator whose API server does not answer.
 type hanging struct{}
 
-func (hanging) ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error) {
+func (hanging) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("get ApplicationSet %s: %w", name, ctx.Err())
 }
 
-func (hanging) Judge(ctx context.Context, _ policy.Input) (policy.Decision, error) {
+func (hanging) Evaluate(ctx context.Context, _ policy.Input) (policy.Decision, error) {
 	<-ctx.Done()
 	return policy.Decision{}, ctx.Err()
 }

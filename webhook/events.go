@@ -2,9 +2,7 @@ package webhook
 
 import (
 	"context"
-	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -22,7 +21,7 @@ const (
 	// eventRate and eventBurst bound the Events of one replica, whatever is denied.
 	eventRate  = rate.Limit(2)
 	eventBurst = 100
-	// eventMemory is when keys older than the window are forgotten. The bucket lets 1,300 new ones in per window.
+	// eventMemory bounds the remembered keys. The bucket lets 1,300 new ones in per window.
 	eventMemory = 2000
 	// eventNote is the API server's limit for a note.
 	eventNote   = 1024
@@ -35,11 +34,11 @@ type EventCreator interface {
 }
 
 // Events posts Events on Applications, in the background: at most one per Application, reason and set of blockers in
-// ten minutes, and no more than a token bucket allows. What cannot be posted is counted and lost; a decision never
-// waits for it.
+// ten minutes, and no more than a token bucket allows. It counts and drops an Event that it cannot post; a decision never
+// waits for one.
 //
-// It does not use client-go's recorder: that folds Events with the same first blocker into a series, which keeps the
-// first note, and Argo CD's UI shows neither the count nor the new time of a series.
+// It does not use client-go's recorder: that makes a series of the Events with the same first blocker, and a series keeps
+// the first note. Argo CD's UI shows neither the count nor the new time of a series.
 type Events struct {
 	create   EventCreator
 	metrics  *Metrics
@@ -49,9 +48,15 @@ type Events struct {
 	bucket   *rate.Limiter
 	queue    chan queued
 
-	mu     sync.Mutex
-	posted map[string]time.Time
+	// posted are the keys of the Events of the window.
+	posted *cache.LRUExpireCache
 }
+
+// nowFunc is a clock for a bounded cache.
+type nowFunc func() time.Time
+
+// Now is the time.
+func (f nowFunc) Now() time.Time { return f() }
 
 // queued is an Event that waits to be created, and the key by which repetitions of it are known.
 type queued struct {
@@ -65,7 +70,7 @@ func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance 
 		create: create, metrics: metrics, log: log, instance: instance, now: now,
 		bucket: rate.NewLimiter(eventRate, eventBurst),
 		queue:  make(chan queued, eventBurst),
-		posted: map[string]time.Time{},
+		posted: cache.NewLRUExpireCacheWithClock(eventMemory, nowFunc(now)),
 	}
 }
 
@@ -121,9 +126,7 @@ func (e *Events) post(w *write, v verdict) {
 // lose counts an Event that was not posted, and forgets it, so that the next denial can post it.
 func (e *Events) lose(key, result string) {
 	e.count(result)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.posted, key)
+	e.posted.Remove(key)
 }
 
 func (e *Events) count(result string) {
@@ -132,16 +135,10 @@ func (e *Events) count(result string) {
 
 // first reports whether the key was not posted within the window, and remembers it.
 func (e *Events) first(key string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.now()
-	if last, ok := e.posted[key]; ok && now.Sub(last) < eventWindow {
+	if _, posted := e.posted.Get(key); posted {
 		return false
 	}
-	if len(e.posted) >= eventMemory {
-		maps.DeleteFunc(e.posted, func(_ string, at time.Time) bool { return now.Sub(at) >= eventWindow })
-	}
-	e.posted[key] = now
+	e.posted.Add(key, nil, eventWindow-1) // an Event exactly one window later is posted
 	return true
 }
 
@@ -170,7 +167,7 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 		event.Note = v.message()
 	case v.Reason == policy.Bypassed:
 		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
-		event.Note = "the gate was bypassed: " + plain(v.settings.bypass)
+		event.Note = "the gate was bypassed: " + printable(v.settings.bypass)
 	default:
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: qa (NotHealthy); qa has to become Healthy first"
+const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: qa (NotHealthy). Next: wait until qa is Healthy, or repair it"
 
 func TestEventWording(t *testing.T) {
 	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const (
@@ -37,7 +37,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func atNoon() time.Time { return noon }
 
-// cluster is a LiveReader over real Argo CD objects: the real projection and the real rule, no API server.
+// cluster is a Evaluator over real Argo CD objects: the real projection and the real rule, no API server.
 type cluster struct {
 	sets  []*argo.ApplicationSet
 	apps  []*argo.Application
@@ -55,41 +55,41 @@ func (c *cluster) read() error {
 	return nil
 }
 
-func (c *cluster) ApplicationSet(_ context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error) {
+func (c *cluster) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
 	}
 	for _, set := range c.sets {
 		if set.Namespace == name.Namespace && set.Name == name.Name {
-			return &siblings.ApplicationSet{ApplicationSet: siblings.ProjectSet(set), Annotations: set.Annotations}, nil
+			return argocd.NewApplicationSet(set), nil
 		}
 	}
 	return nil, nil
 }
 
-func (c *cluster) Judge(_ context.Context, in policy.Input) (policy.Decision, error) {
+func (c *cluster) Evaluate(_ context.Context, in policy.Input) (policy.Decision, error) {
 	if err := c.read(); err != nil {
 		return policy.Decision{}, fmt.Errorf("list Applications: %w", err)
 	}
 	in.Siblings = nil
 	for _, app := range c.apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
-			sibling := siblings.Project(app)
+			sibling := argocd.Sibling(app)
 			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}
 	return policy.Evaluate(in), nil
 }
 
-// untouchable is a LiveReader for writes that need no read.
+// untouchable is a Evaluator for writes that need no read.
 type untouchable struct{ t testing.TB }
 
-func (u untouchable) ApplicationSet(context.Context, types.NamespacedName) (*siblings.ApplicationSet, error) {
+func (u untouchable) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	u.t.Error("the ApplicationSet was read")
 	return nil, errRead
 }
 
-func (u untouchable) Judge(context.Context, policy.Input) (policy.Decision, error) {
+func (u untouchable) Evaluate(context.Context, policy.Input) (policy.Decision, error) {
 	u.t.Error("the siblings were read")
 	return policy.Decision{}, errRead
 }
@@ -234,7 +234,7 @@ func (r *refreshes) Ask(app types.NamespacedName, why string, comparedAt time.Ti
 	r.asked = append(r.asked, strings.TrimSpace(app.String()+" "+why)+" at "+comparedAt.UTC().Format(time.TimeOnly))
 }
 
-func newTrial(config Config, live LiveReader) *trial {
+func newTrial(config Config, live Evaluator) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
@@ -242,7 +242,7 @@ func newTrial(config Config, live LiveReader) *trial {
 	registry.MustRegister(waiting)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Parts{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
+		gate:    NewGate(config, Dependencies{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }

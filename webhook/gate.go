@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// LiveReader reads from the API server, never from a cache. An error of either method means that there is no decision:
-// in enforce mode the write is then not allowed.
-type LiveReader interface {
-	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-	ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error)
-	// Judge evaluates the rule on the siblings as they are now. It ignores the input's Siblings.
-	Judge(ctx context.Context, in policy.Input) (policy.Decision, error)
+// Evaluator evaluates the rule on what the API server holds now. LiveEvaluator is one. An error of either method means
+// that there is no decision: in enforce mode the write is then not allowed.
+type Evaluator interface {
+	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
+	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings.
+	Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error)
 }
 
 // Config is how a Gate judges by default. Its zero value is the strictest, and honours no bypass in a sync.
@@ -32,32 +32,32 @@ type Config struct {
 	AllowFailedOperations bool
 	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
 	ServerAccounts []string
-	// ControllerAccounts and ApplicationSetAccounts tell the initiator in metrics; nothing is decided by them. The latter are
-	// held back when they repeat a denied write without a pause.
+	// ControllerAccounts and ApplicationSetAccounts name the initiator in metrics; no decision depends on them. stepgate
+	// slows ApplicationSetAccounts down when they repeat a denied write without a pause.
 	ControllerAccounts, ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
-	// RefreshStaleSiblings has Argo CD compare again what a denial finds to have been compared too early.
+	// RefreshStaleSiblings has Argo CD compare the siblings again that a denial finds to have been compared too early.
 	RefreshStaleSiblings bool
 }
 
-// Watch tells what a watch of the Applications has seen.
+// Watch knows the history of Applications as a watch has seen it.
 type Watch interface {
 	// FirstSeen returns when Argo CD first compared an Application with these sources and revisions; zero when that was
 	// not seen.
 	FirstSeen(app types.UID, compared []policy.Source) time.Time
 }
 
-// Refresher has Argo CD compare an Application again, in the background. why is what is said of it, and comparedAt when it
-// was last compared.
+// Refresher has Argo CD compare an Application again, in the background. why is the reason, and comparedAt is when Argo
+// CD last compared it.
 type Refresher interface {
 	Ask(app types.NamespacedName, why string, comparedAt time.Time)
 }
 
-// Parts are what a Gate works with.
-type Parts struct {
-	// Live is the only source of what is allowed.
-	Live   LiveReader
+// Dependencies are what a Gate works with.
+type Dependencies struct {
+	// Live is the only source of an allow.
+	Live   Evaluator
 	Record *Recorder
 	Watch  Watch
 	// Refresh is used with RefreshStaleSiblings only.
@@ -69,42 +69,43 @@ type Parts struct {
 // Gate judges admission requests.
 type Gate struct {
 	config Config
-	Parts
-	pace *pace
+	Dependencies
+	repeats *repeatLimiter
 }
 
 // NewGate returns a Gate.
-func NewGate(config Config, parts Parts) *Gate {
-	return &Gate{config: config, Parts: parts, pace: newPace()}
+func NewGate(config Config, dependencies Dependencies) *Gate {
+	return &Gate{config: config, Dependencies: dependencies, repeats: newRepeatLimiter()}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
 
 // Handle judges one write.
 //
-// Between the reads and the write that is admitted, time passes: the API server still has to call other webhooks and to
-// store the object. In that time
-//   - a sibling of an earlier step may stop being done (it degrades, a commit is noticed, somebody starts a sync). The
+// Time passes between the reads and the write that they admit: the API server still calls other webhooks and stores the
+// object. In that time
+//   - a sibling of an earlier step may stop being done (it degrades, Argo CD notices a commit, somebody starts a sync). The
 //     target then starts although, at that very moment, it should not: a wrong allow, of milliseconds. Kubernetes
-//     offers no transaction over two objects; Argo CD itself has this gap, and there it is the age of a cache.
-//   - a sibling may become done. The target is then refused although it could go: a wrong deny. Whoever asked asks
-//     again; the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
-//   - two Applications of one step may be admitted together: nothing here counts maxUpdate.
+//     offers no transaction over two objects. Argo CD itself has this gap, and there it is the age of a cache.
+//   - a sibling may become done. The target is then refused although it could go: a wrong deny. The sender asks again;
+//     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
+//   - two Applications of one step may be admitted together: the gate does not count maxUpdate.
 //
-// What the target deploys may also change after the write: up to Argo CD 3.5 an operation carries no revision, and the
-// application controller resolves targetRevision when it starts the sync. A commit that lands in between escapes; only
-// pinning the operation's revision closes that.
+// The revision that the target deploys may also change after the write. Up to Argo CD 3.5 the ApplicationSet controller's
+// operation carries no revision: the application controller resolves targetRevision when it starts the sync, again at
+// every retry, and after a sync window has opened. A commit that lands before that is deployed unchecked. Retries are
+// status writes, which the gate never sees. Only pinning the operation's revision ends this.
 //
-// An Application that was taken from its ApplicationSet, or whose step label was changed, in an earlier write is judged
-// by what it is now: the ApplicationSet controller reverts both.
+// The gate judges an Application by its present owner and labels, even if an earlier write took it from its
+// ApplicationSet or changed its step: the ApplicationSet controller reverts both.
 func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
 	w, err := newWrite(req.AdmissionRequest)
 	if err != nil {
 		return badRequest(err)
 	}
 	controller := slices.Contains(g.config.ApplicationSetAccounts, w.user) && !w.dryRun
-	if controller && g.pace.wait(ctx, w.uid) {
-		g.Record.held()
+	if controller && g.repeats.wait(ctx, w.uid) {
+		g.Record.slowed()
 	}
 	start := time.Now()
 	v := g.judge(ctx, w)
@@ -112,13 +113,13 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	g.Record.Record(logr.FromContextOrDiscard(ctx), w, v)
 	g.refresh(w, v)
 	if controller {
-		g.pace.judged(w.uid, v.denied())
+		g.repeats.judged(w.uid, v.denied())
 	}
 	return v.response()
 }
 
-// refresh asks for the blockers of a denial to be compared again that are only stale, and for the target itself if all
-// that is missing is that the ApplicationSet controller notices its sync. In audit mode nothing is changed.
+// refresh asks Argo CD to compare the stale blockers of a denial again. It asks for the target itself if only the
+// ApplicationSet controller still has to notice the target's sync. In audit mode it asks for nothing.
 func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
 		return
@@ -134,7 +135,7 @@ func (g *Gate) refresh(w *write, v verdict) {
 	}
 }
 
-// verdict is what came of one write: a decision, or the error that prevented one.
+// verdict is the outcome of one write: a decision, or the error that prevented one.
 type verdict struct {
 	policy.Decision
 	settings settings
@@ -145,7 +146,7 @@ type verdict struct {
 	err error
 }
 
-// denied is what a denial says; empty when it is none.
+// denied is the message of a denial; empty when the write is not denied.
 func (v verdict) denied() string {
 	if v.err != nil || !v.rejects() {
 		return ""
@@ -153,7 +154,7 @@ func (v verdict) denied() string {
 	return v.message()
 }
 
-// rejects reports whether the write does not go through: outside audit mode, whatever is not Allow or NotGated.
+// rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
 func (v verdict) rejects() bool {
 	passes := v.err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)
 	return v.settings.mode != Audit && !passes
@@ -174,7 +175,7 @@ func (g *Gate) judge(ctx context.Context, w *write) verdict {
 	return worst
 }
 
-// judgeBy judges the write as one of the ApplicationSet that the owner names.
+// judgeBy judges the write as a member of the ApplicationSet that the owner names.
 func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReference) verdict {
 	set, err := g.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
 	if set != nil && set.UID != string(owner.UID) {
@@ -184,20 +185,19 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if err != nil {
 		return verdict{settings: s, err: err}
 	}
-	in := policy.Input{Target: w.target, Settings: s.Settings}
-	in.Target.FirstSeen = g.firstSeen(w)
+	in := policy.Input{Target: w.target, Settings: s.Settings, FirstSeen: g.firstSeen(w)}
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}
 	d, settled := policy.Scope(in)
 	if !settled {
-		d, err = g.Live.Judge(ctx, in)
+		d, err = g.Live.Evaluate(ctx, in)
 	}
 	return verdict{Decision: d, settings: s, err: err}
 }
 
-// firstSeen is when what the operation will deploy was first seen on the target. It is known only of an operation that
-// deploys what the target, with its present spec, was compared with.
+// firstSeen is when the change that the operation will deploy was first seen on the target. It is known only where the
+// operation deploys the revisions that the target, with its present spec, was compared with.
 func (g *Gate) firstSeen(w *write) time.Time {
 	compared := w.target.Compared
 	if !w.target.SpecCompared || slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {

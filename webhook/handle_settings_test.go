@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	auditDenied = "stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: step 2 has 1 Application that is not done: qa (NotHealthy: Degraded); qa has to become Healthy first"
+	auditDenied = "stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
 	auditEvent  = "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related qa: " + qaDegraded
 	auditAudit  = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=audit; reason=NotHealthy; step=3"
 )
@@ -69,12 +69,12 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=audit; reason=RevisionMismatch; step=3",
 			wantWarnings: []string{
 				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, synced, revision`,
-				"stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
-					"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+				"stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+					"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			},
 			wantMetric: "deny RevisionMismatch audit applicationset",
-			wantEvent: "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+			wantEvent: "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			wantMalformed: []string{RequireAnnotation},
 		},
 	} {

@@ -16,7 +16,7 @@ const (
 	// open is a scenario in which prod may sync.
 	open = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy"
 
-	qaDegraded      = "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 2 has 1 Application that is not done: qa (NotHealthy: Degraded); qa has to become Healthy first"
+	qaDegraded      = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
 	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; reason=NotHealthy; step=3"
 	qaDegradedEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + qaDegraded
 
@@ -34,24 +34,24 @@ func TestHandle(t *testing.T) {
 		"all blockers are causes, three are named": {
 			scenario: "1:dev=Missing 1:eu=Degraded 1:us=Progressing 2:qa=Suspended 3:prod=Healthy",
 			wantCode: 403,
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 4 Applications that are not done: " +
-				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more; dev has to become Healthy first",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 4 Applications of steps 1 and 2 are not done: " +
+				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more. Next: wait until dev is Healthy, or repair it",
 			wantCauses: []string{"dev NotHealthy Missing", "eu NotHealthy Degraded", "us NotHealthy Progressing", "qa NotHealthy Suspended"},
 			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=NotHealthy,eu=NotHealthy,us=NotHealthy,qa=NotHealthy; decision=deny; mode=enforce; reason=NotHealthy; step=3",
 			wantMetric: "deny NotHealthy enforce applicationset",
-			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: steps 1 and 2 have 4 Applications that are not done: " +
-				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more; dev has to become Healthy first",
+			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 4 Applications of steps 1 and 2 are not done: " +
+				"dev (NotHealthy: Missing), eu (NotHealthy: Degraded), us (NotHealthy: Progressing) and 1 more. Next: wait until dev is Healthy, or repair it",
 		},
 		"an earlier Application that was compared with another commit denies": {
 			scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b",
 			wantCode: 403,
-			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			wantCauses: []string{"dev RevisionMismatch compared to aaaaaaa, not bbbbbbb"},
 			wantAudit:  "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=enforce; reason=RevisionMismatch; step=3",
 			wantMetric: "deny RevisionMismatch enforce applicationset",
-			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
-				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb); refresh it: argocd app get dev --refresh",
+			wantEvent: "Warning SyncDenied DenySync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 		},
 		"earlier steps that are done allow": {
 			scenario: open, wantAllowed: true,

@@ -89,8 +89,8 @@ func (h *Handler) answer(rw http.ResponseWriter, r *http.Request) (body []byte, 
 	if err != nil {
 		return nil, err
 	}
-	log := h.log.WithValues("request", plain(string(req.UID)), "namespace", plain(req.Namespace), "application", plain(req.Name),
-		"user", plain(req.UserInfo.Username))
+	log := h.log.WithValues("request", printable(string(req.UID)), "namespace", printable(req.Namespace), "application", printable(req.Name),
+		"user", printable(req.UserInfo.Username))
 	resp := h.gate.Handle(logr.NewContext(ctx, log), webhook.AdmissionRequest{AdmissionRequest: *req})
 	if resp.Result != nil && resp.Result.Code != http.StatusForbidden {
 		return nil, &httpError{code: int(resp.Result.Code), text: resp.Result.Message}
@@ -110,7 +110,7 @@ func timeoutOf(r *http.Request) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(text)
 	if err != nil || timeout <= 0 {
-		return 0, &httpError{http.StatusBadRequest, "the query parameter timeout is not a positive duration: " + strconv.Quote(plain(text))}
+		return 0, &httpError{http.StatusBadRequest, "the query parameter timeout is not a positive duration: " + strconv.Quote(printable(text))}
 	}
 	return min(timeout, longestTimeout), nil
 }
@@ -149,13 +149,13 @@ func decodeReview(body []byte) (*admissionv1.AdmissionRequest, error) {
 	bad := func(text string) error { return &httpError{http.StatusBadRequest, text} }
 	var review admissionv1.AdmissionReview
 	if err := decode(body, &review); err != nil {
-		return nil, bad("the body is not an AdmissionReview: " + plain(err.Error()))
+		return nil, bad("the body is not an AdmissionReview: " + printable(err.Error()))
 	}
 	want := admissionv1.SchemeGroupVersion.String()
 	switch {
 	case review.APIVersion != want || review.Kind != "AdmissionReview":
 		return nil, bad(fmt.Sprintf("the body is %s of %s, not AdmissionReview of %s: set admissionReviewVersions to [v1]",
-			strconv.Quote(plain(review.Kind)), strconv.Quote(plain(review.APIVersion)), want))
+			strconv.Quote(printable(review.Kind)), strconv.Quote(printable(review.APIVersion)), want))
 	case review.Request == nil:
 		return nil, bad("the AdmissionReview has no request")
 	case review.Request.UID == "":

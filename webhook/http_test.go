@@ -40,7 +40,7 @@ func post(body io.Reader) *http.Request {
 }
 
 // serve answers one call with a Gate on the cluster.
-func serve(live LiveReader, r *http.Request) (*httptest.ResponseRecorder, *trial) {
+func serve(live Evaluator, r *http.Request) (*httptest.ResponseRecorder, *trial) {
 	trial := newTrial(testConfig(), live)
 	rw := httptest.NewRecorder()
 	NewHandler(trial.gate, trial.metrics, logr.Discard()).ServeHTTP(rw, r)
@@ -120,8 +120,8 @@ func TestServeHTTPRefuses(t *testing.T) {
 		"a request without a uid":    {body: review(func(r *admissionv1.AdmissionRequest) { r.UID = "" }), wantCode: 400, wantText: "the AdmissionReview's request has no uid"},
 		"another resource":           {body: review(func(r *admissionv1.AdmissionRequest) { r.Kind.Group, r.Kind.Kind = "apps", "Deployment" }), wantCode: 400, wantText: `stepgate judges Applications of argoproj.io, not Deployment of "apps": correct the rules of the ValidatingWebhookConfiguration`},
 		"no object":                  {body: review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }), wantCode: 400, wantText: "the request to UPDATE an Application has no object"},
-		"an object that is a list":   {body: review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("[]") }), wantCode: 400, wantText: "object is not an Application: json: cannot unmarshal array into Go value of type webhook.application"},
-		"an object that is a text":   {body: review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`"x"`) }), wantCode: 400, wantText: "object is not an Application: json: cannot unmarshal string into Go value of type webhook.application"},
+		"an object that is a list":   {body: review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("[]") }), wantCode: 400, wantText: "object is not an Application: json: cannot unmarshal array into Go value of type argocd.Application"},
+		"an object that is a text":   {body: review(func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`"x"`) }), wantCode: 400, wantText: "object is not an Application: json: cannot unmarshal string into Go value of type argocd.Application"},
 		"deep nesting":               {body: strings.Repeat("[", 100_000), wantCode: 400, wantText: notReview + "invalid character '[' exceeded max depth"},
 		"a long body, announced":     {body: good, length: maxBody + 1, wantCode: 413, wantText: "the AdmissionReview is larger than 7340032 bytes"},
 		"a long body, chunked":       {body: strings.Repeat(" ", maxBody+1), length: -1, wantCode: 413, wantText: "the AdmissionReview is larger than 7340032 bytes"},

@@ -138,7 +138,7 @@ func TestObjectsThatAreNoApplications(t *testing.T) {
 		},
 		"a list": {
 			func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte("[]") },
-			decoded + "json: cannot unmarshal array into Go value of type webhook.application",
+			decoded + "json: cannot unmarshal array into Go value of type argocd.Application",
 		},
 		"a text as operation": {
 			func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(`{"operation":"sync"}`) },

@@ -17,7 +17,7 @@ type Metrics struct {
 	events      *prometheus.CounterVec
 	annotations *prometheus.CounterVec
 	refreshes   *prometheus.CounterVec
-	held        prometheus.Counter
+	slowed      prometheus.Counter
 }
 
 // NewMetrics registers the gate's metrics.
@@ -35,13 +35,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
 		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
 		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
-		events:      counter("events_total", "Events by what became of them: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
+		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
-		refreshes:   counter("refreshes_total", "Refreshes of stale Applications by what became of them: requested, repeated (within the window), needless (requested by others, or gone), failed or dropped (queue full).", "result"),
+		refreshes:   counter("refreshes_total", "Refreshes of stale Applications by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	m.held = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "stepgate", Name: "held_total",
-		Help: "Writes of the ApplicationSet controller that were held back for a moment, because it repeats a denied one without a pause."})
-	registry.MustRegister(m.held, m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes)
+	m.slowed = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "stepgate", Name: "slowed_writes_total",
+		Help: "Writes of the ApplicationSet controller that waited before their answer, because the controller repeats a denied write without a pause."})
+	registry.MustRegister(m.slowed, m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes)
 	return m
 }
 
@@ -60,7 +60,7 @@ func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 	m.readLatency.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// RefreshDone counts one refresh that a denial wanted.
+// RefreshDone counts one refresh that a denial asked for.
 func (m *Metrics) RefreshDone(result string) {
 	m.refreshes.WithLabelValues(result).Inc()
 }

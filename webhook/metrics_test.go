@@ -18,11 +18,11 @@ const wantMetrics = `stepgate_annotation_errors_total counter annotation
 stepgate_decision_duration_seconds histogram outcome
 stepgate_decisions_total counter initiator,mode,outcome,reason
 stepgate_events_total counter result
-stepgate_held_total counter 
 stepgate_live_read_duration_seconds histogram kind
 stepgate_live_reads_total counter kind,result
 stepgate_refreshes_total counter result
-stepgate_requests_total counter code`
+stepgate_requests_total counter code
+stepgate_slowed_writes_total counter `
 
 func TestMetricNames(t *testing.T) {
 	g := NewWithT(t)

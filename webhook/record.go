@@ -8,8 +8,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// Recorder tells operators what was decided: one log line and one count per decision, and Events for what concerns the
-// owner of an Application. It never delays or changes a decision.
+// Recorder tells operators the decisions: one log line and one count per decision, and Events for the owner of an
+// Application. It never delays or changes a decision.
 type Recorder struct {
 	metrics *Metrics
 	events  *Events
@@ -26,10 +26,10 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.events.run(ctx)
 }
 
-// held counts a write that was held back.
-func (r *Recorder) held() { r.metrics.held.Inc() }
+// slowed counts a write that waited before it was judged.
+func (r *Recorder) slowed() { r.metrics.slowed.Inc() }
 
-// Record records one verdict. Of a server dry-run nothing is left but a debug line in the log.
+// Record records one verdict. A server dry-run leaves a debug line in the log and nothing else.
 func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	logVerdict(log, w, v)
 	if w.dryRun {
@@ -56,10 +56,10 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 			log = log.WithValues(key, value)
 		}
 	}
-	log = log.WithValues("initiatedBy", plain(w.initiatedBy), "took", v.took.String())
+	log = log.WithValues("initiatedBy", printable(w.initiatedBy), "took", v.took.String())
 	var problems []string
 	for _, m := range v.settings.malformed {
-		problems = append(problems, plain(m.annotation+": "+m.problem))
+		problems = append(problems, printable(m.annotation+": "+m.problem))
 	}
 	if len(problems) > 0 {
 		log = log.WithValues("malformedAnnotations", problems)

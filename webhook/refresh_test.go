@@ -33,7 +33,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 			scenario: open, want: []string{"argocd/prod AlreadySynced at 11:59:00"},
 			edit: func(_ *Config, c *cluster, a *attempt) {
 				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
-				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
+				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
 			},
 		},
 		"the flag is off":  {scenario: stale, off: true},

@@ -16,8 +16,10 @@ import (
 const (
 	// maxCauses bounds what is listed in a denial and in the audit annotation "blockers".
 	maxCauses = 20
-	// maxWarning is where API servers begin to cut warnings.
+	// maxWarning is the length from which API servers cut warnings.
 	maxWarning = 256
+	// maxText bounds any other text that a client chose.
+	maxText = 1024
 )
 
 // response words the verdict. It is the only place that can admit or reject a write.
@@ -54,7 +56,7 @@ func (v verdict) message() string {
 	if v.settings.bypass == "" {
 		return v.Message()
 	}
-	return v.Message() + " (bypass " + plain(v.settings.bypass) + ")"
+	return v.Message() + " (bypass " + printable(v.settings.bypass) + ")"
 }
 
 // annotations are the audit annotations; the API server puts the webhook's name before each key.
@@ -62,7 +64,7 @@ func (v verdict) annotations() map[string]string {
 	a := map[string]string{"decision": v.outcome(), "mode": v.settings.mode.String()}
 	set := func(key, value string) {
 		if value != "" {
-			a[key] = plain(value)
+			a[key] = printable(value)
 		}
 	}
 	set("bypass", v.settings.bypass)
@@ -116,7 +118,7 @@ func unavailable() webhook.AdmissionResponse {
 
 // badRequest says that the request is not one that can be judged. http.go answers it with HTTP 400.
 func badRequest(err error) webhook.AdmissionResponse {
-	return failed(http.StatusBadRequest, plain(err.Error()))
+	return failed(http.StatusBadRequest, printable(err.Error()))
 }
 
 func failed(code int32, message string) webhook.AdmissionResponse {
@@ -125,22 +127,7 @@ func failed(code int32, message string) webhook.AdmissionResponse {
 	}}
 }
 
-func warning(s string) string {
-	s = plain(s)
-	if len(s) > maxWarning {
-		return s[:maxWarning-3] + "..."
-	}
-	return s
-}
+func warning(s string) string { return policy.Printable(s, maxWarning) }
 
-// plain keeps text that a client chose to one line of printable ASCII of bounded length.
-func plain(s string) string {
-	const most = 1024
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
-	return s[:min(len(s), most)]
-}
+// printable is text that a client chose, on one line of printable ASCII of bounded length.
+func printable(s string) string { return policy.Printable(s, maxText) }

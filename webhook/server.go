@@ -149,7 +149,7 @@ type noise struct {
 
 // Write logs one line.
 func (n noise) Write(p []byte) (int, error) {
-	line := plain(strings.TrimSpace(string(p)))
+	line := printable(strings.TrimSpace(string(p)))
 	gone := strings.Contains(line, "TLS handshake error") && (strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer"))
 	log := n.log
 	if gone || !n.limit.Allow() {

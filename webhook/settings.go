@@ -9,7 +9,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // The annotations of an ApplicationSet that configure its gate. On an Application they would be useless: the
@@ -44,7 +44,7 @@ type malformed struct {
 
 // settingsFor merges the defaults with the annotations of the ApplicationSet and the bypass in the operation itself.
 // What cannot be read is reported, and the stricter reading wins: enforce, revision, no bypass.
-func (g *Gate) settingsFor(set *siblings.ApplicationSet, w *write) settings {
+func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
 	s := settings{mode: g.config.Mode, Settings: policy.Settings{
 		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
 	}}

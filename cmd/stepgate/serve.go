@@ -100,8 +100,8 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	registry.MustRegister(blocked)
 	recorder := webhook.NewRecorder(metrics, events, blocked)
 	refreshes := refresh.NewQueue(refresh.NewAnnotation(objects), metrics, time.Now)
-	gate := webhook.NewGate(config, webhook.Parts{
-		Live: siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
+	gate := webhook.NewGate(config, webhook.Dependencies{
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known)), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
 	})
 	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
 	if err != nil {

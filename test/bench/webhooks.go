@@ -137,7 +137,7 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := &siblings.Cache{}
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{}, webhook.Parts{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 

@@ -181,7 +181,7 @@ func TestHelmTest(t *testing.T) {
 	text, err := helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
-		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: step 1 has 1 Application that is not done: stepgate-selftest-first (NotCreated"))
+		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: 1 Application of step 1 is not done: stepgate-selftest-first (NotCreated"))
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
 	decisions, err := gate.Metric(ctx, "stepgate_decisions_total")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -179,12 +179,12 @@ func (r *rollout) denied(err error, sentence string, causes ...string) {
 
 // oneBlocker is the sentence of a denial of step 2 while dev is Progressing.
 func (r *rollout) oneBlocker() string {
-	return "step 2 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: step 1 has 1 Application that is not done: " +
-		"engineering-dev-guestbook (NotHealthy: Progressing); engineering-dev-guestbook has to become Healthy first"
+	return "step 2 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+		"engineering-dev-guestbook (NotHealthy: Progressing). Next: wait until engineering-dev-guestbook is Healthy, or repair it"
 }
 
 // twoBlockers is the sentence of a denial of step 3 while dev is Progressing and qa OutOfSync.
 func (r *rollout) twoBlockers() string {
-	return "step 3 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: steps 1 and 2 have 2 Applications that are not done: " +
-		"engineering-dev-guestbook (NotHealthy: Progressing), engineering-qa-guestbook (NotSynced: OutOfSync); engineering-dev-guestbook has to become Healthy first"
+	return "step 3 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: 2 Applications of steps 1 and 2 are not done: " +
+		"engineering-dev-guestbook (NotHealthy: Progressing), engineering-qa-guestbook (NotSynced: OutOfSync). Next: wait until engineering-dev-guestbook is Healthy, or repair it"
 }

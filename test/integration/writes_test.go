@@ -81,8 +81,8 @@ func TestARolloutGoesStepByStep(t *testing.T) {
 	r.done("dev")
 	r.Expect(r.sync(local.ApplicationSetAccount, "qa")).To(Succeed())
 	r.denied(r.sync(local.ApplicationSetAccount, "prod"),
-		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: step 2 has 1 Application that is not done: "+
-			"engineering-qa-guestbook (OperationInProgress); wait until the operation of engineering-qa-guestbook has ended", "OperationInProgress engineering-qa-guestbook")
+		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 2 is not done: "+
+			"engineering-qa-guestbook (OperationInProgress). Next: wait until the operation of engineering-qa-guestbook has ended", "OperationInProgress engineering-qa-guestbook")
 	r.done("qa")
 	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
 }
@@ -95,7 +95,7 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 	})).To(Succeed())
 
 	r.denied(r.sync(local.ApplicationSetAccount, "prod"),
-		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: step 1 has 1 Application that is not done: "+
+		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
 			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3); "+
 			"refresh it: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
 }

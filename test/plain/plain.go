@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -30,7 +31,7 @@ func NewPlain(live client.Reader, observe siblings.Observer) *Plain {
 }
 
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*siblings.ApplicationSet, error) {
+func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	var set argo.ApplicationSet
 	found := true
 	err := p.timed("applicationset_get", func() error {
@@ -45,12 +46,12 @@ func (p *Plain) ApplicationSet(ctx context.Context, name types.NamespacedName) (
 	if err != nil {
 		return nil, fmt.Errorf("get ApplicationSet %s: %w", name, err)
 	}
-	return &siblings.ApplicationSet{ApplicationSet: siblings.ProjectSet(&set), Annotations: set.Annotations}, nil
+	return argocd.NewApplicationSet(&set), nil
 }
 
-// Judge evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
+// Evaluate evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
 // reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
-func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, error) {
+func (p *Plain) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
 	if d, settled := policy.Scope(in); settled {
 		return d, nil
 	}
@@ -66,7 +67,7 @@ func (p *Plain) Judge(ctx context.Context, in policy.Input) (policy.Decision, er
 	in.Siblings = nil
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
-			sibling := siblings.Project(&list.Items[i])
+			sibling := argocd.Sibling(&list.Items[i])
 			in.Siblings = append(in.Siblings, &sibling)
 		}
 	}

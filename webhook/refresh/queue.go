@@ -2,7 +2,6 @@ package refresh
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -10,16 +9,17 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 )
 
 const (
-	// window is how long an Application is left alone after it was asked for, as far as it is for the same reason.
+	// window is the time in which an Application is refreshed once for the same reason.
 	window = 30 * time.Second
-	// mostAgain is how often within a window an Application is asked for again that was compared since, and of which the
-	// same is still, or once more, said. More would be a loop that no refresh ends.
+	// mostAgain is how often within a window an Application is refreshed again for the same reason, if Argo CD has compared
+	// it since. More would be a loop that no refresh ends.
 	mostAgain = 2
-	// asksPerSecond and burst bound what one replica asks for: each refresh makes Argo CD resolve the revision at the git
-	// server and compare the Application.
+	// asksPerSecond and burst bound the refreshes that one replica requests: each makes Argo CD resolve the revision at the
+	// git server and compare the Application.
 	asksPerSecond = rate.Limit(20)
 	burst         = 50
 	// mostWaiting bounds the queue.
@@ -37,12 +37,12 @@ const (
 )
 
 // Asker writes the request for a refresh on one Application. It must not overwrite another one, such as a hard refresh:
-// that is a Conflict. Of an Application that is gone, the error is NotFound or Invalid.
+// that is a Conflict. Where the Application is gone, the error is NotFound or Invalid.
 type Asker interface {
 	AskRefresh(ctx context.Context, app types.NamespacedName) error
 }
 
-// Observer is told what became of every call of Ask, for the metrics.
+// Observer is told the result of every call of Ask, for the metrics.
 type Observer interface {
 	RefreshDone(result string)
 }
@@ -51,42 +51,47 @@ type Observer interface {
 type Queue struct {
 	asker   Asker
 	observe Observer
-	now     func() time.Time
 	waiting chan types.NamespacedName
 	bucket  *rate.Limiter
 
-	mu    sync.Mutex
-	asked map[wish]asked
+	mu sync.Mutex
+	// requested are the requests of the window.
+	requested *cache.LRUExpireCache
 }
 
-// wish is that an Application be refreshed for a reason.
-type wish struct {
+// request is the request to refresh an Application for a reason.
+type request struct {
 	app types.NamespacedName
 	why string
 }
 
-// asked is the last time that a refresh of an Application was wanted and not too soon.
-type asked struct {
-	at         time.Time
+// requested is a request that was made.
+type requested struct {
 	comparedAt time.Time
 	again      int
 }
 
+// nowFunc is a clock for a bounded cache.
+type nowFunc func() time.Time
+
+// Now is the time.
+func (f nowFunc) Now() time.Time { return f() }
+
 // NewQueue returns a Queue that asks with asker once it runs. now is the clock of the window.
 func NewQueue(asker Asker, observe Observer, now func() time.Time) *Queue {
 	return &Queue{
-		asker: asker, observe: observe, now: now,
-		waiting: make(chan types.NamespacedName, mostWaiting),
-		bucket:  rate.NewLimiter(asksPerSecond, burst),
-		asked:   map[wish]asked{},
+		asker: asker, observe: observe,
+		waiting:   make(chan types.NamespacedName, mostWaiting),
+		bucket:    rate.NewLimiter(asksPerSecond, burst),
+		requested: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now)),
 	}
 }
 
-// Ask wants an Application refreshed that was last compared at comparedAt. why is what is said of it: something else is
-// another wish. It never waits.
+// Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why. Another reason makes
+// it another request. Ask never waits.
 func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
-	w := wish{app, why}
-	if !q.due(w, comparedAt) {
+	r := request{app, why}
+	if !q.due(r, comparedAt) {
 		q.observe.RefreshDone(Repeated)
 		return
 	}
@@ -94,28 +99,23 @@ func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) 
 	case q.waiting <- app:
 	default:
 		q.observe.RefreshDone(Dropped)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		delete(q.asked, w)
+		q.requested.Remove(r)
 	}
 }
 
-// due reports whether a wish may be asked for now, and remembers it.
-func (q *Queue) due(w wish, comparedAt time.Time) bool {
+// due reports whether a request may be made now, and remembers it.
+func (q *Queue) due(r request, comparedAt time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.now()
-	next := asked{at: now, comparedAt: comparedAt}
-	if last, ok := q.asked[w]; ok && now.Sub(last.at) < window {
+	next := requested{comparedAt: comparedAt}
+	if found, ok := q.requested.Get(r); ok {
+		last, _ := found.(requested)
 		if last.comparedAt.Equal(comparedAt) || last.again == mostAgain {
 			return false
 		}
 		next.again = last.again + 1
 	}
-	if len(q.asked) >= mostWaiting {
-		maps.DeleteFunc(q.asked, func(_ wish, a asked) bool { return now.Sub(a.at) >= window })
-	}
-	q.asked[w] = next
+	q.requested.Add(r, next, window-1) // a request exactly one window later is due
 	return true
 }
 

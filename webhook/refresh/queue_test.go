@@ -182,7 +182,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestMemory bounds what is remembered: the Applications of more than one window are forgotten.
+// TestMemory bounds the remembered requests: the Applications of more than one window are forgotten.
 func TestMemory(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
@@ -190,6 +190,6 @@ func TestMemory(t *testing.T) {
 			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
 			pass(100 * time.Millisecond)
 		}
-		g.Expect(len(q.asked)).To(BeNumerically("<=", mostWaiting))
+		g.Expect(len(q.requested.Keys())).To(BeNumerically("<=", mostWaiting))
 	})
 }

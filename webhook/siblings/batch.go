@@ -13,15 +13,15 @@ const (
 	sharedTimeout = 30 * time.Second
 )
 
-// batches shares live reads between concurrent requests. A request only ever gets a read that started after it
-// arrived, as in the read-index protocols, so that what it gets is as fresh as a read of its own would be: while a
-// group's reads are under way, those who arrive wait for the next one, together.
+// batches shares live reads between concurrent requests. A request only ever gets a read that started after the request
+// arrived, as in the read-index protocols. The result is therefore as fresh as that of a read of its own. While a group's
+// reads are under way, the requests that arrive wait together for the next one.
 type batches[T any] struct {
 	mu     sync.Mutex
 	groups map[string]*group[T]
 }
 
-// group is what shares the limit of reads in flight: a namespace.
+// group holds the reads that share a limit of reads in flight: those of one namespace.
 type group[T any] struct {
 	running int
 	waiting []*batch[T]
@@ -87,7 +87,7 @@ func (b *batches[T]) leave(w *batch[T]) {
 	}
 }
 
-// start starts what may be started. The lock is held.
+// start starts waiting reads while fewer than mostInFlight of the group run. The caller holds the lock.
 func (b *batches[T]) start(groupName string, g *group[T]) {
 	for g.running < mostInFlight && len(g.waiting) > 0 {
 		w := g.waiting[0]
@@ -106,7 +106,7 @@ func (b *batches[T]) start(groupName string, g *group[T]) {
 }
 
 func (b *batches[T]) run(ctx context.Context, groupName string, g *group[T], w *batch[T]) {
-	w.value, w.err = guarded(func() (T, error) { return w.read(ctx) })
+	w.value, w.err = recovered(func() (T, error) { return w.read(ctx) })
 	w.cancel()
 	close(w.done)
 	b.mu.Lock()

@@ -12,17 +12,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const ownerIndex = "owner"
 
-// Cache holds what is needed of every Application and every ApplicationSet, kept up to date by watches. It may lag
-// behind the API server by any time. It only ever makes a decision cheaper or stricter: what it says is confirmed or
-// proved current by live reads.
+// Cache holds the part of every Application and ApplicationSet that decisions need, kept up to date by watches. It may
+// lag behind the API server by any time. It only ever makes a decision cheaper or stricter: live reads confirm what it
+// says, or show that it is current.
 type Cache struct {
 	stores      []stores
 	controllers []cache.Controller
-	sightings   sightings
+	firstSeen   firstSeenTimes
 }
 
 // Source lists and watches what a Cache holds: of all namespaces, or of one.
@@ -33,15 +34,15 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{sightings: sightings{seen: map[types.UID]sighting{}}}
-	saw := cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.sightings.saw,
-		UpdateFunc: func(_, object any) { c.sightings.saw(object) },
-		DeleteFunc: c.sightings.lost,
+	c := &Cache{firstSeen: firstSeenTimes{seen: map[types.UID]firstSeen{}}}
+	observer := cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.firstSeen.observe,
+		UpdateFunc: func(_, object any) { c.firstSeen.observe(object) },
+		DeleteFunc: c.firstSeen.forget,
 	}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
-			applications: c.watch(s.Applications, &argo.Application{}, saw, cache.Indexers{ownerIndex: owner}),
+			applications: c.watch(s.Applications, &argo.Application{}, observer, cache.Indexers{ownerIndex: owner}),
 			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
 		})
 	}
@@ -97,7 +98,7 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 }
 
 // Set returns an ApplicationSet, and its version; nil when none is known.
-func (c *Cache) Set(name types.NamespacedName) (*ApplicationSet, Version) {
+func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version) {
 	for _, s := range c.stores {
 		object, _, err := s.sets.GetByKey(name.String())
 		if err != nil {
@@ -110,9 +111,9 @@ func (c *Cache) Set(name types.NamespacedName) (*ApplicationSet, Version) {
 	return nil, Version{}
 }
 
-// FirstSeen returns when Argo CD first compared an Application with these sources and revisions, as far as it still is:
-// the time of that comparison, by Argo CD's clock. It is zero when the watch has not seen it. The watch may have begun
-// later than that, and then the time is later, too, which makes a decision stricter.
+// FirstSeen returns the time, by Argo CD's clock, of the comparison by which Argo CD first compared an Application with
+// these sources and revisions. It is zero when the Application is compared with others now, or the watch has not seen it.
+// A watch that began after that comparison gives a later time, which makes a decision stricter.
 func (c *Cache) FirstSeen(app types.UID, compared []policy.Source) time.Time {
-	return c.sightings.first(app, compared)
+	return c.firstSeen.first(app, compared)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fakewatch "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // watched is an Application with much that nobody needs.
@@ -46,7 +48,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	app := watched("dev", "u1")
 	known := c.Owned("u1")
 	g.Expect(known).To(HaveLen(1))
-	g.Expect(known[0].Application).To(Equal(Project(app)))
+	g.Expect(known[0].Application).To(Equal(argocd.Sibling(app)))
 	g.Expect(known[0].UID).To(Equal(app.UID))
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())

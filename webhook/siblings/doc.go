@@ -1,6 +1,6 @@
-// Package siblings reads, live from the API server, what a decision rests on: the ApplicationSet and the sibling
-// Applications, projected into the types of package policy.
+// Package siblings reads what a decision rests on, live from the API server: the ApplicationSet and the sibling
+// Applications. It evaluates nothing: package webhook does.
 //
-// Every read has its resourceVersion unset, so it is linearizable: it sees all that was written before it began. A read
-// error, a timeout or a partial answer is returned as an error and is never a decision. It is called by package webhook.
+// Every live read leaves resourceVersion unset, so it is linearizable: it sees everything that was written before it
+// began. A read error, a timeout or a partial answer is returned as an error, and is never a decision.
 package siblings

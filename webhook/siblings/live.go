@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // Observer is told of every live read, for the metrics.
@@ -38,7 +40,7 @@ func NewAPIServer(objects client.Reader, metadata metadata.Interface, observe Ob
 var _ Live = (*APIServer)(nil)
 
 // ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
+func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
 	var set argo.ApplicationSet
 	found, err := s.get(ctx, "applicationset_get", name, &set)
 	if err != nil {
@@ -47,7 +49,7 @@ func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedNam
 	if !found {
 		return nil, nil
 	}
-	return NewApplicationSet(&set), nil
+	return argocd.NewApplicationSet(&set), nil
 }
 
 // Application reads one Application; nil without an error means that it does not exist.
@@ -63,9 +65,9 @@ func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) 
 	return NewProjection(&app), nil
 }
 
-// get reports whether the object exists. That it does not is an answer, not a failure, but only if the API server says so
-// of the object: a load balancer without a backend says "404 page not found", and so does an API server that does not
-// serve the resource.
+// get reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
+// names that object: a load balancer without a backend answers "404 page not found", and so does an API server that does
+// not serve the resource.
 func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
 	start := time.Now()
 	err = s.objects.Get(ctx, name, into)
@@ -80,9 +82,9 @@ func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedN
 	return found, err
 }
 
-// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed. It
-// is a LIST because the API server answers that from its watch cache, once this is as new as etcd, while for a GET it
-// decodes the whole object, whose status grows with the Applications, even if only the metadata is asked for.
+// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed. The
+// API server answers a LIST from its watch cache, once that is as new as etcd. For a GET it decodes the whole object, whose
+// status grows with the Applications, even if only the metadata is asked for.
 func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName) (Version, error) {
 	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name.Name).String()}
 	versions, err := s.list(ctx, "applicationset", name.Namespace, byName)

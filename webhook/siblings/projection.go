@@ -2,17 +2,17 @@ package siblings
 
 import (
 	"fmt"
-	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Projection is all that is kept of an Application: what the rule needs of it, and what tells whether it is current. Of
-// the embedded metadata only name, namespace, UID and resourceVersion are set, for the informer's store.
+// Projection is what stepgate keeps of an Application: the rule's part, and what tells whether that is current. Only
+// name, namespace, UID and resourceVersion of the embedded metadata are set, for the informer's store.
 type Projection struct {
 	metav1.ObjectMeta
 	// Owner is the UID of the controlling ApplicationSet; empty when there is none.
@@ -20,39 +20,19 @@ type Projection struct {
 	Application policy.Application
 }
 
-// NewProjection keeps of an Application what is needed.
+// NewProjection keeps the part of an Application that decisions need.
 func NewProjection(app *argo.Application) *Projection {
 	return &Projection{
 		ObjectMeta:  identity(app),
 		Owner:       controllerOf(app),
-		Application: Project(app),
+		Application: argocd.Sibling(app),
 	}
 }
 
-// ApplicationSet is what is needed of an ApplicationSet: for the rule, and its annotations that configure the gate.
-type ApplicationSet struct {
-	policy.ApplicationSet
-	Annotations map[string]string
-}
-
-// NewApplicationSet keeps of an ApplicationSet what is needed.
-func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
-	annotations := map[string]string{}
-	for key, value := range set.Annotations {
-		if strings.HasPrefix(key, annotationPrefix) {
-			annotations[key] = value
-		}
-	}
-	return &ApplicationSet{ApplicationSet: ProjectSet(set), Annotations: annotations}
-}
-
-// annotationPrefix is that of all annotations of the gate. Others may be large: kubectl apply keeps the whole object.
-const annotationPrefix = "stepgate.io/"
-
-// setProjection is an ApplicationSet for the informer's store; of the metadata as much is set as in a Projection.
+// setProjection is an ApplicationSet for the informer's store. Its metadata is as short as a Projection's.
 type setProjection struct {
 	metav1.ObjectMeta
-	set *ApplicationSet
+	set *argocd.ApplicationSet
 }
 
 func identity(object metav1.Object) metav1.ObjectMeta {
@@ -67,7 +47,7 @@ func transform(object any) (any, error) {
 	case *argo.Application:
 		return NewProjection(o), nil
 	case *argo.ApplicationSet:
-		return &setProjection{ObjectMeta: identity(o), set: NewApplicationSet(o)}, nil
+		return &setProjection{ObjectMeta: identity(o), set: argocd.NewApplicationSet(o)}, nil
 	case *Projection, *setProjection:
 		return o, nil // an informer may apply it twice
 	}

@@ -2,18 +2,18 @@ package siblings
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// fewRecorded is up to how many recorded Applications a GET of an ApplicationSet is cheap: the whole of it is decoded and
-// encoded by the API server. Beyond, its version is listed first. The list is answered from the watch cache, and while other
-// objects are written fast the API server may take 100 ms to prove that it is current.
+// fewRecorded is the number of recorded Applications up to which a GET of an ApplicationSet is cheap: the API server
+// decodes and encodes all of it. Above that number the Reader lists its version first. The API server answers that LIST
+// from its watch cache. While other objects are written fast, it may take 100 ms to bring that cache up to date.
 const fewRecorded = 100
 
 // mostGets is how many Applications one decision reads at a time.
@@ -30,7 +30,7 @@ type Version struct {
 // Live are the reads at the API server. Each is linearizable (resourceVersion unset), and complete or an error.
 type Live interface {
 	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-	ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error)
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
 	// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed.
 	SetVersion(ctx context.Context, name types.NamespacedName) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
@@ -44,35 +44,33 @@ type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
 	Owned(owner types.UID) []*Projection
 	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
-	Set(name types.NamespacedName) (*ApplicationSet, Version)
+	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 }
 
-// Reader judges on live siblings at the price of a few small reads. The invariant: what is known may only make a
-// decision stricter; only a live read makes it more permissive.
+// Reader reads an ApplicationSet and its Applications at the price of a few small reads. It trusts live reads only:
 //
-//   - The ApplicationSet is read live. Of a large one, a live LIST of its metadata tells the resourceVersion first: what is
-//     known at that version is current.
-//   - A blocker found among what is known is confirmed by one live GET: a denial costs two reads, with that of the
-//     ApplicationSet, whatever the number of siblings.
-//   - Otherwise a live LIST of metadata tells every sibling's resourceVersion. What is known at that version is current;
-//     what differs, is new or is missing is read live. An allow rests on that alone.
+//   - It reads the ApplicationSet live. For a large one, a live LIST of its metadata tells the resourceVersion first: the
+//     known ApplicationSet at that version is current.
+//   - Known costs nothing and may be out of date. A caller may only deny by it, after a live GET of the blocker.
+//   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
+//     current. Current reads the others live.
 type Reader struct {
 	// live is what is trusted.
 	live Live
 	// known is never trusted.
 	known    Known
-	sets     *batches[*ApplicationSet]
+	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
 }
 
 // NewReader returns a Reader.
 func NewReader(live Live, known Known) *Reader {
-	return &Reader{live: live, known: known, sets: newBatches[*ApplicationSet](), versions: newBatches[[]Version]()}
+	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
-// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
-func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*ApplicationSet, error) {
-	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*ApplicationSet, error) {
+// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
 		known, at := r.known.Set(name)
 		if known == nil || len(known.Recorded) <= fewRecorded {
 			return r.live.ApplicationSet(ctx, name)
@@ -88,69 +86,25 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	})
 }
 
-// Judge evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
-// reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
-func (r *Reader) Judge(ctx context.Context, in policy.Input) (policy.Decision, error) {
-	scope, settled := policy.Scope(in)
-	if settled {
-		return scope, nil
-	}
-	known := r.known.Owned(types.UID(in.ApplicationSet.UID))
-	if d, confirmed, err := r.confirm(ctx, in, known); confirmed || err != nil {
-		return d, err
-	}
-	siblings, err := r.prove(ctx, in.ApplicationSet, scope.Step, known)
-	if err != nil {
-		return policy.Decision{}, err
-	}
-	in.Siblings = siblings
-	return policy.Evaluate(in), nil
+// Known returns what the watches know of the Applications that an ApplicationSet controls. It reads nothing. The caller
+// owns the slice, and only reads what is in it.
+func (r *Reader) Known(set *policy.ApplicationSet) []*Projection {
+	return r.known.Owned(types.UID(set.UID))
 }
 
-// confirm denies if the first blocker among what is known is one live, too. Of the other blockers that it names, none
-// was read: they are what is known.
-func (r *Reader) confirm(ctx context.Context, in policy.Input, known []*Projection) (d policy.Decision, confirmed bool, err error) {
-	in.Siblings = make([]*policy.Application, 0, len(known))
-	for _, p := range known {
-		in.Siblings = append(in.Siblings, &p.Application)
+// Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
+// controls no Application of that name.
+func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*Projection, error) {
+	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
+	if err != nil || app == nil || string(app.Owner) != set.UID {
+		return nil, err
 	}
-	d = policy.Evaluate(in)
-	if len(d.Blockers) == 0 {
-		return d, false, nil
-	}
-	first := d.Blockers[0]
-	live, err := r.live.Application(ctx, types.NamespacedName{Namespace: in.ApplicationSet.Namespace, Name: first.Application})
-	if err != nil {
-		return policy.Decision{}, false, err
-	}
-	in.Siblings = nil
-	if live != nil && string(live.Owner) == in.ApplicationSet.UID {
-		in.Siblings = []*policy.Application{&live.Application}
-	}
-	// Alone, it is a blocker or it is not: the rule never weighs one sibling against another.
-	alone := *in.ApplicationSet
-	alone.Recorded = map[string]policy.Recorded{}
-	for _, name := range []string{first.Application, in.Target.Name} {
-		if r, ok := in.ApplicationSet.Recorded[name]; ok {
-			alone.Recorded[name] = r
-		}
-	}
-	in.ApplicationSet = &alone
-	for _, b := range policy.Evaluate(in).Blockers {
-		if b.Application == first.Application && b.Step == first.Step {
-			d.Blockers[0], d.Reason = b, b.Reason
-			return d, true, nil
-		}
-	}
-	// It is not. What was read need not be read again.
-	if i := slices.IndexFunc(known, func(p *Projection) bool { return p.Name == first.Application }); i >= 0 && live != nil {
-		known[i] = live
-	}
-	return d, false, nil
+	return app, nil
 }
 
-// prove returns the live siblings: of the steps before step as they are now, of the others at least that they exist.
-func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int, owned []*Projection) ([]*policy.Application, error) {
+// Current returns the live siblings: those of the steps before step as they are now, the others with name and labels
+// only. known is what needs no read if it is still current. A partial answer is an error.
+func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -161,19 +115,25 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]*Projection, len(owned))
-	for _, p := range owned {
-		known[p.Name] = p
+	current, outdated := split(versions, set, step, known)
+	if exact {
+		outdated = append(outdated, unlisted(versions, set, step)...)
 	}
-	var current []*policy.Application
-	var outdated []string
-	listed := map[string]bool{}
+	read, err := r.read(ctx, set, outdated)
+	return append(current, read...), err
+}
+
+// split separates the listed siblings whose known state is current from the names of those that have to be read.
+func split(versions []Version, set *policy.ApplicationSet, step int, known []*Projection) (current []*policy.Application, outdated []string) {
+	byName := make(map[string]*Projection, len(known))
+	for _, p := range known {
+		byName[p.Name] = p
+	}
 	for _, v := range versions {
 		if string(v.Owner) != set.UID {
 			continue
 		}
-		listed[v.Name] = true
-		p := known[v.Name]
+		p := byName[v.Name]
 		switch at := policy.StepOf(set.Steps, v.Labels); {
 		case at < 0 || at >= step:
 			current = append(current, &policy.Application{Name: v.Name, Labels: v.Labels})
@@ -183,14 +143,25 @@ func (r *Reader) prove(ctx context.Context, set *policy.ApplicationSet, step int
 			outdated = append(outdated, v.Name)
 		}
 	}
-	// With a selector, what the ApplicationSet's status records and the list lacks may have been relabelled.
-	for name, recorded := range set.Recorded {
-		if exact && recorded.Step > 0 && recorded.Step <= step && !listed[name] {
-			outdated = append(outdated, name)
+	return current, outdated
+}
+
+// unlisted are the Applications that the ApplicationSet's status records under a step before step and a LIST with a
+// selector lacks: somebody may have changed their labels.
+func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string {
+	listed := make(map[string]bool, len(versions))
+	for _, v := range versions {
+		if string(v.Owner) == set.UID {
+			listed[v.Name] = true
 		}
 	}
-	read, err := r.read(ctx, set, outdated)
-	return append(current, read...), err
+	var names []string
+	for name, recorded := range set.Recorded {
+		if recorded.Step > 0 && recorded.Step <= step && !listed[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
@@ -200,9 +171,7 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	group.SetLimit(mostGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = guarded(func() (*Projection, error) {
-				return r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
-			})
+			found[i], err = recovered(func() (*Projection, error) { return r.Application(ctx, set, name) })
 			return err
 		})
 	}
@@ -211,7 +180,7 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	}
 	var read []*policy.Application
 	for _, p := range found {
-		if p != nil && string(p.Owner) == set.UID {
+		if p != nil {
 			read = append(read, &p.Application)
 		}
 	}

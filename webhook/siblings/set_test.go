@@ -14,11 +14,12 @@ import (
 	fakewatch "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// TestAnApplicationSetIsReadUnlessItIsProvedCurrent has two ApplicationSets that were watched, the large one at
+// TestAnApplicationSetIsReadUnlessItIsKnownToBeCurrent has two ApplicationSets that were watched, the large one at
 // resourceVersion 1, in a mode that the live ones need not have any more.
-func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
+func TestAnApplicationSetIsReadUnlessItIsKnownToBeCurrent(t *testing.T) {
 	name := types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
 	source := fakewatch.NewFakeControllerSource()
 	large := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
@@ -40,16 +41,16 @@ func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
 	go known.Run(t.Context())
 	NewWithT(t).Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
 
-	watched := &ApplicationSet{
+	watched := &argocd.ApplicationSet{
 		ApplicationSet: policy.ApplicationSet{Namespace: "argocd", Name: "guestbook", UID: "s1", Recorded: recorded},
 		Annotations:    map[string]string{"stepgate.io/mode": "off"},
 	}
-	read := &ApplicationSet{Annotations: map[string]string{"stepgate.io/mode": "enforce"}}
+	read := &argocd.ApplicationSet{Annotations: map[string]string{"stepgate.io/mode": "enforce"}}
 	broken := errors.New("the API server does not answer")
 	for it, row := range map[string]struct {
 		name     types.NamespacedName
 		live     liveSet
-		want     *ApplicationSet
+		want     *argocd.ApplicationSet
 		wantGets int
 		wantErr  error
 	}{
@@ -80,7 +81,7 @@ func TestAnApplicationSetIsReadUnlessItIsProvedCurrent(t *testing.T) {
 type liveSet struct {
 	Live
 	at              Version
-	set             *ApplicationSet
+	set             *argocd.ApplicationSet
 	listErr, getErr error
 	gets            int
 }
@@ -91,7 +92,7 @@ func (l *liveSet) SetVersion(context.Context, types.NamespacedName) (Version, er
 }
 
 // ApplicationSet reads it.
-func (l *liveSet) ApplicationSet(context.Context, types.NamespacedName) (*ApplicationSet, error) {
+func (l *liveSet) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	l.gets++
 	return l.set, l.getErr
 }

@@ -1,4 +1,4 @@
-package siblings
+package argocd
 
 import (
 	"net/url"

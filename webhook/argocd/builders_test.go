@@ -1,4 +1,4 @@
-package siblings_test
+package argocd
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package siblings_test
+package argocd
 
 import (
 	"testing"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // projected is the projection of application().
@@ -18,14 +17,14 @@ func projected() policy.Application {
 		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at(50).Time, AtCompared: true},
 		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
 }
 
-// TestProject changes one thing of an Application and wants one change of its projection.
-func TestProject(t *testing.T) {
+// TestSibling changes one thing of an Application and wants one change of its projection.
+func TestSibling(t *testing.T) {
 	fromHistory := policy.LastSync{FinishedAt: at(49).Time, AtCompared: true}
 	for name, row := range map[string]struct {
 		edit func(*argo.Application)
@@ -42,7 +41,7 @@ func TestProject(t *testing.T) {
 		"OutOfSync":                   {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
 		"no labels":                   {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
 		"it runs": {edit: running, want: func(p *policy.Application) {
-			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true, StartedAt: at(40).Time}
+			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true}
 			p.LastSync = fromHistory
 		}},
 		"never operated":               {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) { p.LastOperation = policy.LastOperation{}; p.LastSync = fromHistory }},
@@ -128,7 +127,7 @@ func TestProject(t *testing.T) {
 			app, want := application(), projected()
 			row.edit(app)
 			row.want(&want)
-			g.Expect(siblings.Project(app)).To(Equal(want))
+			g.Expect(Sibling(app)).To(Equal(want))
 		})
 	}
 }
@@ -141,38 +140,38 @@ func running(a *argo.Application) {
 	a.Status.OperationState.Phase, a.Status.OperationState.FinishedAt, a.Status.OperationState.SyncResult = "Running", nil, nil
 }
 
-func TestProjectOfManySources(t *testing.T) {
+func TestSiblingOfManySources(t *testing.T) {
 	g := NewWithT(t)
 	want := projected()
 	want.Compared = []policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7", Revision: oldCommit}}
 	want.Ran = want.Compared
-	g.Expect(siblings.Project(multiSource())).To(Equal(want))
+	g.Expect(Sibling(multiSource())).To(Equal(want))
 
 	fewer := multiSource()
 	fewer.Status.Sync.Revisions = []string{newCommit}
-	got := siblings.Project(fewer)
+	got := Sibling(fewer)
 	g.Expect(got.Compared).To(Equal([]policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7"}}))
 	g.Expect(got.LastOperation.AtCompared).To(BeFalse())
 }
 
-func TestProjectOfAHydratedApplication(t *testing.T) {
+func TestSiblingOfAHydratedApplication(t *testing.T) {
 	want := projected()
 	want.Compared = []policy.Source{{Key: "https://git.example/org/repo  env/dev", Revision: newCommit}}
 	want.Ran = want.Compared
-	NewWithT(t).Expect(siblings.Project(hydrated())).To(Equal(want))
+	NewWithT(t).Expect(Sibling(hydrated())).To(Equal(want))
 }
 
-// TestProjectOfAnEmptyApplication is one that has just been created: nothing of it may look done.
-func TestProjectOfAnEmptyApplication(t *testing.T) {
+// TestSiblingOfAnEmptyApplication is one that has just been created: nothing of it may look done.
+func TestSiblingOfAnEmptyApplication(t *testing.T) {
 	g := NewWithT(t)
 	app := application()
 	app.Status = argo.ApplicationStatus{}
-	got := siblings.Project(app)
+	got := Sibling(app)
 	g.Expect(got).To(Equal(policy.Application{Name: "dev", Labels: map[string]string{"env": "dev"}, Compared: []policy.Source{}}))
-	g.Expect(siblings.Project(&argo.Application{}).ReconciledAt.IsZero()).To(BeTrue())
+	g.Expect(Sibling(&argo.Application{}).ReconciledAt.IsZero()).To(BeTrue())
 }
 
-func TestProjectSet(t *testing.T) {
+func TestNewApplicationSet(t *testing.T) {
 	g := NewWithT(t)
 	set := &argo.ApplicationSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook", UID: setUID, DeletionTimestamp: at(1)},
@@ -193,7 +192,7 @@ func TestProjectSet(t *testing.T) {
 			{Application: "dev", Step: "2"},
 		}},
 	}
-	g.Expect(siblings.ProjectSet(set)).To(Equal(policy.ApplicationSet{
+	g.Expect(NewApplicationSet(set).ApplicationSet).To(Equal(policy.ApplicationSet{
 		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
 		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
 		Recorded: map[string]policy.Recorded{

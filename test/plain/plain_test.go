@@ -1,4 +1,4 @@
-package siblings_test
+package plain_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/plain"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
@@ -27,7 +27,7 @@ func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
 	reads := &recorder{}
 	set, err := plain.NewPlain(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(set.ApplicationSet).To(Equal(siblings.ProjectSet(applicationSet())))
+	g.Expect(set.ApplicationSet).To(Equal(argocd.NewApplicationSet(applicationSet()).ApplicationSet))
 	g.Expect(set.Annotations).To(Equal(map[string]string{"stepgate.io/require": "health"}))
 	g.Expect(reads.kinds).To(Equal([]string{"applicationset_get"}))
 	g.Expect(reads.errs).To(Equal([]error{nil}))
@@ -67,7 +67,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	reads := &recorder{}
 	in := input()
 	in.Siblings = []*policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
-	d, err := plain.NewPlain(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
+	d, err := plain.NewPlain(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Blockers).To(HaveLen(1))
@@ -82,7 +82,7 @@ func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g := NewWithT(t)
 	live := cluster(t, interceptor.Funcs{}, degraded("dev", owner("guestbook", setUID, true)))
 	reader := plain.NewPlain(live, &recorder{})
-	before, err := reader.Judge(context.Background(), input())
+	before, err := reader.Evaluate(context.Background(), input())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(before.Outcome).To(Equal(policy.Deny))
 
@@ -90,7 +90,7 @@ func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g.Expect(live.Get(context.Background(), types.NamespacedName{Namespace: "argocd", Name: "dev"}, &app)).To(Succeed())
 	app.Status.Health.Status = "Healthy"
 	g.Expect(live.Update(context.Background(), &app)).To(Succeed())
-	after, err := reader.Judge(context.Background(), input())
+	after, err := reader.Evaluate(context.Background(), input())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(after.Outcome).To(Equal(policy.Allow), after.Message())
 	g.Expect(after.Reason).To(Equal(policy.EarlierStepsDone))
@@ -128,7 +128,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 					in := input()
 					in.ApplicationSet = &set.ApplicationSet
 					var d policy.Decision
-					d, err = reader.Judge(context.Background(), in)
+					d, err = reader.Evaluate(context.Background(), in)
 					g.Expect(d).To(Equal(policy.Decision{}), "the zero Decision denies")
 				}
 				g.Expect(err).To(MatchError(cause), "the cause stays visible")
@@ -143,7 +143,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 func TestAListThatIsNotFound(t *testing.T) {
 	g := NewWithT(t)
 	missing := apierrors.NewNotFound(applications(), "")
-	d, err := plain.NewPlain(cluster(t, failing(func() error { return missing })), &recorder{}).Judge(context.Background(), input())
+	d, err := plain.NewPlain(cluster(t, failing(func() error { return missing })), &recorder{}).Evaluate(context.Background(), input())
 	g.Expect(err).To(MatchError(missing))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -155,7 +155,7 @@ func TestAPartialListIsNoAnswer(t *testing.T) {
 		list.SetContinue("more")
 		return err
 	}}
-	d, err := plain.NewPlain(cluster(t, funcs, healthy("dev")), &recorder{}).Judge(context.Background(), input())
+	d, err := plain.NewPlain(cluster(t, funcs, healthy("dev")), &recorder{}).Evaluate(context.Background(), input())
 	g.Expect(err).To(MatchError("list Applications of namespace argocd: the answer is partial"))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -186,12 +186,12 @@ func applicationSet() *argo.ApplicationSet {
 
 // input is a sync of prod, in the second step.
 func input() policy.Input {
-	set := siblings.ProjectSet(applicationSet())
+	set := argocd.NewApplicationSet(applicationSet()).ApplicationSet
 	return policy.Input{
 		ApplicationSet: &set,
 		Target: policy.Target{
-			Application: policy.Application{Name: "prod", Labels: map[string]string{"env": "prod"}},
-			Managed:     true, Operation: policy.Operation{Written: true}, Wanted: projected().Compared,
+			Name: "prod", Labels: map[string]string{"env": "prod"},
+			Managed: true, Operation: policy.Operation{Written: true}, Wanted: argocd.Sibling(application()).Compared,
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package siblings_test
+package webhook_test
 
 import (
 	"context"
@@ -8,8 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
+
+// evaluator evaluates on what is live, with help of what is known.
+func evaluator(live siblings.Live, known siblings.Known) *webhook.LiveEvaluator {
+	return webhook.NewLiveEvaluator(siblings.NewReader(live, known))
+}
 
 // liveWorld answers reads from what is live, counts them, and fails the failAt-th.
 type liveWorld struct {
@@ -33,12 +40,12 @@ func (l *liveWorld) count(n *int) error {
 	return nil
 }
 
-// ApplicationSet is not read by Judge.
-func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*siblings.ApplicationSet, error) {
+// ApplicationSet is not read by Evaluate.
+func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	return nil, errors.New("not expected")
 }
 
-// SetVersion is not read by Judge.
+// SetVersion is not read by Evaluate.
 func (l *liveWorld) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
 	return siblings.Version{}, errors.New("not expected")
 }

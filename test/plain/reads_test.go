@@ -1,4 +1,4 @@
-package siblings_test
+package plain_test
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func TestWhatIsSettledReadsNothing(t *testing.T) {
 			g := NewWithT(t)
 			in := input()
 			row.edit(&in)
-			d, err := plain.NewPlain(untouchable{t}, untouchable{t}).Judge(context.Background(), in)
+			d, err := plain.NewPlain(untouchable{t}, untouchable{t}).Evaluate(context.Background(), in)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(d.Outcome).To(Equal(row.wantOutcome))
 			g.Expect(d.Reason).To(Equal(row.wantReason))
@@ -69,7 +69,7 @@ func TestReadsAreLinearizable(t *testing.T) {
 	reader := plain.NewPlain(cluster(t, funcs, applicationSet(), healthy("dev")), &recorder{})
 	_, err := reader.ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
-	d, err := reader.Judge(context.Background(), input())
+	d, err := reader.Evaluate(context.Background(), input())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Allow), d.Message())
 	g.Expect([]int{gets, lists}).To(Equal([]int{1, 1}))

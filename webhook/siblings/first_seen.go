@@ -11,22 +11,23 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// sightings remember, of every Application, the comparison by which Argo CD first found what is pending on it now. Its
-// time is Argo CD's own (reconciledAt), so that it can be held against that of a sibling whatever clock stepgate has.
-type sightings struct {
+// firstSeenTimes remember, for every Application, the comparison by which Argo CD first found the change that is pending
+// on it now. The time is Argo CD's own (reconciledAt), so it can be compared with a sibling's whatever clock stepgate has.
+type firstSeenTimes struct {
 	mu   sync.Mutex
-	seen map[types.UID]sighting
+	seen map[types.UID]firstSeen
 }
 
-type sighting struct {
+type firstSeen struct {
 	compared   []policy.Source
 	syncStatus string
 	at         time.Time
 }
 
-// saw remembers a Projection that the watch gave. What is pending changes with what is compared, and when the
-// Application falls OutOfSync: then its spec may have changed. Comparing the same again changes nothing.
-func (s *sightings) saw(object any) {
+// observe remembers a Projection that the watch gave. The pending change is another one when the compared sources or
+// revisions change, and when the Application becomes OutOfSync: then its spec may have changed. Comparing the same again
+// changes nothing.
+func (s *firstSeenTimes) observe(object any) {
 	p, ok := object.(*Projection)
 	if !ok {
 		return
@@ -34,7 +35,7 @@ func (s *sightings) saw(object any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	app := &p.Application
-	now := sighting{compared: app.Compared, syncStatus: app.SyncStatus, at: app.ReconciledAt}
+	now := firstSeen{compared: app.Compared, syncStatus: app.SyncStatus, at: app.ReconciledAt}
 	last, known := s.seen[p.UID]
 	if known && slices.Equal(last.compared, now.compared) && (now.syncStatus != "OutOfSync" || last.syncStatus == "OutOfSync") {
 		now.at = last.at
@@ -42,8 +43,8 @@ func (s *sightings) saw(object any) {
 	s.seen[p.UID] = now
 }
 
-// lost forgets an Application that is gone.
-func (s *sightings) lost(object any) {
+// forget forgets an Application that is gone.
+func (s *firstSeenTimes) forget(object any) {
 	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = missed.Obj
 	}
@@ -56,7 +57,7 @@ func (s *sightings) lost(object any) {
 
 // first returns when an Application was first compared with these sources and revisions; zero when the watch has not
 // seen it compared with them.
-func (s *sightings) first(app types.UID, compared []policy.Source) time.Time {
+func (s *firstSeenTimes) first(app types.UID, compared []policy.Source) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last, ok := s.seen[app]; ok && slices.Equal(last.compared, compared) {

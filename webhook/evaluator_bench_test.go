@@ -1,4 +1,4 @@
-package siblings
+package webhook_test
 
 import (
 	"context"
@@ -17,52 +17,57 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// BenchmarkJudge is what a decision costs stepgate itself: the cache is a real one, and reads take no time. The
+// BenchmarkEvaluate is what a decision costs stepgate itself: the cache is a real one, and reads take no time. The
 // siblings are in three equal steps, the target in the last; for a denial the first is Degraded. Before each decision
 // the processor's caches are overwritten, as they are in between where decisions are rare: that is most of the cost.
-func BenchmarkJudge(b *testing.B) {
-	for _, siblings := range []int{10, 1000, 5000} {
+func BenchmarkEvaluate(b *testing.B) {
+	for _, count := range []int{10, 1000, 5000} {
 		for _, want := range []policy.Outcome{policy.Allow, policy.Deny} {
-			b.Run(fmt.Sprintf("%s/siblings=%d", want, siblings), func(b *testing.B) { benchmarkJudge(b, siblings, want) })
+			b.Run(fmt.Sprintf("%s/siblings=%d", want, count), func(b *testing.B) { benchmarkEvaluate(b, count, want) })
 		}
 	}
 }
 
-func benchmarkJudge(b *testing.B, siblings int, want policy.Outcome) {
+func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 	g := NewWithT(b)
 	set := guestbook.Set("argocd")
 	set.UID = "u1"
 	source := fakewatch.NewFakeControllerSource()
-	live := &instant{applications: map[string]*Projection{}}
-	for i := range siblings {
-		env := []string{"dev", "qa", "prod"}[i*3/siblings]
+	live := &instant{applications: map[string]*siblings.Projection{}}
+	for i := range count {
+		env := []string{"dev", "qa", "prod"}[i*3/count]
 		app, err := rolledOut(set, env, fmt.Sprintf("app-%05d", i))
 		g.Expect(err).NotTo(HaveOccurred())
 		if i == 0 && want == policy.Deny {
 			app.Status.Health.Status = "Degraded"
 		}
 		source.Add(app)
-		p := NewProjection(app)
+		p := siblings.NewProjection(app)
 		p.ResourceVersion = strconv.Itoa(i + 1) // as the source numbers them
 		live.applications[app.Name] = p
 		if env != "prod" {
-			live.versions = append(live.versions, Version{Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels})
+			live.versions = append(live.versions, siblings.Version{Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels})
 		}
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/siblings + 1)})
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/count + 1)})
 	}
-	known := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
+	known := siblings.NewCache(siblings.Source{Applications: source, ApplicationSets: fakewatch.NewFakeControllerSource()})
 	go known.Run(b.Context())
-	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(siblings))
+	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(count))
 
-	projected := ProjectSet(set)
-	target := live.applications[fmt.Sprintf("app-%05d", siblings-1)].Application
+	projected := argocd.NewApplicationSet(set).ApplicationSet
+	target := live.applications[fmt.Sprintf("app-%05d", count-1)].Application
 	in := policy.Input{
 		ApplicationSet: &projected,
-		Target:         policy.Target{Application: target, Managed: true, Operation: policy.Operation{Written: true}, Wanted: target.Compared},
+		Target: policy.Target{
+			Name: target.Name, Labels: target.Labels, Managed: true, Operation: policy.Operation{Written: true},
+			ReconciledAt: target.ReconciledAt, Compared: target.Compared, Ran: target.Ran, Wanted: target.Compared,
+		},
 	}
-	reader := NewReader(live, known)
+	evaluate := evaluator(live, known).Evaluate
 	b.ReportAllocs()
 	other := make([]byte, 96<<20)
 	for b.Loop() {
@@ -71,7 +76,7 @@ func benchmarkJudge(b *testing.B, siblings int, want policy.Outcome) {
 			other[i]++
 		}
 		b.StartTimer()
-		d, err := reader.Judge(b.Context(), in)
+		d, err := evaluate(b.Context(), in)
 		if err != nil || d.Outcome != want || len(d.Blockers) > 1 || live.reread {
 			b.Fatalf("want %s, got %+v, %v; something was read that is known: %t", want, d, err, live.reread)
 		}
@@ -100,28 +105,28 @@ func rolledOut(set *argo.ApplicationSet, env, name string) (*argo.Application, e
 
 // instant answers every read at once.
 type instant struct {
-	applications map[string]*Projection
-	versions     []Version
+	applications map[string]*siblings.Projection
+	versions     []siblings.Version
 	reread       bool
 }
 
-// ApplicationSet is not read by Judge.
-func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*ApplicationSet, error) {
+// ApplicationSet is not read by Evaluate.
+func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	return nil, errors.New("not expected")
 }
 
-// SetVersion is not read by Judge.
-func (i *instant) SetVersion(context.Context, types.NamespacedName) (Version, error) {
-	return Version{}, errors.New("not expected")
+// SetVersion is not read by Evaluate.
+func (i *instant) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+	return siblings.Version{}, errors.New("not expected")
 }
 
 // Application reads one.
-func (i *instant) Application(_ context.Context, name types.NamespacedName) (*Projection, error) {
+func (i *instant) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
 	i.reread = i.reread || i.applications[name.Name].Application.Health == "Healthy"
 	return i.applications[name.Name], nil
 }
 
 // Versions lists those of the earlier steps.
-func (i *instant) Versions(context.Context, string, labels.Selector) ([]Version, error) {
+func (i *instant) Versions(context.Context, string, labels.Selector) ([]siblings.Version, error) {
 	return i.versions, nil
 }

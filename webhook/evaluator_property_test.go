@@ -1,4 +1,4 @@
-package siblings_test
+package webhook_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // histories is how many random histories TestTheCacheOnlyMakesStricter plays.
 const histories = 100_000
 
-// TestTheCacheOnlyMakesStricter is the invariant of Reader: whatever it knows, and however old that is, it decides as a
+// TestTheCacheOnlyMakesStricter is the invariant of LiveEvaluator: whatever it knows, and however old that is, it decides as a
 // reader that reads every sibling whole. In each history Applications are created, changed, relabelled, re-owned,
 // deleted and recreated; then what is known of each is frozen at a moment of its own, and both decide on what is live.
 func TestTheCacheOnlyMakesStricter(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 		}
 		in := w.input()
 		live := &liveWorld{now: w.now}
-		got, err := siblings.NewReader(live, frozen(w.lag())).Judge(context.Background(), in)
+		got, err := evaluator(live, frozen(w.lag())).Evaluate(context.Background(), in)
 		g.Expect(err).NotTo(HaveOccurred())
 		in.Siblings = w.owned()
 		want := policy.Evaluate(in)
@@ -73,7 +74,7 @@ func TestEveryReadThatFailsIsNoDecision(t *testing.T) {
 		known := w.lag()
 		for k := 1; ; k++ {
 			live := &liveWorld{now: w.now, failAt: k}
-			d, err := siblings.NewReader(live, frozen(known)).Judge(context.Background(), w.input())
+			d, err := evaluator(live, frozen(known)).Evaluate(context.Background(), w.input())
 			if !live.failed {
 				break
 			}
@@ -244,7 +245,8 @@ func (w *world) lag() map[string]*siblings.Projection {
 func (w *world) input() policy.Input {
 	return policy.Input{
 		Target: policy.Target{
-			Application: w.now[w.target].Application, Managed: true, Operation: policy.Operation{Written: true},
+			Name: w.target, Labels: w.now[w.target].Application.Labels, Compared: w.now[w.target].Application.Compared,
+			ReconciledAt: w.now[w.target].Application.ReconciledAt, Managed: true, Operation: policy.Operation{Written: true},
 			Wanted: []policy.Source{{Key: "repo", Revision: "b"}},
 		},
 		ApplicationSet: &w.set,
@@ -286,7 +288,7 @@ func (f frozen) Owned(owner types.UID) []*siblings.Projection {
 	return known
 }
 
-// Set is not asked by Judge.
-func (f frozen) Set(types.NamespacedName) (*siblings.ApplicationSet, siblings.Version) {
+// Set is not asked by Evaluate.
+func (f frozen) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
 	return nil, siblings.Version{}
 }

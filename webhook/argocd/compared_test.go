@@ -1,4 +1,4 @@
-package siblings_test
+package argocd
 
 import (
 	"testing"
@@ -6,8 +6,6 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // TestSpecCompared changes the spec of an Application after it was compared. What counts as a change is Argo CD's own
@@ -78,7 +76,7 @@ func TestSpecCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.edit(row.app)
-			NewWithT(t).Expect(siblings.Project(row.app).SpecCompared).To(Equal(row.want))
+			NewWithT(t).Expect(Sibling(row.app).SpecCompared).To(Equal(row.want))
 		})
 	}
 }

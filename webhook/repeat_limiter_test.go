@@ -23,15 +23,15 @@ func loops(t *trial, write *attempt, lasting time.Duration) int {
 	return n
 }
 
-// TestRepeatedDenialsAreHeldBack has writers that do not pause by themselves, for 20 seconds.
-func TestRepeatedDenialsAreHeldBack(t *testing.T) {
+// TestRepeatedDenialsAreSlowedDown has writers that do not pause by themselves, for 20 seconds.
+func TestRepeatedDenialsAreSlowedDown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		scenario string
 		edit     func(*attempt)
 		// want is about how often it gets an answer.
 		want int
 	}{
-		"the ApplicationSet controller, denied":     {scenario: blocked, want: 20 + paceBurst},
+		"the ApplicationSet controller, denied":     {scenario: blocked, want: 20 + repeatBurst},
 		"the ApplicationSet controller, allowed":    {scenario: open, want: 1_000},
 		"somebody else, denied":                     {scenario: blocked, edit: func(a *attempt) { a.user = argocdServer }, want: 1_000},
 		"the ApplicationSet controller, by dry-run": {scenario: blocked, edit: func(a *attempt) { a.dryRun = true }, want: 1_000},
@@ -47,16 +47,16 @@ func TestRepeatedDenialsAreHeldBack(t *testing.T) {
 				n := loops(trial, write, 20*time.Second)
 				g := NewWithT(t)
 				g.Expect(n).To(BeNumerically("~", tc.want, max(2, tc.want/50)))
-				g.Expect(testutil.ToFloat64(trial.metrics.held) > 0).To(Equal(tc.want < 100))
+				g.Expect(testutil.ToFloat64(trial.metrics.slowed) > 0).To(Equal(tc.want < 100))
 			})
 		})
 	}
 }
 
-// A hundred Applications are denied in each pass of the controller: the pass is held back, not each of them.
-func TestAPassOverManyApplicationsIsHeldBackOnce(t *testing.T) {
+// A hundred Applications are denied in each pass of the controller: the pass is slowed down, not each of them.
+func TestAPassOverManyApplicationsIsSlowedDownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, passes := newPace(), 0
+		p, passes := newRepeatLimiter(), 0
 		start := time.Now()
 		for time.Since(start) < time.Minute {
 			for i := range 100 {
@@ -67,16 +67,16 @@ func TestAPassOverManyApplicationsIsHeldBackOnce(t *testing.T) {
 			}
 			passes++
 		}
-		NewWithT(t).Expect(passes).To(BeNumerically("~", 60+paceBurst, 3))
+		NewWithT(t).Expect(passes).To(BeNumerically("~", 60+repeatBurst, 3))
 	})
 }
 
-func TestPace(t *testing.T) {
+func TestRepeatLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
-		p := newPace()
+		p := newRepeatLimiter()
 		exhaust := func() {
-			for range paceBurst + 1 {
+			for range repeatBurst + 1 {
 				p.wait(t.Context(), "app")
 				p.judged("app", "denied")
 			}
@@ -100,20 +100,20 @@ func TestPace(t *testing.T) {
 		p.wait(ctx, "app")
 		g.Expect(time.Since(start)).To(Equal(200*time.Millisecond), "nobody waits for the answer")
 
-		for range paceBurst + 2 {
+		for range repeatBurst + 2 {
 			g.Expect(p.wait(t.Context(), "")).To(BeFalse(), "different ones that are being created")
 			p.judged("", "denied")
 		}
 	})
 }
 
-func TestPaceForgets(t *testing.T) {
+func TestTheRepeatLimiterForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace()
-		for i := range 2 * paceMemory {
+		p := newRepeatLimiter()
+		for i := range 2 * repeatMemory {
 			p.judged(types.UID(fmt.Sprint(i)), "denied")
-			<-time.After(paceForget / paceMemory * 2)
+			<-time.After(repeatTTL / repeatMemory * 2)
 		}
-		NewWithT(t).Expect(len(p.denied)).To(BeNumerically("<=", paceMemory))
+		NewWithT(t).Expect(len(p.denied.Keys())).To(BeNumerically("<=", repeatMemory))
 	})
 }

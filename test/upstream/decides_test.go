@@ -1,4 +1,4 @@
-package policy_test
+package upstream_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const (
@@ -92,7 +92,7 @@ func TestUpstreamAgreesOnWhatARollingSyncIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			set := &argo.ApplicationSet{Spec: argo.ApplicationSetSpec{Strategy: strategy}}
-			projected := siblings.ProjectSet(set)
+			projected := argocd.NewApplicationSet(set).ApplicationSet
 			gated := projected.RollingSync && len(projected.Steps) > 0
 			g.Expect(projected.RollingSync).To(Equal(progressivesync.IsRollingSyncStrategy(set)))
 			g.Expect(gated).To(Equal(progressivesync.RollingSyncStrategyEnabled(set)))
@@ -166,10 +166,10 @@ func silent() *log.Entry {
 // input is the rollout as the rule sees it while one Application is not Healthy.
 func (r rollout) input(held int) policy.Input {
 	_, apps := r.whileHeldUp(held)
-	set := siblings.ProjectSet(r.set)
+	set := argocd.NewApplicationSet(r.set).ApplicationSet
 	in := policy.Input{ApplicationSet: &set}
 	for i := range apps {
-		sibling := siblings.Project(&apps[i])
+		sibling := argocd.Sibling(&apps[i])
 		in.Siblings = append(in.Siblings, &sibling)
 	}
 	return in
@@ -178,9 +178,10 @@ func (r rollout) input(held int) policy.Input {
 // evaluate is the rule's answer to a sync of the i-th Application. It is asked at the strictest level: what upstream
 // calls Healthy is done for the rule too.
 func evaluate(in policy.Input, i int) policy.Decision {
+	app := in.Siblings[i]
 	in.Target = policy.Target{
-		Application: *in.Siblings[i], Managed: true,
-		Operation: policy.Operation{Written: true, Automated: true}, Wanted: in.Siblings[i].Compared,
+		Name: app.Name, Labels: app.Labels, Managed: true, SpecCompared: app.SpecCompared, ReconciledAt: app.ReconciledAt,
+		Operation: policy.Operation{Written: true, Automated: true}, Compared: app.Compared, Wanted: app.Compared, Ran: app.Ran,
 	}
 	return policy.Evaluate(in)
 }

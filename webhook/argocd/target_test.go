@@ -1,10 +1,15 @@
-package webhook
+package argocd
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -16,27 +21,64 @@ const (
 	valuesKey  = "https://git.example.com/values  HEAD"
 )
 
-// source is of the deploy repository, at main.
-func source() argo.ApplicationSource {
+// deploy is a source in the deploy repository, at main.
+func deploy() argo.ApplicationSource {
 	return argo.ApplicationSource{RepoURL: deployRepo, Path: "prod", TargetRevision: "main"}
 }
 
-// values is of another repository, at its default branch.
+// values is a source in another repository, at its default branch.
 func values() argo.ApplicationSource {
 	return argo.ApplicationSource{RepoURL: valuesRepo, Ref: "values"}
 }
 
-// single is an Application of one source, compared at a; multi of two, compared at a and b.
-func single() *argo.Application { return appOf("prod", "3", "Healthy", "a") }
+// commit is the commit that a letter stands for.
+func commit(letter string) string { return strings.Repeat(letter, 40) }
 
+// single is an Application with one source, compared at a.
+func single() *argo.Application {
+	app := application()
+	one := deploy()
+	app.Name, app.UID, app.Labels = "prod", "prod-uid", map[string]string{"step": "3"}
+	app.Spec.Source = &one
+	app.Status = argo.ApplicationStatus{
+		Health:       argo.AppHealthStatus{Status: "Healthy"},
+		ReconciledAt: at(100),
+		Sync: argo.SyncStatus{
+			Status: "Synced", Revision: commit("a"),
+			ComparedTo: argo.ComparedTo{Source: deploy(), Destination: app.Spec.Destination},
+		},
+	}
+	return app
+}
+
+// multi is an Application with two sources, compared at a and b.
 func multi() *argo.Application {
 	app := single()
-	app.Spec.Source, app.Spec.Sources = nil, argo.ApplicationSources{source(), values()}
+	app.Spec.Source, app.Spec.Sources = nil, argo.ApplicationSources{deploy(), values()}
 	app.Status.Sync = argo.SyncStatus{
 		Status: "Synced", Revisions: []string{commit("a"), commit("b")},
 		ComparedTo: argo.ComparedTo{Sources: app.Spec.Sources, Destination: app.Spec.Destination},
 	}
 	return app
+}
+
+// decoded is an Application as an admission request carries it.
+func decoded(t *testing.T, app *argo.Application) *Application {
+	t.Helper()
+	g := NewWithT(t)
+	raw, err := json.Marshal(app)
+	g.Expect(err).NotTo(HaveOccurred())
+	a, err := Decode(raw)
+	g.Expect(err).NotTo(HaveOccurred())
+	return a
+}
+
+// targetOf is the target of a write that adds the Application's operation.
+func targetOf(t *testing.T, app *argo.Application) policy.Target {
+	t.Helper()
+	old := app.DeepCopy()
+	old.Operation = nil
+	return Target(decoded(t, app), decoded(t, old))
 }
 
 func TestWanted(t *testing.T) {
@@ -76,11 +118,11 @@ func TestWanted(t *testing.T) {
 			app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}},
 		},
 		"an override of two sources": {
-			app: single, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}, Sources: argo.ApplicationSources{source(), values()}},
+			app: single, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}, Sources: argo.ApplicationSources{deploy(), values()}},
 			want: []policy.Source{at(deployKey, "c"), at(valuesKey, "d")},
 		},
 		"sources win over a source": {
-			app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}, Sources: argo.ApplicationSources{source()}},
+			app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}, Sources: argo.ApplicationSources{deploy()}},
 			want: []policy.Source{at(deployKey, "a")},
 		},
 		"never compared": {
@@ -111,20 +153,20 @@ func TestWanted(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(app)
 			}
-			NewWithT(t).Expect(wanted(app)).To(Equal(tc.want))
+			NewWithT(t).Expect(targetOf(t, app).Wanted).To(Equal(tc.want))
 		})
 	}
 }
 
 func TestRollsBack(t *testing.T) {
-	one, two := argo.ApplicationSources{source()}, argo.ApplicationSources{source(), values()}
+	one, two := argo.ApplicationSources{deploy()}, argo.ApplicationSources{deploy(), values()}
 	ofOne := argo.RevisionHistories{
-		{Revision: commit("0"), Source: source()}, {Revision: commit("1"), Source: source()}, {Revision: commit("2"), Source: source()},
+		{Revision: commit("0"), Source: deploy()}, {Revision: commit("1"), Source: deploy()}, {Revision: commit("2"), Source: deploy()},
 	}
 	ofTwo := argo.RevisionHistories{
 		{Revisions: []string{commit("0"), commit("1")}, Sources: two}, {Revisions: []string{commit("2"), commit("3")}, Sources: two},
 	}
-	elsewhere, moved := source(), source()
+	elsewhere, moved := deploy(), deploy()
 	elsewhere.RepoURL, moved.Path = valuesRepo, "other"
 	for name, tc := range map[string]struct {
 		history argo.RevisionHistories
@@ -146,7 +188,7 @@ func TestRollsBack(t *testing.T) {
 		"with an entry's revisions mixed": {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0"), commit("3")}, Sources: two}, false},
 		"with one of two revisions":       {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0")}, Sources: two}, false},
 		"with one of two sources":         {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0"), commit("1")}, Sources: one}, false},
-		"with sources in another order":   {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0"), commit("1")}, Sources: argo.ApplicationSources{values(), source()}}, false},
+		"with sources in another order":   {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0"), commit("1")}, Sources: argo.ApplicationSources{values(), deploy()}}, false},
 		"without a history":               {nil, &argo.SyncOperation{Revision: commit("0"), Source: &one[0]}, false},
 		"with the first entry only":       {ofOne[:1], &argo.SyncOperation{Revision: commit("0"), Source: &one[0]}, false},
 		"an entry without a revision":     {argo.RevisionHistories{{}, {}}, &argo.SyncOperation{Source: &argo.ApplicationSource{}}, false},
@@ -156,7 +198,7 @@ func TestRollsBack(t *testing.T) {
 			app := single()
 			app.Status.History = tc.history
 			app.Operation = &argo.Operation{Sync: tc.sync}
-			NewWithT(t).Expect(rollsBack(app)).To(Equal(tc.want))
+			NewWithT(t).Expect(targetOf(t, app).Operation.RollsBack).To(Equal(tc.want))
 		})
 	}
 }
@@ -177,15 +219,54 @@ func TestOwners(t *testing.T) {
 				app := single()
 				app.OwnerReferences = nil
 				if set != "" {
-					app.OwnerReferences = append(app.OwnerReferences, ownedBy(set))
+					app.OwnerReferences = append(app.OwnerReferences, owner(set, types.UID(set+"-uid"), true))
 				}
 				return app
 			}
 			var names []string
-			for _, owner := range owners(&object{Application: owned(tc.after)}, &object{Application: owned(tc.before)}) {
+			for _, owner := range Owners(decoded(t, owned(tc.after)), decoded(t, owned(tc.before))) {
 				names = append(names, owner.Name)
 			}
 			NewWithT(t).Expect(names).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestSyncStartedAt wants the start of the last operation only where it was a full sync that succeeded.
+func TestSyncStartedAt(t *testing.T) {
+	state := func(phase string, sync *argo.SyncOperation) *argo.OperationState {
+		return &argo.OperationState{Phase: synccommon.OperationPhase(phase), StartedAt: *at(51), Operation: argo.Operation{Sync: sync}}
+	}
+	for name, row := range map[string]struct {
+		state *argo.OperationState
+		want  time.Time
+	}{
+		"no operation":             {},
+		"a sync that succeeded":    {state: state("Succeeded", &argo.SyncOperation{}), want: at(51).Time},
+		"a sync that failed":       {state: state("Failed", &argo.SyncOperation{})},
+		"a sync that runs":         {state: state("Running", &argo.SyncOperation{})},
+		"a partial sync":           {state: state("Succeeded", &argo.SyncOperation{Resources: []argo.SyncOperationResource{{Name: "one"}}})},
+		"a dry run":                {state: state("Succeeded", &argo.SyncOperation{DryRun: true})},
+		"an operation, not a sync": {state: state("Succeeded", nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := single()
+			app.Status.OperationState = row.state
+			NewWithT(t).Expect(targetOf(t, app).SyncStartedAt.Equal(row.want)).To(BeTrue())
+		})
+	}
+}
+
+// TestTheStatusOfAWriteIsNotBelieved brings along a status that no comparison made.
+func TestTheStatusOfAWriteIsNotBelieved(t *testing.T) {
+	g := NewWithT(t)
+	app, old := single(), single()
+	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
+	want := Target(decoded(t, app), decoded(t, old))
+	app.Status = argo.ApplicationStatus{Sync: argo.SyncStatus{Revision: commit("f"), ComparedTo: old.Status.Sync.ComparedTo}, ReconciledAt: at(999)}
+	g.Expect(Target(decoded(t, app), decoded(t, old))).To(Equal(want))
+	created := Target(decoded(t, app), nil)
+	g.Expect(created.Compared).To(BeEmpty())
+	g.Expect(created.ReconciledAt.IsZero()).To(BeTrue())
+	g.Expect(created.OldLabels).To(BeNil())
 }

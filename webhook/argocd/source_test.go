@@ -1,4 +1,4 @@
-package siblings_test
+package argocd
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 func TestSourceKey(t *testing.T) {
@@ -33,14 +32,14 @@ func TestSourceKey(t *testing.T) {
 		"a chart":                  {other: with(func(s *argo.ApplicationSource) { s.Chart = "guestbook" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(siblings.SourceKey(row.other) == siblings.SourceKey(base)).To(Equal(row.same))
+			NewWithT(t).Expect(SourceKey(row.other) == SourceKey(base)).To(Equal(row.same))
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(siblings.SourceKey(argo.ApplicationSource{RepoURL: "x"})).
-		To(Equal(siblings.SourceKey(argo.ApplicationSource{RepoURL: "x", TargetRevision: "HEAD"})), "no targetRevision is HEAD")
-	g.Expect(siblings.SourceKey(argo.ApplicationSource{RepoURL: "git@git.example:org/repo.git"})).
-		To(Equal(siblings.SourceKey(argo.ApplicationSource{RepoURL: "ssh://git@git.example/org/repo"})), "two spellings of ssh")
+	g.Expect(SourceKey(argo.ApplicationSource{RepoURL: "x"})).
+		To(Equal(SourceKey(argo.ApplicationSource{RepoURL: "x", TargetRevision: "HEAD"})), "no targetRevision is HEAD")
+	g.Expect(SourceKey(argo.ApplicationSource{RepoURL: "git@git.example:org/repo.git"})).
+		To(Equal(SourceKey(argo.ApplicationSource{RepoURL: "ssh://git@git.example/org/repo"})), "two spellings of ssh")
 }
 
 func TestSourcesArePairedByPosition(t *testing.T) {
@@ -55,7 +54,7 @@ func TestSourcesArePairedByPosition(t *testing.T) {
 		"more than two": {revisions: []string{"1", "2", "3"}, want: []policy.Source{{Key: "a  HEAD", Revision: "1"}, {Key: "b  HEAD", Revision: "2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(siblings.Sources(two, row.revisions)).To(Equal(row.want))
+			NewWithT(t).Expect(Sources(two, row.revisions)).To(Equal(row.want))
 		})
 	}
 }
@@ -78,7 +77,7 @@ func TestRepositoriesAreNormalizedAsUpstreamDoes(t *testing.T) {
 	kinds := map[string]int{}
 	for _, url := range urls {
 		want := git.NormalizeGitURLAllowInvalid(url)
-		got := strings.TrimSuffix(siblings.SourceKey(argo.ApplicationSource{RepoURL: url}), "  HEAD")
+		got := strings.TrimSuffix(SourceKey(argo.ApplicationSource{RepoURL: url}), "  HEAD")
 		NewWithT(t).Expect(got).To(Equal(want), "%q", url)
 		ssh, _ := git.IsSSHURL(strings.ToLower(strings.TrimSpace(url)))
 		switch {

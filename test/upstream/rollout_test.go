@@ -1,4 +1,4 @@
-package policy_test
+package upstream_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const applicationsPerRollout = 8
@@ -102,7 +102,7 @@ func (r rollout) whileHeldUp(held int) (*argo.ApplicationSet, []argo.Application
 }
 
 func (r rollout) steps() []policy.Step {
-	return siblings.ProjectSet(r.set).Steps
+	return argocd.NewApplicationSet(r.set).Steps
 }
 
 // String shows what matters of a rollout in a failure.

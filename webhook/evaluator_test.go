@@ -1,7 +1,8 @@
-package siblings_test
+package webhook_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -12,14 +13,14 @@ import (
 // TestASyncThatWasHadIsDeniedOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
 func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
 	g := NewWithT(t)
-	dev := &siblings.Projection{Owner: setUID, Application: projected()}
+	dev := &siblings.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
 	dev.Name, dev.Namespace, dev.ResourceVersion, dev.Application.Name = "dev", "argocd", "1", "dev"
 	live := &liveWorld{now: map[string]*siblings.Projection{"dev": dev}}
-	in := input()
+	in := syncOfProd()
 	in.Target.Operation.Automated = true
-	in.Target.LastOperation = policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(51).Time}
-	in.ApplicationSet.Recorded = map[string]policy.Recorded{in.Target.Name: {Step: 2, TransitionedAt: at(50).Time}}
-	d, err := siblings.NewReader(live, frozen{"dev": dev}).Judge(t.Context(), in)
+	in.Target.SyncStartedAt = time.Unix(51, 0)
+	in.ApplicationSet.Recorded = map[string]policy.Recorded{in.Target.Name: {Step: 2, TransitionedAt: time.Unix(50, 0)}}
+	d, err := evaluator(live, frozen{"dev": dev}).Evaluate(t.Context(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Reason).To(Equal(policy.AlreadySynced))
@@ -31,7 +32,7 @@ func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
 func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	sibling := func(name, env, version, health string) *siblings.Projection {
-		p := &siblings.Projection{Owner: setUID, Application: projected()}
+		p := &siblings.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
 		p.Name, p.Namespace, p.ResourceVersion = name, "argocd", version
 		p.Application.Name, p.Application.Health = name, health
 		p.Application.Labels = map[string]string{"env": env}
@@ -39,8 +40,24 @@ func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {
 	}
 	known := frozen{"dev": sibling("dev", "dev", "1", "Degraded"), "dev2": sibling("dev2", "dev", "2", "Healthy"), "prod": sibling("prod", "prod", "3", "Healthy")}
 	live := &liveWorld{now: map[string]*siblings.Projection{"dev": sibling("dev", "dev", "4", "Healthy"), "dev2": known["dev2"], "prod": known["prod"]}}
-	d, err := siblings.NewReader(live, known).Judge(t.Context(), input())
+	d, err := evaluator(live, known).Evaluate(t.Context(), syncOfProd())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Allow), d.Message())
 	g.Expect([]int{live.gets, live.lists}).To(Equal([]int{1, 1}), "GETs and LISTs")
+}
+
+// syncOfProd is a sync of prod, in the second of two steps: env dev, then env prod.
+func syncOfProd() policy.Input {
+	step := func(env string) policy.Step {
+		return policy.Step{{Key: "env", Operator: "In", Values: []string{env}}}
+	}
+	return policy.Input{
+		ApplicationSet: &policy.ApplicationSet{
+			Namespace: "argocd", Name: "guestbook", UID: "u1", RollingSync: true, Steps: []policy.Step{step("dev"), step("prod")},
+		},
+		Target: policy.Target{
+			Name: "prod", Labels: map[string]string{"env": "prod"}, Managed: true, Operation: policy.Operation{Written: true},
+			Wanted: []policy.Source{{Key: "repo", Revision: "b"}},
+		},
+	}
 }

@@ -47,20 +47,20 @@ func TestFirstSeen(t *testing.T) {
 		"what is no Application is left alone by a bug": {"5=b/O odd", 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sightings{seen: map[types.UID]sighting{}}
+			s := firstSeenTimes{seen: map[types.UID]firstSeen{}}
 			for _, event := range strings.Fields(tc.events) {
 				switch event {
 				case "gone":
-					s.lost(seenAt(0, "repo", "", ""))
+					s.forget(seenAt(0, "repo", "", ""))
 				case "missed":
-					s.lost(cache.DeletedFinalStateUnknown{Obj: seenAt(0, "repo", "", "")})
+					s.forget(cache.DeletedFinalStateUnknown{Obj: seenAt(0, "repo", "", "")})
 				case "odd":
-					s.saw("odd")
-					s.lost("odd")
+					s.observe("odd")
+					s.forget("odd")
 				default:
 					second, rest, _ := strings.Cut(event, "=")
 					revision, status, _ := strings.Cut(rest, "/")
-					s.saw(seenAt(parse(second), "repo", revision, statuses[status]))
+					s.observe(seenAt(parse(second), "repo", revision, statuses[status]))
 				}
 			}
 			var want time.Time

@@ -1,0 +1,82 @@
+package argocd
+
+import (
+	"strconv"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// annotationPrefix is the prefix of all annotations of the gate. Other annotations are left out. They may be large:
+// kubectl apply keeps the whole object in one.
+const annotationPrefix = "stepgate.io/"
+
+// ApplicationSet is what a decision needs of an ApplicationSet: the rule's part, and the annotations that configure the
+// gate.
+type ApplicationSet struct {
+	policy.ApplicationSet
+	Annotations map[string]string
+}
+
+// NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
+func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
+	annotations := map[string]string{}
+	for key, value := range set.Annotations {
+		if strings.HasPrefix(key, annotationPrefix) {
+			annotations[key] = value
+		}
+	}
+	return &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: annotations}
+}
+
+// ruleOf is what the rule needs of an ApplicationSet.
+func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
+	projected := policy.ApplicationSet{
+		Namespace: set.Namespace, Name: set.Name, UID: string(set.UID),
+		Deleting: set.DeletionTimestamp != nil,
+	}
+	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
+	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
+		projected.RollingSync = true
+		projected.Steps = steps(strategy.RollingSync.Steps)
+	}
+	projected.Recorded = recorded(set.Status.ApplicationStatus)
+	return projected
+}
+
+// recorded keeps the first entry where a name is listed twice, as Argo CD does.
+func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy.Recorded {
+	all := make(map[string]policy.Recorded, len(statuses))
+	for _, status := range statuses {
+		if _, listed := all[status.Application]; listed {
+			continue
+		}
+		step, err := strconv.Atoi(status.Step)
+		if err != nil {
+			step = 0
+		}
+		all[status.Application] = policy.Recorded{
+			Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
+			Started: status.Status == argo.ProgressiveSyncProgressing || status.Status == argo.ProgressiveSyncHealthy,
+		}
+	}
+	return all
+}
+
+func steps(rollout []argo.ApplicationSetRolloutStep) []policy.Step {
+	projected := make([]policy.Step, 0, len(rollout))
+	for _, r := range rollout {
+		step := policy.Step{}
+		for _, e := range r.MatchExpressions {
+			expression := policy.Expression{Key: shared(e.Key), Operator: e.Operator}
+			for _, value := range e.Values {
+				expression.Values = append(expression.Values, shared(value))
+			}
+			step = append(step, expression)
+		}
+		projected = append(projected, step)
+	}
+	return projected
+}

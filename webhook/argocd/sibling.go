@@ -1,0 +1,131 @@
+package argocd
+
+import (
+	"reflect"
+	"slices"
+	"time"
+	"unique"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Sibling is what the rule needs of a live Application.
+func Sibling(app *argo.Application) policy.Application {
+	_, refresh := app.IsRefreshRequested()
+	status := &app.Status
+	return policy.Application{
+		Name:             app.Name,
+		Labels:           sharedLabels(app.Labels),
+		Deleting:         app.DeletionTimestamp != nil,
+		RefreshRequested: refresh,
+		OperationSet:     app.Operation != nil,
+		Health:           shared(string(status.Health.Status)),
+		SyncStatus:       shared(string(status.Sync.Status)),
+		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo),
+		ReconciledAt:     timeOf(status.ReconciledAt),
+		Compared:         compared(&status.Sync),
+		LastOperation:    lastOperation(status),
+		LastSync:         lastSync(status),
+		Ran:              ran(status.History),
+	}
+}
+
+// compared are the sources and revisions of a comparison.
+func compared(sync *argo.SyncStatus) []policy.Source {
+	return Sources(oneOrMany(sync.ComparedTo.Source, sync.ComparedTo.Sources), revisions(sync.Revision, sync.Revisions))
+}
+
+// specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,
+// controller/appcontroller.go, which makes Argo CD itself compare again.
+func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
+	if !reflect.DeepEqual(spec.Destination, compared.Destination) {
+		return false
+	}
+	if spec.HasMultipleSources() {
+		return spec.Sources.Equals(compared.Sources)
+	}
+	source := spec.GetSource()
+	return source.Equals(&compared.Source)
+}
+
+func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
+	state := status.OperationState
+	if state == nil {
+		return policy.LastOperation{}
+	}
+	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), FinishedAt: timeOf(state.FinishedAt)}
+	if result := state.SyncResult; result != nil {
+		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
+	}
+	return last
+}
+
+// lastSync is the last operation if it was a successful full sync, else the newest entry of the history: argo-cd v3.5.7
+// records exactly the successful full syncs there (controller/sync.go).
+func lastSync(status *argo.ApplicationStatus) policy.LastSync {
+	compared := status.Sync.ComparedTo
+	atCompared := func(sources argo.ApplicationSources, revs []string) bool {
+		return sameRevisions(revs, status.GetRevisions()) && sources.Equals(oneOrMany(compared.Source, compared.Sources))
+	}
+	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
+		return policy.LastSync{
+			FinishedAt: timeOf(s.FinishedAt),
+			AtCompared: atCompared(oneOrMany(s.SyncResult.Source, s.SyncResult.Sources), revisions(s.SyncResult.Revision, s.SyncResult.Revisions)),
+		}
+	}
+	if len(status.History) == 0 {
+		return policy.LastSync{}
+	}
+	h := status.History.LastRevisionHistory()
+	return policy.LastSync{
+		FinishedAt: h.DeployedAt.Time,
+		AtCompared: atCompared(oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions)),
+	}
+}
+
+// isFull reports whether an operation syncs the whole Application for real.
+func isFull(op argo.Operation) bool {
+	return op.Sync != nil && !op.Sync.DryRun && len(op.Sync.Resources) == 0
+}
+
+func sameRevisions(a, b []string) bool {
+	return len(a) > 0 && slices.Equal(a, b)
+}
+
+// ran lists the distinct sources and revisions of a history.
+func ran(history argo.RevisionHistories) []policy.Source {
+	var all []policy.Source
+	for _, h := range history {
+		for _, s := range Sources(oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions)) {
+			if s.Revision != "" && !slices.Contains(all, s) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// shared is one copy of a text for all that hold it. Thousands of siblings hold the same few texts. One copy takes less
+// memory, and comparing it needs no fetch from memory, which is most of a decision's cost.
+func shared(s string) string { return unique.Make(s).Value() }
+
+func sharedLabels(labels map[string]string) map[string]string {
+	if labels == nil {
+		return nil
+	}
+	all := make(map[string]string, len(labels))
+	for key, value := range labels {
+		all[shared(key)] = shared(value)
+	}
+	return all
+}

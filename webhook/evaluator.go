@@ -1,0 +1,95 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// SiblingReader reads an ApplicationSet and its Applications. siblings.Reader is one.
+type SiblingReader interface {
+	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
+	// Known returns what is known without a read, and may be out of date. The caller owns the slice.
+	Known(set *policy.ApplicationSet) []*siblings.Projection
+	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
+	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*siblings.Projection, error)
+	// Current returns the live siblings of the steps before step. What is known saves reads where it is current.
+	Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*siblings.Projection) ([]*policy.Application, error)
+}
+
+// LiveEvaluator evaluates the rule on live siblings. The watches' knowledge may only make a decision stricter or
+// cheaper; only a live read makes it more permissive:
+//
+//   - A blocker among what is known is confirmed by one live GET. A denial therefore costs two reads, with the read of the
+//     ApplicationSet, whatever the number of siblings.
+//   - Otherwise the decision is made from the siblings that a live LIST shows to be current. An allow rests on that alone.
+type LiveEvaluator struct{ reader SiblingReader }
+
+// NewLiveEvaluator returns a LiveEvaluator.
+func NewLiveEvaluator(reader SiblingReader) *LiveEvaluator { return &LiveEvaluator{reader: reader} }
+
+// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+func (e *LiveEvaluator) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return e.reader.ApplicationSet(ctx, name)
+}
+
+// Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. It reads nothing
+// when the ApplicationSet alone settles the write. On an error there is no decision.
+func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
+	scope, settled := policy.Scope(in)
+	if settled {
+		return scope, nil
+	}
+	known := e.reader.Known(in.ApplicationSet)
+	d, read, err := e.confirm(ctx, in, known)
+	if err != nil || len(d.Blockers) > 0 {
+		return d, err
+	}
+	if in.Siblings, err = e.reader.Current(ctx, in.ApplicationSet, scope.Step, replaced(known, read)); err != nil {
+		return policy.Decision{}, err
+	}
+	return policy.Evaluate(in), nil
+}
+
+// confirm denies if the first blocker among what is known blocks live, too. It reads that one only: the other blockers of
+// the denial are as last watched. Without blockers there is no decision yet; read is then what it read in vain.
+func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*siblings.Projection) (d policy.Decision, read *siblings.Projection, err error) {
+	in.Siblings = make([]*policy.Application, 0, len(known))
+	for _, p := range known {
+		in.Siblings = append(in.Siblings, &p.Application)
+	}
+	d = policy.Evaluate(in)
+	if len(d.Blockers) == 0 {
+		return policy.Decision{}, nil, nil
+	}
+	first := d.Blockers[0]
+	if read, err = e.reader.Application(ctx, in.ApplicationSet, first.Application); err != nil {
+		return policy.Decision{}, nil, err
+	}
+	var sibling *policy.Application
+	if read != nil {
+		sibling = &read.Application
+	}
+	if b, blocks := policy.BlockedBy(in, first.Application, sibling); blocks && b.Step == first.Step {
+		d.Blockers[0], d.Reason = b, b.Reason
+		return d, read, nil
+	}
+	return policy.Decision{}, read, nil
+}
+
+// replaced is what is known, with what was read in the place of the older state: it need not be read again.
+func replaced(known []*siblings.Projection, read *siblings.Projection) []*siblings.Projection {
+	if read == nil {
+		return known
+	}
+	if i := slices.IndexFunc(known, func(p *siblings.Projection) bool { return p.Name == read.Name }); i >= 0 {
+		known[i] = read
+	}
+	return known
+}
