@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// mostWaiting bounds what is remembered between two scrapes. Those that came first are kept: the oldest counts.
+	// mostWaiting bounds the Applications that are remembered. The first ones are kept: the oldest counts.
 	mostWaiting = 1000
-	// forgetAfter is for how long a denial is remembered after which nobody asked again. The ApplicationSet controller
-	// asks at least every 1000 seconds; a user who gave up must not look like an ApplicationSet that hangs.
+	// forgetAfter is how long a denial is remembered when nobody asks again. The ApplicationSet controller asks at least
+	// every 1000 seconds. A user who gave up must not look like an ApplicationSet that hangs.
 	forgetAfter = 20 * time.Minute
 )
 
-// Known is what a watch knows of Applications; it may be out of date. Nothing is decided by it here.
+// Known gives the state of Applications as last watched; it may be out of date. No decision is made from it here.
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls.
 	Owned(owner types.UID) []*siblings.Projection
 }
 
-// Blocked tells since when ApplicationSets are blocked: a sync of one of their Applications was denied, and it has not
-// synced since. It is one metric, whatever their number. Every replica sees only some of the denials, but by its watch
-// every replica sees when an Application gets through.
+// Blocked knows since when ApplicationSets are blocked: a sync of one of their Applications was denied, and that
+// Application has not synced since. It is one metric, whatever their number. Every replica sees only some of the denials,
+// but its watch shows every replica when an Application gets through.
 type Blocked struct {
 	known Known
 	now   func() time.Time
@@ -47,7 +47,7 @@ func NewBlocked(known Known, now func() time.Time) *Blocked {
 	return &Blocked{known: known, now: now, waiting: map[types.UID]*denied{}}
 }
 
-// note remembers a denial by blockers. In audit mode nothing is blocked.
+// note remembers a denial by blockers. Audit mode blocks nothing.
 func (b *Blocked) note(w *write, v verdict) {
 	if !v.rejects() || v.err != nil || len(v.Blockers) == 0 || w.uid == "" || len(w.owners) == 0 {
 		return
@@ -63,7 +63,7 @@ func (b *Blocked) note(w *write, v verdict) {
 	}
 }
 
-// forget drops what waits no longer.
+// forget drops the Applications that wait no longer.
 func (b *Blocked) forget() {
 	owned := map[types.UID]map[types.UID]*siblings.Projection{}
 	for uid, d := range b.waiting {

@@ -15,19 +15,19 @@ import (
 type SiblingReader interface {
 	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// Known returns what is known without a read, and may be out of date. The caller owns the slice.
+	// Known returns the siblings as last watched, without a read. They may be out of date. The caller owns the slice.
 	Known(set *policy.ApplicationSet) []*siblings.Projection
 	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
 	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*siblings.Projection, error)
-	// Current returns the live siblings of the steps before step. What is known saves reads where it is current.
+	// Current returns the live siblings of the steps before step. It does not read known siblings that are current.
 	Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*siblings.Projection) ([]*policy.Application, error)
 }
 
 // LiveEvaluator evaluates the rule on live siblings. The watches' knowledge may only make a decision stricter or
 // cheaper; only a live read makes it more permissive:
 //
-//   - A blocker among what is known is confirmed by one live GET. A denial therefore costs two reads, with the read of the
-//     ApplicationSet, whatever the number of siblings.
+//   - One live GET confirms a known blocker. With the read of the ApplicationSet, a denial costs two reads, whatever the
+//     number of siblings.
 //   - Otherwise the decision is made from the siblings that a live LIST shows to be current. An allow rests on that alone.
 type LiveEvaluator struct{ reader SiblingReader }
 
@@ -57,8 +57,8 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.D
 	return policy.Evaluate(in), nil
 }
 
-// confirm denies if the first blocker among what is known blocks live, too. It reads that one only: the other blockers of
-// the denial are as last watched. Without blockers there is no decision yet; read is then what it read in vain.
+// confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
+// of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read.
 func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*siblings.Projection) (d policy.Decision, read *siblings.Projection, err error) {
 	in.Siblings = make([]*policy.Application, 0, len(known))
 	for _, p := range known {
@@ -83,7 +83,7 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*s
 	return policy.Decision{}, read, nil
 }
 
-// replaced is what is known, with what was read in the place of the older state: it need not be read again.
+// replaced puts the Application that was read in the place of its older state, so that nobody reads it again.
 func replaced(known []*siblings.Projection, read *siblings.Projection) []*siblings.Projection {
 	if read == nil {
 		return known

@@ -2,7 +2,7 @@ package webhook
 
 import "fmt"
 
-// Mode says what becomes of a denial. The zero value is the strictest.
+// Mode says whether a denial stops the write. The zero value is the strictest.
 type Mode int
 
 const (

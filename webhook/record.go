@@ -48,7 +48,7 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	r.events.post(w, v)
 }
 
-// logVerdict writes the one line of a decision: at info what an operator may want to act on, at debug the rest.
+// logVerdict writes one line per decision: at info level where an operator may want to act on it, else at debug level.
 func logVerdict(log logr.Logger, w *write, v verdict) {
 	annotations := v.annotations()
 	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass"} {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxCauses bounds what is listed in a denial and in the audit annotation "blockers".
+	// maxCauses bounds the blockers that a denial and the audit annotation "blockers" list.
 	maxCauses = 20
 	// maxWarning is the length from which API servers cut warnings.
 	maxWarning = 256
@@ -110,13 +110,13 @@ func (v verdict) outcome() string {
 	return v.Outcome.String()
 }
 
-// unavailable says that there is no decision. http.go answers it with HTTP 503 and not with a review: an answered
+// unavailable says that there is no decision. The server answers it with HTTP 503 and not with a review: an answered
 // review would reject the write even where failurePolicy is Ignore.
 func unavailable() webhook.AdmissionResponse {
 	return failed(http.StatusServiceUnavailable, "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log")
 }
 
-// badRequest says that the request is not one that can be judged. http.go answers it with HTTP 400.
+// badRequest says that stepgate cannot judge the request. The server answers it with HTTP 400.
 func badRequest(err error) webhook.AdmissionResponse {
 	return failed(http.StatusBadRequest, printable(err.Error()))
 }

@@ -27,13 +27,13 @@ const BypassInfo = "stepgate.io/bypass"
 // maxBypass is how far ahead a bypass may reach.
 const maxBypass = 24 * time.Hour
 
-// settings is the configuration that one write is judged by.
+// settings is the configuration for one write.
 type settings struct {
 	policy.Settings
 	mode Mode
-	// bypass says who or what allowed the bypass, or why one that was asked for is not honoured.
+	// bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured.
 	bypass string
-	// malformed are the annotations whose value could not be read; the stricter reading was taken.
+	// malformed are the annotations whose value could not be read. The stricter reading of them counts.
 	malformed []malformed
 }
 
@@ -43,7 +43,7 @@ type malformed struct {
 }
 
 // settingsFor merges the defaults with the annotations of the ApplicationSet and the bypass in the operation itself.
-// What cannot be read is reported, and the stricter reading wins: enforce, revision, no bypass.
+// It reports an annotation that it cannot read and takes the stricter reading: enforce, revision, no bypass.
 func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
 	s := settings{mode: g.config.Mode, Settings: policy.Settings{
 		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
@@ -107,7 +107,7 @@ func (g *Gate) bypassInSync(w *write) (bool, string) {
 	return true, fmt.Sprintf("%s by %s", w.bypass, w.initiatedBy)
 }
 
-// bypassInfo returns what the operation gives as the reason of a bypass, or "".
+// bypassInfo returns the operation's reason for a bypass, or "".
 func bypassInfo(op *argo.Operation) string {
 	for _, info := range op.Info {
 		if info != nil && info.Name == BypassInfo {

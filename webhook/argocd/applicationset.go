@@ -13,8 +13,8 @@ import (
 // kubectl apply keeps the whole object in one.
 const annotationPrefix = "stepgate.io/"
 
-// ApplicationSet is what a decision needs of an ApplicationSet: the rule's part, and the annotations that configure the
-// gate.
+// ApplicationSet is the part of an ApplicationSet that a decision needs: the rule's part, and the annotations that
+// configure the gate.
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
@@ -31,7 +31,7 @@ func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	return &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: annotations}
 }
 
-// ruleOf is what the rule needs of an ApplicationSet.
+// ruleOf keeps the part of an ApplicationSet that the rule needs.
 func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 	projected := policy.ApplicationSet{
 		Namespace: set.Namespace, Name: set.Name, UID: string(set.UID),

@@ -12,7 +12,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// Sibling is what the rule needs of a live Application.
+// Sibling keeps the part of a live Application that the rule needs.
 func Sibling(app *argo.Application) policy.Application {
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status

@@ -26,10 +26,10 @@ type Cache struct {
 	firstSeen   firstSeenTimes
 }
 
-// Source lists and watches what a Cache holds: of all namespaces, or of one.
+// Source lists and watches the objects of a Cache, in all namespaces or in one.
 type Source struct{ Applications, ApplicationSets cache.ListerWatcher }
 
-// stores hold what comes from one Source.
+// stores hold the objects of one Source.
 type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
@@ -79,7 +79,7 @@ func (c *Cache) Synced() bool {
 	return !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
-// Owned returns what is known of the Applications that an ApplicationSet controls.
+// Owned returns the Applications that an ApplicationSet controls, as last watched.
 func (c *Cache) Owned(owner types.UID) []*Projection {
 	var known []*Projection
 	for _, s := range c.stores {

@@ -11,7 +11,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Projection is what stepgate keeps of an Application: the rule's part, and what tells whether that is current. Only
+// Projection is the part of an Application that stepgate keeps: the rule's part, and its version and owner. Only
 // name, namespace, UID and resourceVersion of the embedded metadata are set, for the informer's store.
 type Projection struct {
 	metav1.ObjectMeta

@@ -39,9 +39,9 @@ type Live interface {
 	Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error)
 }
 
-// Known is what is known without a read; it may be out of date.
+// Known gives objects as last watched, without a read; they may be out of date.
 type Known interface {
-	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, and not what is in it.
+	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
 	Owned(owner types.UID) []*Projection
 	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
@@ -55,9 +55,9 @@ type Known interface {
 //   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
 //     current. Current reads the others live.
 type Reader struct {
-	// live is what is trusted.
+	// live is trusted.
 	live Live
-	// known is never trusted.
+	// known is never trusted alone.
 	known    Known
 	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
@@ -86,8 +86,8 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	})
 }
 
-// Known returns what the watches know of the Applications that an ApplicationSet controls. It reads nothing. The caller
-// owns the slice, and only reads what is in it.
+// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. The caller owns the
+// slice, and must not change its elements.
 func (r *Reader) Known(set *policy.ApplicationSet) []*Projection {
 	return r.known.Owned(types.UID(set.UID))
 }
@@ -103,7 +103,7 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 }
 
 // Current returns the live siblings: those of the steps before step as they are now, the others with name and labels
-// only. known is what needs no read if it is still current. A partial answer is an error.
+// only. It does not read the known siblings that are still current. A partial answer is an error.
 func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {

@@ -21,8 +21,8 @@ func selectorFor(steps []policy.Step) (selector labels.Selector, ok bool) {
 	return anyOf(steps)
 }
 
-// allOf writes the expressions of one step. Argo CD's NotIn also selects what lacks the key, and so does Kubernetes'.
-// An operator that Argo CD does not know selects exactly what lacks the key.
+// allOf writes the expressions of one step. Argo CD's NotIn also selects Applications without the key, and so does
+// Kubernetes'. An operator that Argo CD does not know selects exactly the Applications without the key.
 func allOf(step policy.Step) (labels.Selector, bool) {
 	selector := labels.NewSelector()
 	for _, e := range step {
@@ -37,7 +37,7 @@ func allOf(step policy.Step) (labels.Selector, bool) {
 		}
 		requirement, err := labels.NewRequirement(e.Key, operator, values)
 		if err != nil {
-			return nil, false // no values, or what cannot be a label
+			return nil, false // no values, or a value that no label can have
 		}
 		selector = selector.Add(*requirement)
 	}
