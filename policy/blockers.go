@@ -3,15 +3,13 @@ package policy
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // blockers are the Applications of the steps before step that are not done, by step and then by name.
-func blockers(in Input, step int) []Blocker {
-	found := missing(in, step)
-	seen := in.changeSeen()
+func (in *Input) blockers(step int) []Blocker {
+	found := in.missing(step)
 	for _, sibling := range in.Siblings {
-		if b, blocks := in.blocker(sibling, step, seen); blocks {
+		if b, blocks := in.blocker(sibling, step); blocks {
 			found = append(found, b)
 		}
 	}
@@ -29,7 +27,7 @@ func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks b
 	}
 	step := in.step()
 	if sibling != nil {
-		return in.blocker(sibling, step, in.changeSeen())
+		return in.blocker(sibling, step)
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
 		return notCreated(name, r), true
@@ -38,20 +36,27 @@ func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks b
 }
 
 // blocker reports whether a live sibling holds up a target of the step.
-func (in Input) blocker(sibling *Application, step int, seen time.Time) (b Blocker, blocks bool) {
-	at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
-	if at < 0 || at >= step || sibling.Name == in.Target.Name || sibling.Deleting || in.ApplicationSet.Recorded[sibling.Name].Step == -1 {
+func (in *Input) blocker(sibling *Application, step int) (b Blocker, blocks bool) {
+	if !in.isEarlier(sibling, step) {
 		return Blocker{}, false
 	}
-	reason, detail := notDone(sibling, &in.Target, seen, in.Settings)
+	reason, detail := in.notDone(sibling)
 	if reason == "" {
 		return Blocker{}, false
 	}
+	at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
 	return Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt}, true
 }
 
+// isEarlier reports whether a sibling has to be done before a target of the step.
+func (in *Input) isEarlier(sibling *Application, step int) bool {
+	at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
+	return 0 <= at && at < step && sibling.Name != in.Target.Name && !sibling.Deleting &&
+		in.ApplicationSet.Recorded[sibling.Name].Step != -1 && !in.Settings.Excluded[sibling.Name]
+}
+
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.
-func missing(in Input, step int) []Blocker {
+func (in *Input) missing(step int) []Blocker {
 	absent := 0
 	for name, r := range in.ApplicationSet.Recorded {
 		if in.awaits(name, r, step) {
@@ -80,8 +85,8 @@ func missing(in Input, step int) []Blocker {
 }
 
 // awaits reports whether an Application has to exist because it is recorded under a step before step.
-func (in Input) awaits(name string, r Recorded, step int) bool {
-	return r.Step > 0 && r.Step <= step && name != in.Target.Name
+func (in *Input) awaits(name string, r Recorded, step int) bool {
+	return r.Step > 0 && r.Step <= step && name != in.Target.Name && !in.Settings.Excluded[name]
 }
 
 // notCreated is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of an

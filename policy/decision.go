@@ -30,12 +30,17 @@ func (o Outcome) String() string {
 type Decision struct {
 	Outcome Outcome
 	Reason  Reason
+	// Application is the target's name.
+	Application string
 	// ApplicationSet is "namespace/name"; empty when the target has none.
 	ApplicationSet string
 	// Step is the target's 0-based step, -1 when it has none or its steps were not looked at.
 	Step int
-	// Blockers are all siblings of earlier steps that are not done, by step and then by name. Empty unless Deny.
+	// Blockers are all siblings of earlier steps that are not done, by step and then by name. Empty unless Deny, and where
+	// the target itself is not ready.
 	Blockers []Blocker
+	// Detail says what is wrong with the target itself. It may be empty, and never holds a time or a resourceVersion.
+	Detail string
 }
 
 // Blocker is a sibling of an earlier step that is not done.

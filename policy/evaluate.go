@@ -7,16 +7,36 @@ func Evaluate(in Input) Decision {
 		return d
 	}
 	d := in.decision(Deny, "")
-	d.Blockers = blockers(in, d.Step)
-	switch {
+	d.Blockers = in.blockers(d.Step)
+	switch detail, outdated := in.targetOutdated(d.Step); {
 	case len(d.Blockers) > 0:
 		d.Reason = d.Blockers[0].Reason
+	case outdated:
+		d.Reason, d.Detail = TargetOutdated, detail
 	case in.alreadySynced():
 		d.Reason = AlreadySynced
 	default:
 		d.Outcome, d.Reason = Allow, EarlierStepsDone
 	}
 	return d
+}
+
+// targetOutdated reports whether a sibling shows that the target was compared too early. The first one by name counts, so
+// that the text stays the same.
+func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
+	if in.Settings.Require != RequireRevision {
+		return "", false
+	}
+	first := ""
+	for _, a := range in.Siblings {
+		if a.Name == in.Target.Name || a.Deleting || outdated && a.Name >= first {
+			continue
+		}
+		if found, is := in.outdated(a, step); is {
+			detail, outdated, first = found, true, a.Name
+		}
+	}
+	return detail, outdated
 }
 
 // Relevant settles the writes that need no read at all. Settled means that the Decision is final.
@@ -59,6 +79,12 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Allow, FirstStep), true
 	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks:
 		return in.decision(Allow, Rollback), true
+	case op.Redeploys && op.Pinned && !in.Seen.Moved[in.Target.Name]:
+		return in.decision(Allow, SelfHeal), true
+	case in.Settings.Pin && op.Automated && !in.Target.SpecCompared:
+		return in.decision(Deny, TargetNotCompared), true
+	case in.Settings.Pin && op.Automated && !op.Pinned:
+		return in.decision(Deny, NotPinned), true
 	}
 	return in.decision(Deny, ""), false
 }
@@ -69,30 +95,30 @@ func Scope(in Input) (d Decision, settled bool) {
 // on: it takes an Application from Pending to Progressing when an operation has started since the Application became
 // Pending, and makes it Pending before it asks for the next one (argo-cd v3.5.7,
 // applicationset/progressivesync/progressive_sync.go).
-func (in Input) alreadySynced() bool {
+func (in *Input) alreadySynced() bool {
 	synced, recorded := in.Target.SyncStartedAt, in.ApplicationSet.Recorded[in.Target.Name]
 	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && synced.After(recorded.TransitionedAt)
 	return in.Settings.Require == RequireRevision && in.Target.Operation.Automated && !in.Target.Operation.Pinned &&
 		!synced.IsZero() && inTurn
 }
 
-// step is the later of the target's old and new step: editing a label in the same write is no way round the gate.
-func (in Input) step() int {
-	if in.ApplicationSet == nil {
+// step is the later of the target's old and new step: editing a label in the same write is no way round the gate. Only
+// the new one counts if the ApplicationSet's status records it: then the ApplicationSet itself has moved the Application.
+// Its controller writes that status first, and then the label and the operation in one patch.
+func (in *Input) step() int {
+	set, t := in.ApplicationSet, &in.Target
+	if set == nil {
 		return -1
 	}
-	return max(StepOf(in.ApplicationSet.Steps, in.Target.Labels), oldStep(in))
-}
-
-func oldStep(in Input) int {
-	if in.Target.OldLabels == nil {
-		return -1
+	step := StepOf(set.Steps, t.Labels)
+	if t.OldLabels == nil || step >= 0 && set.Recorded[t.Name].Step == step+1 {
+		return step
 	}
-	return StepOf(in.ApplicationSet.Steps, in.Target.OldLabels)
+	return max(step, StepOf(set.Steps, t.OldLabels))
 }
 
-func (in Input) decision(o Outcome, r Reason) Decision {
-	d := Decision{Outcome: o, Reason: r, Step: in.step()}
+func (in *Input) decision(o Outcome, r Reason) Decision {
+	d := Decision{Outcome: o, Reason: r, Application: in.Target.Name, Step: in.step()}
 	if in.ApplicationSet != nil {
 		d.ApplicationSet = in.ApplicationSet.Namespace + "/" + in.ApplicationSet.Name
 	}

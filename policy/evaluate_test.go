@@ -56,7 +56,7 @@ func (r row) input() policy.Input {
 func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
-		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), timeRows(), messageRows(), againRows(),
+		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(), targetRows(), driftRows(),
 	} {
 		for name := range maps.Keys(table) {
 			if _, twice := all[name]; twice {

@@ -11,10 +11,19 @@ type Input struct {
 	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
 	// ignored. Evaluate only reads them, so decisions may share them.
 	Siblings []*Application
-	// FirstSeen is when Argo CD first compared the target with what is pending on it, as stepgate's own watch saw it; zero
-	// when the watch did not see it.
-	FirstSeen time.Time
-	Settings  Settings
+	// Seen is what the watches have seen of the siblings and the target.
+	Seen     Seen
+	Settings Settings
+}
+
+// Seen is the part of a decision's input that comes from the events of the watches and not from objects as they are now.
+// An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
+type Seen struct {
+	// Fresh are the siblings, by name, that Argo CD is known to have compared, with uncached revisions, after the change
+	// that the target deploys was seen: a request for a refresh was seen after that change, and was seen to be answered.
+	Fresh map[string]bool
+	// Moved are the Applications, by name, whose destination has changed since they were last synced.
+	Moved map[string]bool
 }
 
 // Settings is how the gate is configured for one ApplicationSet.
@@ -28,6 +37,13 @@ type Settings struct {
 	GateRollbacks bool
 	// AllowFailedOperations switches the row OperationFailed off.
 	AllowFailedOperations bool
+	// Pin says that operations are pinned: an automated one has to name its revisions.
+	Pin bool
+	// Train lets an Application deploy a revision that the earlier steps have completed while they are on their way to a
+	// newer one.
+	Train bool
+	// Excluded are siblings, by name, that do not hold others up for now.
+	Excluded map[string]bool
 }
 
 // Target is the Application whose operation is being written, as it will be after the write, with its status from before.
@@ -53,7 +69,7 @@ type Target struct {
 	Compared []Source
 	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
 	SyncStartedAt time.Time
-	// Ran are the distinct sources and revisions of its history.
+	// Ran are the sources and revisions of its history, oldest first.
 	Ran []Source
 }
 
@@ -64,10 +80,13 @@ type Operation struct {
 	DryRun  bool
 	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
 	Automated bool
-	// Pinned says that it names the revisions that it deploys.
+	// Pinned says that it names the revision of every source that it deploys, resolved.
 	Pinned bool
-	// RollsBack says that its explicit revisions and sources equal an older entry of the target's history.
+	// RollsBack says that its revisions and sources equal an older entry of the target's history, and are not what the
+	// target is compared with now.
 	RollsBack bool
+	// Redeploys says that its revisions and sources equal the newest entry of the target's history.
+	Redeploys bool
 }
 
 // ApplicationSet is what the rule needs of an ApplicationSet.
@@ -89,6 +108,10 @@ type Recorded struct {
 	TransitionedAt time.Time
 	// Started says that the controller takes its sync for started: the status is Progressing or Healthy.
 	Started bool
+	// Healthy says that the controller has found it Healthy and Synced at Revisions.
+	Healthy bool
+	// Revisions are the targetRevisions, one for each source.
+	Revisions []string
 }
 
 // Application is what the rule needs of an Application, at most about 1 KiB.
@@ -112,8 +135,10 @@ type Application struct {
 	LastOperation LastOperation
 	// LastSync is the last successful full sync that is known.
 	LastSync LastSync
-	// Ran are the distinct sources and revisions of the history.
+	// Ran are the sources and revisions of the history, oldest first.
 	Ran []Source
+	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, or empty.
+	Hydration string
 }
 
 // Source is one source of an Application at a revision.
@@ -141,4 +166,6 @@ type LastSync struct {
 	FinishedAt time.Time
 	// AtCompared says that it deployed the revisions and sources that are now compared.
 	AtCompared bool
+	// SameSources says that it deployed the sources that are now compared, maybe at other revisions.
+	SameSources bool
 }

@@ -22,12 +22,32 @@ func (d Decision) Message() string {
 		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy any commit that has landed since",
 			d.Step+1, d.ApplicationSet)
 	}
+	if d.aboutTarget() {
+		return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s (%s: %s). Next: %s",
+			d.Step+1, d.ApplicationSet, d.Application, d.Reason, d.targetProblem(), d.Reason.wayOut(d.Application))
+	}
 	if len(d.Blockers) == 0 {
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}
 	first := d.Blockers[0]
 	return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s: %s. Next: %s",
 		d.Step+1, d.ApplicationSet, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
+}
+
+// aboutTarget reports whether the target itself is not ready.
+func (d Decision) aboutTarget() bool {
+	return d.Reason == TargetNotCompared || d.Reason == NotPinned || d.Reason == TargetOutdated
+}
+
+// targetProblem says what is wrong with the target.
+func (d Decision) targetProblem() string {
+	switch d.Reason {
+	case TargetNotCompared:
+		return "Argo CD has not compared it with its new spec"
+	case NotPinned:
+		return "the operation names no revision, and would deploy any commit that lands before it starts"
+	}
+	return d.Detail
 }
 
 // Names lists the first blockers with their reasons, and how many more there are.

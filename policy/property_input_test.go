@@ -32,19 +32,30 @@ func inputFrom(data []byte) policy.Input {
 		Settings: policy.Settings{
 			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireSynced, policy.RequireHealth),
 			Off:     c.rarely(30), Bypassed: c.rarely(30), GateRollbacks: c.rarely(2), AllowFailedOperations: c.rarely(4),
+			Pin: c.rarely(3), Train: c.rarely(4),
 		},
 	}
 	if !c.rarely(30) {
 		in.ApplicationSet = c.applicationSet()
 	}
-	in.Target, in.FirstSeen = c.target(), c.time()
+	in.Target = c.target()
 	for i := range c.upTo(6) {
 		sibling := c.application()
 		// Names are unique within a namespace; the target may be among its own siblings.
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
 		in.Siblings = append(in.Siblings, &sibling)
 	}
+	in.Seen = c.seen(in)
+	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
 	return in
+}
+
+func (c *choices) seen(in policy.Input) policy.Seen {
+	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{in.Target.Name: c.rarely(4)}}
+	for _, sibling := range in.Siblings {
+		seen.Fresh[sibling.Name], seen.Moved[sibling.Name] = c.rarely(3), c.rarely(10)
+	}
+	return seen
 }
 
 func (c *choices) applicationSet() *policy.ApplicationSet {
@@ -67,7 +78,7 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 	set.Recorded = map[string]policy.Recorded{}
 	for _, name := range []string{"app-0", "app-1", "app-5", "gone", "target"} {
 		if c.rarely(6) {
-			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(), Started: c.rarely(2)}
+			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(), Started: c.rarely(2), Healthy: c.rarely(2), Revisions: of(c, nil, []string{"a"})}
 		}
 	}
 	return set
@@ -77,7 +88,7 @@ func (c *choices) target() policy.Target {
 	t := policy.Target{
 		Managed: !c.rarely(30), Deleting: c.rarely(20), SpecCompared: !c.rarely(20),
 		Operation: policy.Operation{
-			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Pinned: c.rarely(3),
+			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Pinned: c.rarely(2), Redeploys: c.rarely(20),
 		},
 		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:      c.sources(),
@@ -105,8 +116,9 @@ func (c *choices) application() policy.Application {
 			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
 			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
 		},
-		LastSync: policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2)},
-		Ran:      of(c, nil, c.sources()),
+		LastSync:  policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2), SameSources: c.rarely(2)},
+		Hydration: of(c, "", "", "", "", "", "", "", "", "Hydrated", "Hydrating", "Failed"),
+		Ran:       of(c, nil, c.sources()),
 	}
 }
 

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -15,6 +16,9 @@ const (
 	// longestMessage holds three names of 253 characters with their details, the ApplicationSet's name, and the way out.
 	longestMessage = 2048
 )
+
+// targetReasons are those of denials without blockers.
+var targetReasons = []policy.Reason{policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced}
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
 func FuzzEvaluate(f *testing.F) {
@@ -68,7 +72,7 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	g.Expect(again).To(Equal(d), "evaluated twice")
 	g.Expect(again.Message()).To(Equal(message), "evaluated twice")
 
-	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced), "a Deny has blockers, nothing else has: %+v", d)
+	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny && !slices.Contains(targetReasons, d.Reason)), "a Deny has blockers or is about the target, nothing else is: %+v", d)
 	if len(d.Blockers) > 0 {
 		g.Expect(d.Reason).To(Equal(d.Blockers[0].Reason))
 	}
@@ -122,6 +126,8 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	for _, sibling := range []*policy.Application{&done, &bySource} {
 		more := in
 		more.Siblings = append(slices.Clone(in.Siblings), sibling)
+		more.Seen.Fresh = maps.Clone(in.Seen.Fresh)
+		more.Seen.Fresh[sibling.Name] = true
 		g.Expect(policy.Evaluate(more)).To(Equal(before), "one more that is done")
 	}
 }

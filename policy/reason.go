@@ -21,11 +21,17 @@ const (
 const (
 	FirstStep        Reason = "FirstStep"
 	Rollback         Reason = "Rollback"
+	SelfHeal         Reason = "SelfHeal"
 	EarlierStepsDone Reason = "EarlierStepsDone"
 )
 
-// AlreadySynced is why a gated write is denied although no sibling holds it up.
-const AlreadySynced Reason = "AlreadySynced"
+// Reasons why a gated write is denied although no sibling holds it up: the target itself is not ready.
+const (
+	TargetNotCompared Reason = "TargetNotCompared"
+	NotPinned         Reason = "NotPinned"
+	TargetOutdated    Reason = "TargetOutdated"
+	AlreadySynced     Reason = "AlreadySynced"
+)
 
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
 const (
@@ -33,6 +39,7 @@ const (
 	NotCreated          Reason = "NotCreated"
 	NotReconciled       Reason = "NotReconciled"
 	NotHealthy          Reason = "NotHealthy"
+	NotHydrated         Reason = "NotHydrated"
 	SyncUnknown         Reason = "SyncUnknown"
 	SpecNotCompared     Reason = "SpecNotCompared"
 	RefreshPending      Reason = "RefreshPending"
@@ -47,8 +54,9 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
-		Bypassed, NotSelected, FirstStep, Rollback, EarlierStepsDone, AlreadySynced,
-		OperationInProgress, NotCreated, NotReconciled, NotHealthy, SyncUnknown, SpecNotCompared, RefreshPending,
+		Bypassed, NotSelected, FirstStep, Rollback, SelfHeal, EarlierStepsDone,
+		TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced,
+		OperationInProgress, NotCreated, NotReconciled, NotHealthy, NotHydrated, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder,
 	}
 }
@@ -58,7 +66,7 @@ func Reasons() []Reason {
 // refresh wakes it.
 func (r Reason) Stale() bool {
 	switch r {
-	case SpecNotCompared, RefreshPending, HealthStale, RevisionMismatch, ComparisonOlder:
+	case SpecNotCompared, RefreshPending, HealthStale, RevisionMismatch, ComparisonOlder, TargetOutdated:
 		return true
 	default:
 		return false
@@ -72,13 +80,17 @@ func (r Reason) wayOut(application string) string {
 		return "wait until the operation of " + application + " has ended"
 	case NotCreated:
 		return "wait until the ApplicationSet controller has created " + application
-	case NotReconciled, HealthStale, RefreshPending:
+	case NotReconciled, HealthStale, RefreshPending, TargetNotCompared:
 		return "wait until Argo CD has compared " + application
+	case NotHydrated:
+		return "wait until the source hydrator has hydrated " + application + ", or read its status.sourceHydrator"
+	case NotPinned:
+		return "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
 	case NotHealthy:
 		return "wait until " + application + " is Healthy, or repair it"
 	case SyncUnknown:
 		return "read the conditions of " + application + ": Argo CD cannot compare it"
-	case SpecNotCompared, RevisionMismatch, ComparisonOlder:
+	case SpecNotCompared, RevisionMismatch, ComparisonOlder, TargetOutdated:
 		return "refresh " + application + ": argocd app get " + application + " --refresh"
 	case NotSynced:
 		return "sync " + application + " first: argocd app sync " + application

@@ -16,7 +16,8 @@ import (
 //	Application  STEP:NAME[=HEALTH[/SYNC]][@REVISIONS][,FLAG...]    step 0 is no step at all
 //	REVISIONS    what it was compared with: "b" is the common repository at b, "lib:b" another source, "a+lib:b" both,
 //	             "-" none. The default is "a", for siblings and target alike.
-//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), NAME/STEP[/SECOND[/started]] (an applicationStatus entry)
+//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), and applicationStatus entries:
+//	                NAME/STEP[/SECOND[/started]][@REVISIONS], with revisions where it is recorded as Healthy at them
 //
 // Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
 //
@@ -25,11 +26,14 @@ import (
 //	op  running  terminating                                  an operation that is asked for or under way
 //	ended:SECOND  failed:SECOND  error:SECOND                 the last operation: full, at the compared revision ...
 //	partial  elsewhere                                        ... unless it was partial, or at another revision
-//	synced:SECOND  syncedold:SECOND                           the last successful full sync, of what is compared or not
+//	synced:SECOND  syncedold:SECOND  syncedelse:SECOND        the last successful full sync: of what is compared, of another
+//	                                                          revision, of other sources
+//	hydrating  hydrated  unhydrated                           the source hydrator's operation runs, has ended, has failed
 //	ran:REVISIONS                                             the history
-//	none  dryrun  unmanaged  auto  pinned  back               target: no operation written, its kind, who controls it
+//	fresh  moved                                              seen: a refresh was answered since the change, another destination
+//	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
 //	began:SECOND                                              target: when its last sync began
-//	wants:REVISIONS  seen:SECOND                              target: explicit revisions, when stepgate first saw them
+//	wants:REVISIONS                                           target: explicit revisions
 //	was:STEP  created                                         target: its step before the write, or there was none
 func scenario(text string) policy.Input {
 	text, special, _ := strings.Cut(text, "|")
@@ -38,11 +42,15 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
+	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
 	for _, word := range strings.Fields(others) {
-		in.Siblings = append(in.Siblings, &parse(word).sibling)
+		p := parse(word)
+		in.Siblings = append(in.Siblings, &p.sibling)
+		in.Seen.Fresh[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.moved
 	}
 	written := parse(strings.TrimSpace(target))
-	in.Target, in.FirstSeen = written.target, written.seen
+	in.Target = written.target
+	in.Seen.Moved[in.Target.Name] = written.moved
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
@@ -68,11 +76,16 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 	case "empty":
 		set.Steps = nil
 	default:
-		entry := append(strings.Split(word, "/"), "0", "")
 		if set.Recorded == nil {
 			set.Recorded = map[string]policy.Recorded{}
 		}
-		set.Recorded[entry[0]] = policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2]), Started: entry[3] == "started"}
+		word, healthyAt, healthy := strings.Cut(word, "@")
+		entry := append(strings.Split(word, "/"), "0", "")
+		r := policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2]), Started: entry[3] == "started" || healthy, Healthy: healthy}
+		for _, s := range sources(or(healthyAt, "-")) {
+			r.Revisions = append(r.Revisions, s.Revision)
+		}
+		set.Recorded[entry[0]] = r
 	}
 	return set
 }
@@ -81,7 +94,8 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 type parsed struct {
 	sibling policy.Application
 	target  policy.Target
-	seen    time.Time
+	fresh   bool
+	moved   bool
 }
 
 func parse(word string) *parsed {
@@ -99,7 +113,7 @@ func parse(word string) *parsed {
 	}
 	for _, flag := range words[1:] {
 		name, value, _ := strings.Cut(flag, ":")
-		if !setFlag(&p.sibling, name, value) && !setTargetFlag(p, name, value) {
+		if !setFlag(&p.sibling, name, value) && !setTargetFlag(&p.target, name, value) && !p.setSeen(name) {
 			panic("no such flag: " + flag)
 		}
 	}
@@ -135,8 +149,12 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.LastOperation.Full = false
 	case "elsewhere":
 		a.LastOperation.AtCompared = false
-	case "synced", "syncedold":
-		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced"}
+	case "synced", "syncedold", "syncedelse":
+		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse"}
+	case "hydrating", "hydrated":
+		a.Hydration = title(name)
+	case "unhydrated":
+		a.Hydration = "Failed"
 	case "ran":
 		a.Ran = sources(value)
 	default:
@@ -145,8 +163,7 @@ func setFlag(a *policy.Application, name, value string) bool {
 	return true
 }
 
-func setTargetFlag(p *parsed, name, value string) bool {
-	t := &p.target
+func setTargetFlag(t *policy.Target, name, value string) bool {
 	switch name {
 	case "none":
 		t.Operation.Written = false
@@ -168,8 +185,21 @@ func setTargetFlag(p *parsed, name, value string) bool {
 		t.OldLabels = inStep(value)
 	case "created":
 		t.OldLabels = nil
-	case "seen":
-		p.seen = second(value)
+	case "heal":
+		t.Operation.Pinned, t.Operation.Redeploys = true, true
+	default:
+		return false
+	}
+	return true
+}
+
+// setSeen sets what the watches have seen.
+func (p *parsed) setSeen(name string) bool {
+	switch name {
+	case "fresh":
+		p.fresh = true
+	case "moved":
+		p.moved = true
 	default:
 		return false
 	}

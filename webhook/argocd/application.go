@@ -32,10 +32,11 @@ type Application struct {
 }
 
 type status struct {
-	Sync           argo.SyncStatus        `json:"sync"`
-	History        argo.RevisionHistories `json:"history"`
-	ReconciledAt   *metav1.Time           `json:"reconciledAt"`
-	OperationState *operationState        `json:"operationState"`
+	Sync           argo.SyncStatus           `json:"sync"`
+	History        argo.RevisionHistories    `json:"history"`
+	ReconciledAt   *metav1.Time              `json:"reconciledAt"`
+	OperationState *operationState           `json:"operationState"`
+	SourceHydrator argo.SourceHydratorStatus `json:"sourceHydrator"`
 }
 
 // operationState leaves the results of the operation out.

@@ -59,7 +59,9 @@ func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy
 		}
 		all[status.Application] = policy.Recorded{
 			Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
-			Started: status.Status == argo.ProgressiveSyncProgressing || status.Status == argo.ProgressiveSyncHealthy,
+			Started:   status.Status == argo.ProgressiveSyncProgressing || status.Status == argo.ProgressiveSyncHealthy,
+			Healthy:   status.Status == argo.ProgressiveSyncHealthy,
+			Revisions: sharedTexts(status.TargetRevisions),
 		}
 	}
 	return all

@@ -26,16 +26,34 @@ func Sibling(app *argo.Application) policy.Application {
 		SyncStatus:       shared(string(status.Sync.Status)),
 		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo),
 		ReconciledAt:     timeOf(status.ReconciledAt),
-		Compared:         compared(&status.Sync),
+		Compared:         compared(&app.Spec, &status.Sync, &status.SourceHydrator),
 		LastOperation:    lastOperation(status),
 		LastSync:         lastSync(status),
 		Ran:              ran(status.History),
+		Hydration:        hydration(&app.Spec, &status.SourceHydrator),
 	}
 }
 
-// compared are the sources and revisions of a comparison.
-func compared(sync *argo.SyncStatus) []policy.Source {
-	return Sources(oneOrMany(sync.ComparedTo.Source, sync.ComparedTo.Sources), revisions(sync.Revision, sync.Revisions))
+// compared are the sources and revisions of a comparison. A hydrated Application also has its dry source: the revision
+// that the hydrator has looked at last.
+func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.SourceHydratorStatus) []policy.Source {
+	all := Sources(oneOrMany(sync.ComparedTo.Source, sync.ComparedTo.Sources), revisions(sync.Revision, sync.Revisions))
+	if spec.SourceHydrator == nil {
+		return all
+	}
+	dry := hydrator.LastComparedDryRevision
+	if dry == "" && hydrator.CurrentOperation != nil {
+		dry = hydrator.CurrentOperation.DrySHA // argo-cd before v3.3
+	}
+	return append(all, policy.Source{Key: shared(dryKey(spec.SourceHydrator)), Revision: shared(dry)})
+}
+
+// hydration is the phase of the source hydrator's operation; empty without a hydrator.
+func hydration(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatus) string {
+	if spec.SourceHydrator == nil || hydrator.CurrentOperation == nil {
+		return ""
+	}
+	return shared(string(hydrator.CurrentOperation.Phase))
 }
 
 // specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,
@@ -66,23 +84,23 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 // lastSync is the last operation if it was a successful full sync, else the newest entry of the history: argo-cd v3.5.7
 // records exactly the successful full syncs there (controller/sync.go).
 func lastSync(status *argo.ApplicationStatus) policy.LastSync {
-	compared := status.Sync.ComparedTo
-	atCompared := func(sources argo.ApplicationSources, revs []string) bool {
-		return sameRevisions(revs, status.GetRevisions()) && sources.Equals(oneOrMany(compared.Source, compared.Sources))
-	}
 	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
-		return policy.LastSync{
-			FinishedAt: timeOf(s.FinishedAt),
-			AtCompared: atCompared(oneOrMany(s.SyncResult.Source, s.SyncResult.Sources), revisions(s.SyncResult.Revision, s.SyncResult.Revisions)),
-		}
+		r := s.SyncResult
+		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions))
 	}
 	if len(status.History) == 0 {
 		return policy.LastSync{}
 	}
 	h := status.History.LastRevisionHistory()
+	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions))
+}
+
+// syncOf holds a sync against the present comparison.
+func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string) policy.LastSync {
+	compared := status.Sync.ComparedTo
+	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
 	return policy.LastSync{
-		FinishedAt: h.DeployedAt.Time,
-		AtCompared: atCompared(oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions)),
+		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
 	}
 }
 
@@ -95,12 +113,14 @@ func sameRevisions(a, b []string) bool {
 	return len(a) > 0 && slices.Equal(a, b)
 }
 
-// ran lists the distinct sources and revisions of a history.
+// ran lists the sources and revisions of a history, oldest first. A source that stays at its revision is listed once.
 func ran(history argo.RevisionHistories) []policy.Source {
 	var all []policy.Source
+	newest := map[string]string{}
 	for _, h := range history {
 		for _, s := range Sources(oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions)) {
-			if s.Revision != "" && !slices.Contains(all, s) {
+			if s.Revision != "" && newest[s.Key] != s.Revision {
+				newest[s.Key] = s.Revision
 				all = append(all, s)
 			}
 		}
@@ -126,6 +146,14 @@ func sharedLabels(labels map[string]string) map[string]string {
 	all := make(map[string]string, len(labels))
 	for key, value := range labels {
 		all[shared(key)] = shared(value)
+	}
+	return all
+}
+
+func sharedTexts(texts []string) []string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, shared(text))
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ func projected() policy.Application {
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
 		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at(50).Time, AtCompared: true},
-		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true},
+		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
 }
 
 // TestSibling changes one thing of an Application and wants one change of its projection.
 func TestSibling(t *testing.T) {
-	fromHistory := policy.LastSync{FinishedAt: at(49).Time, AtCompared: true}
+	fromHistory := policy.LastSync{FinishedAt: at(49).Time, AtCompared: true, SameSources: true}
 	for name, row := range map[string]struct {
 		edit func(*argo.Application)
 		want func(*policy.Application)
@@ -70,7 +71,7 @@ func TestSibling(t *testing.T) {
 		},
 		"a sync of another path": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Source.Path = "charts/other" },
-			want: func(p *policy.Application) { p.LastSync.AtCompared = false },
+			want: func(p *policy.Application) { p.LastSync.AtCompared, p.LastSync.SameSources = false, false },
 		},
 		"compared anew since": {
 			edit: func(a *argo.Application) { a.Status.Sync.Revision = oldCommit },
@@ -92,7 +93,7 @@ func TestSibling(t *testing.T) {
 		"the history's newest is another revision": {
 			edit: func(a *argo.Application) { a.Status.OperationState = nil; a.Status.History = a.Status.History[:1] },
 			want: func(p *policy.Application) {
-				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(10).Time}
+				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(10).Time, SameSources: true}
 				p.Ran = p.Ran[:1]
 			},
 		},
@@ -114,7 +115,7 @@ func TestSibling(t *testing.T) {
 				a.Status.History[3].Source.RepoURL = "git@git.example:org/repo.git"
 			},
 			want: func(p *policy.Application) {
-				p.Ran = append(p.Ran, policy.Source{Key: "git@git.example/org/repo  main", Revision: newCommit})
+				p.Ran = append(p.Ran, p.Ran[0], policy.Source{Key: "git@git.example/org/repo  main", Revision: newCommit})
 			},
 		},
 		"a history entry without a revision": {
@@ -156,9 +157,16 @@ func TestSiblingOfManySources(t *testing.T) {
 
 func TestSiblingOfAHydratedApplication(t *testing.T) {
 	want := projected()
-	want.Compared = []policy.Source{{Key: "https://git.example/org/repo  env/dev", Revision: newCommit}}
-	want.Ran = want.Compared
-	NewWithT(t).Expect(Sibling(hydrated())).To(Equal(want))
+	want.Ran = []policy.Source{{Key: "https://git.example/org/repo  env/dev", Revision: newCommit}}
+	want.Compared = append(slices.Clone(want.Ran), policy.Source{Key: "dry https://git.example/org/repo  main", Revision: oldCommit})
+	want.Hydration = "Failed"
+	app := hydrated()
+	app.Status.SourceHydrator.LastComparedDryRevision = oldCommit
+	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseFailed, DrySHA: newCommit}
+	NewWithT(t).Expect(Sibling(app)).To(Equal(want))
+
+	app.Status.SourceHydrator.LastComparedDryRevision = ""
+	NewWithT(t).Expect(Sibling(app).Compared[1].Revision).To(Equal(newCommit), "argo-cd before v3.3 has no lastComparedDryRevision")
 }
 
 // TestSiblingOfAnEmptyApplication is one that has just been created: nothing of it may look done.
@@ -183,7 +191,7 @@ func TestNewApplicationSet(t *testing.T) {
 		}},
 		Status: argo.ApplicationSetStatus{ApplicationStatus: []argo.ApplicationSetApplicationStatus{
 			{Application: "dev", Step: "1", LastTransitionTime: at(5), Status: "Progressing"},
-			{Application: "qa", Step: "2", Status: "Healthy"},
+			{Application: "qa", Step: "2", Status: "Healthy", TargetRevisions: []string{oldCommit}},
 			{Application: "prod", Step: "3", Status: "Pending"},
 			{Application: "left", Step: "-1"},
 			{Application: "odd", Step: "first"},
@@ -196,7 +204,7 @@ func TestNewApplicationSet(t *testing.T) {
 		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
 		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
 		Recorded: map[string]policy.Recorded{
-			"dev": {Step: 1, TransitionedAt: at(5).Time, Started: true}, "qa": {Step: 2, Started: true}, "prod": {Step: 3}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
+			"dev": {Step: 1, TransitionedAt: at(5).Time, Started: true}, "qa": {Step: 2, Started: true, Healthy: true, Revisions: []string{oldCommit}}, "prod": {Step: 3}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
 		},
 	}))
 }

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,14 +13,20 @@ import (
 
 var sshURL = regexp.MustCompile("^(ssh://)?([^/:]*?)@[^@]+$")
 
-// SourceKey identifies what two Applications have to share for their revisions to be comparable: repository, chart and
-// targetRevision. The path is left out: a commit is a commit of the whole repository.
+// SourceKey identifies what two Applications have to share for their revisions to be comparable: repository, chart,
+// targetRevision and the prefix of its tags. The path is left out: a commit is a commit of the whole repository.
 func SourceKey(s argo.ApplicationSource) string {
-	revision := s.TargetRevision
-	if revision == "" {
-		revision = "HEAD"
+	key := strings.Join([]string{normalizeRepoURL(s.RepoURL), s.Chart, cmp.Or(s.TargetRevision, "HEAD")}, " ")
+	if s.TagPrefix != "" {
+		key += " " + s.TagPrefix
 	}
-	return strings.Join([]string{normalizeRepoURL(s.RepoURL), s.Chart, revision}, " ")
+	return key
+}
+
+// dryKey identifies the dry source of a hydrated Application. Its revisions are comparable between Applications whose
+// hydrated commits are in branches of their own.
+func dryKey(h *argo.SourceHydrator) string {
+	return "dry " + SourceKey(argo.ApplicationSource{RepoURL: h.DrySource.RepoURL, TargetRevision: h.DrySource.TargetRevision})
 }
 
 // normalizeRepoURL brings the spellings of one repository to one text. It mirrors NormalizeGitURLAllowInvalid of

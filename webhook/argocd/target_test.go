@@ -10,6 +10,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -89,10 +90,12 @@ func TestWanted(t *testing.T) {
 		edit func(*argo.Application)
 		want []policy.Source
 	}{
-		"the revision that was compared":   {app: single, sync: &argo.SyncOperation{}, want: []policy.Source{at(deployKey, "a")}},
-		"an operation that is no sync":     {app: single, want: []policy.Source{at(deployKey, "a")}},
-		"an explicit revision":             {app: single, sync: &argo.SyncOperation{Revision: commit("c")}, want: []policy.Source{at(deployKey, "c")}},
-		"explicit revisions of one source": {app: single, sync: &argo.SyncOperation{Revisions: []string{commit("c")}}, want: []policy.Source{at(deployKey, "c")}},
+		"the revision that was compared": {app: single, sync: &argo.SyncOperation{}, want: []policy.Source{at(deployKey, "a")}},
+		"an operation that is no sync":   {app: single, want: []policy.Source{at(deployKey, "a")}},
+		"an explicit revision":           {app: single, sync: &argo.SyncOperation{Revision: commit("c")}, want: []policy.Source{at(deployKey, "c")}},
+		"Argo CD ignores revisions of one source": {
+			app: single, sync: &argo.SyncOperation{Revisions: []string{commit("c")}}, want: []policy.Source{at(deployKey, "a")},
+		},
 		"a revision that repeats targetRevision is not resolved": {
 			app: single, sync: &argo.SyncOperation{Revision: "main"}, want: []policy.Source{at(deployKey, "a")},
 		},
@@ -144,7 +147,7 @@ func TestWanted(t *testing.T) {
 			app: multi, sync: &argo.SyncOperation{Revisions: []string{"", commit("d")}}, want: []policy.Source{at(deployKey, "a"), at(valuesKey, "d")},
 		},
 		"more revisions than sources": {
-			app: single, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}, want: []policy.Source{at(deployKey, "c")},
+			app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d"), commit("e")}}, want: []policy.Source{at(deployKey, "c"), at(valuesKey, "d")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +178,8 @@ func TestRollsBack(t *testing.T) {
 	}{
 		"to the entry before":             {ofOne, &argo.SyncOperation{Revision: commit("1"), Source: &one[0]}, true},
 		"to the oldest entry":             {ofOne, &argo.SyncOperation{Revision: commit("0"), Source: &one[0]}, true},
-		"with both spellings of one":      {ofOne, &argo.SyncOperation{Revisions: []string{commit("0")}, Sources: one}, true},
+		"with the other spelling of one":  {ofOne, &argo.SyncOperation{Revisions: []string{commit("0")}, Sources: one}, true},
+		"to what it is compared with now": {ofOne, &argo.SyncOperation{Revision: commit("a"), Source: &one[0]}, false},
 		"of two sources":                  {ofTwo, &argo.SyncOperation{Revisions: []string{commit("0"), commit("1")}, Sources: two}, true},
 		"to the newest entry":             {ofOne, &argo.SyncOperation{Revision: commit("2"), Source: &one[0]}, false},
 		"to no entry":                     {ofOne, &argo.SyncOperation{Revision: commit("9"), Source: &one[0]}, false},
@@ -269,4 +273,64 @@ func TestTheStatusOfAWriteIsNotBelieved(t *testing.T) {
 	g.Expect(created.Compared).To(BeEmpty())
 	g.Expect(created.ReconciledAt.IsZero()).To(BeTrue())
 	g.Expect(created.OldLabels).To(BeNil())
+}
+
+// TestPinned asks whether an operation names all the revisions that it deploys.
+func TestPinned(t *testing.T) {
+	fixed := func() *argo.Application {
+		app := single()
+		app.Spec.Source.TargetRevision, app.Status.Sync.ComparedTo.Source.TargetRevision, app.Status.Sync.Revision = "1.2.3", "1.2.3", "1.2.3"
+		return app
+	}
+	a, b := commit("a"), commit("b")
+	for name, row := range map[string]struct {
+		app  *argo.Application
+		sync *argo.SyncOperation
+		want bool
+	}{
+		"a commit":                                {single(), &argo.SyncOperation{Revision: a}, true},
+		"no revision":                             {single(), &argo.SyncOperation{}, false},
+		"the branch":                              {single(), &argo.SyncOperation{Revision: "main"}, false},
+		"revisions, where there is one source":    {single(), &argo.SyncOperation{Revisions: []string{a}}, false},
+		"a commit, and local manifests":           {single(), &argo.SyncOperation{Revision: a, Manifests: []string{"{}"}}, false},
+		"a version that is the targetRevision":    {fixed(), &argo.SyncOperation{Revision: "1.2.3"}, true},
+		"a revision for each source":              {multi(), &argo.SyncOperation{Revisions: []string{a, b}}, true},
+		"a revision for one source of two":        {multi(), &argo.SyncOperation{Revisions: []string{a}}, false},
+		"an empty one among the revisions":        {multi(), &argo.SyncOperation{Revisions: []string{a, ""}}, false},
+		"more revisions than sources":             {multi(), &argo.SyncOperation{Revisions: []string{a, b, a}}, false},
+		"a revision, where there are two sources": {multi(), &argo.SyncOperation{Revision: a}, false},
+		"its own source, with a commit":           {multi(), &argo.SyncOperation{Revision: a, Source: &argo.ApplicationSource{RepoURL: valuesRepo}}, true},
+		"an operation that is no sync":            {single(), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.app.Operation = &argo.Operation{Sync: row.sync}
+			NewWithT(t).Expect(targetOf(t, row.app).Operation.Pinned).To(Equal(row.want))
+		})
+	}
+}
+
+// TestRedeploys asks whether an operation deploys what the newest entry of the history says is deployed.
+func TestRedeploys(t *testing.T) {
+	other := deploy()
+	other.Path = "elsewhere"
+	for name, row := range map[string]struct {
+		newest argo.RevisionHistory
+		sync   *argo.SyncOperation
+		want   bool
+	}{
+		"the same":               {argo.RevisionHistory{Revision: commit("a"), Source: deploy()}, &argo.SyncOperation{Revision: commit("a")}, true},
+		"the same, with sources": {argo.RevisionHistory{Revision: commit("a"), Source: deploy()}, &argo.SyncOperation{Revision: commit("a"), Source: ptr.To(deploy())}, true},
+		"another revision":       {argo.RevisionHistory{Revision: commit("b"), Source: deploy()}, &argo.SyncOperation{Revision: commit("a")}, false},
+		"another path":           {argo.RevisionHistory{Revision: commit("a"), Source: other}, &argo.SyncOperation{Revision: commit("a")}, false},
+		"no revision":            {argo.RevisionHistory{Revision: commit("a"), Source: deploy()}, &argo.SyncOperation{}, false},
+		"local manifests":        {argo.RevisionHistory{Revision: commit("a"), Source: deploy()}, &argo.SyncOperation{Revision: commit("a"), Manifests: []string{"{}"}}, false},
+		"an empty entry":         {argo.RevisionHistory{}, &argo.SyncOperation{Revision: commit("a")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := single()
+			app.Status.History = argo.RevisionHistories{{Revision: commit("0"), Source: deploy()}, row.newest}
+			app.Operation = &argo.Operation{Sync: row.sync}
+			NewWithT(t).Expect(targetOf(t, app).Operation.Redeploys).To(Equal(row.want))
+		})
+	}
 }

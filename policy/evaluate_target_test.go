@@ -1,0 +1,90 @@
+package policy_test
+
+import "github.com/stepgate/stepgate/policy"
+
+// targetRows are operations that are denied or allowed for what the target itself is.
+func targetRows() map[string]row {
+	pin := policy.Settings{Pin: true}
+	refused := func(scenario string, reason policy.Reason, message string) row {
+		return row{
+			scenario: scenario, settings: pin, wantReason: reason, wantSettled: true,
+			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (" + message,
+		}
+	}
+	notPinned := "NotPinned: the operation names no revision, and would deploy any commit that lands before it starts). " +
+		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
+	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared prod"
+	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }
+	heal := func(scenario string) row {
+		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true}
+	}
+	rows := map[string]row{
+		"no revision where operations are pinned":        refused("1:dev > 2:prod,auto", policy.NotPinned, notPinned),
+		"no revision, by somebody":                       pinned("1:dev > 2:prod"),
+		"no revision where operations are not pinned":    allowed("1:dev > 2:prod,auto"),
+		"a revision where operations are pinned":         pinned("1:dev > 2:prod,auto,pinned"),
+		"spec and operation in one patch":                refused("1:dev > 2:prod,auto,respec", policy.TargetNotCompared, notCompared),
+		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.TargetNotCompared, notCompared),
+		"spec and operation in one patch, by somebody":   pinned("1:dev > 2:prod,respec"),
+		"spec and operation, where nothing is pinned":    allowed("1:dev > 2:prod,auto,respec"),
+		"the first step needs no revision":               {scenario: "> 1:prod,auto", settings: pin, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
+		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto"),
+		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),
+		"what is deployed, to another destination":       {scenario: "1:dev=Degraded > 2:prod,heal,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
+		"an Application that is excluded does not count": excluded("1:dev=Degraded 1:qa > 2:prod", "dev"),
+		"an excluded Application need not exist":         excluded("1:qa > 2:prod | dev/1", "dev"),
+		"moved to an earlier step by its ApplicationSet": {scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto | x/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
+		"moved to an earlier step, still recorded in the old": {
+			scenario: "2:qa=Healthy/OutOfSync > 1:x=Healthy/OutOfSync,was:3,auto | x/3/50", wantReason: policy.NotSynced, wantBlockers: "2:qa=NotSynced",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotSynced: OutOfSync). Next: sync qa first: argocd app sync qa",
+		},
+	}
+	for name, r := range trainRows() {
+		rows[name] = r
+	}
+	return rows
+}
+
+func excluded(scenario, name string) row {
+	r := allowed(scenario)
+	r.settings.Excluded = map[string]bool{name: true}
+	return r
+}
+
+// trainRows let a target deploy what the earlier steps have completed, while they are on their way to something newer.
+func trainRows() map[string]row {
+	on := func(r row) row { r.settings = policy.Settings{Pin: true, Train: true}; return r }
+	stopped := func(scenario string, reason policy.Reason, message string) row {
+		return on(row{scenario: scenario, wantReason: reason, wantBlockers: "1:dev=" + string(reason), wantMessage: one + message})
+	}
+	return map[string]row{
+		"it has completed it and syncs the next":      on(allowed("1:dev=Progressing/OutOfSync@c,op,running,ran:a+b > 2:prod@b,auto,pinned")),
+		"it has completed it and failed at the next":  on(allowed("1:dev@c,failed:50,ran:a+b > 2:prod@b,auto,pinned")),
+		"it has completed it and is broken by now":    stopped("1:dev=Degraded@c,ran:a+b > 2:prod@b,auto,pinned", policy.NotHealthy, "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"),
+		"it syncs that very revision":                 stopped("1:dev@b,op,ran:a > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"it has skipped it and syncs the next":        stopped("1:dev@c,op,ran:a > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"it has gone back":                            stopped("1:dev@a,op,ran:a+b > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"the change is in a source that it lacks":     stopped("1:dev@c,op,ran:b > 2:prod@b+lib:x,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"without the train, it has to have completed": {scenario: "1:dev@c,op,ran:a+b > 2:prod@b,auto,pinned", wantReason: policy.OperationInProgress, wantBlockers: "1:dev=OperationInProgress", wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
+	}
+}
+
+// driftRows tell drift, which holds nobody up, from a change that was not deployed.
+func driftRows() map[string]row {
+	deny := func(scenario string) row {
+		return row{
+			scenario: scenario, wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced",
+			wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev",
+		}
+	}
+	return map[string]row{
+		"drift after a commit that did not touch it":        allowed("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b"),
+		"a commit that the controller has not found Synced": deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60"),
+		"the controller found another commit Synced":        deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@a"),
+		"other sources than those that were deployed":       deny("1:dev=Healthy/OutOfSync@b,syncedelse:50 > 2:prod@b | dev/1/60@b"),
+		"two sources, recorded at both":                     allowed("1:dev=Healthy/OutOfSync@b+lib:x,syncedold:50 > 2:prod@b+lib:x | dev/1/60@b+lib:x"),
+		"two sources, recorded at another":                  deny("1:dev=Healthy/OutOfSync@b+lib:x,syncedold:50 > 2:prod@b+lib:x | dev/1/60@b+lib:w"),
+		"more recorded than compared":                       deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b+lib:w"),
+		"a new destination is no drift":                     deny("1:dev=Healthy/OutOfSync,synced:50,moved > 2:prod"),
+	}
+}

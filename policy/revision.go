@@ -1,0 +1,114 @@
+package policy
+
+import "slices"
+
+// notCompared asks whether the sibling was compared with what the target is about to deploy: by revision for a source
+// that both have, else by a comparison that is known to be fresh. Times decide nothing: Argo CD takes reconciledAt before
+// it resolves the revision, may use cached refs that are three minutes old, and the clocks of its shards differ.
+func (in *Input) notCompared(a *Application) (Reason, string) {
+	for _, source := range a.Compared {
+		if wanted := in.mismatch(source); wanted != nil && !in.newer(a, source, wanted) {
+			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
+		}
+	}
+	if !in.Seen.Fresh[a.Name] && in.pendingElsewhere(a) {
+		return ComparisonOlder, "not known to be compared since the change to " + clean(in.Target.Name) + " was seen"
+	}
+	return "", ""
+}
+
+// mismatch returns the sources that the target deploys where a sibling's source is at none of their revisions; nil where
+// it is at one, or where a revision is not known.
+func (in *Input) mismatch(source Source) (wanted []Source) {
+	wanted = in.Target.deploys(source.Key)
+	if source.Revision == "" || !known(wanted, source.Key) || slices.Contains(wanted, source) {
+		return nil
+	}
+	return wanted
+}
+
+// deploys returns the sources that tell which revision of a source siblings have to match. A source that the operation
+// or a change of spec leaves behind counts with the revision that the target was compared with: naming another source is
+// no way round the gate.
+func (t *Target) deploys(key string) []Source {
+	if known(t.Wanted, key) {
+		return t.Wanted
+	}
+	return t.Compared
+}
+
+// newer reports whether a sibling's revision is known to be newer than the wanted ones: it ran them before, or its
+// comparison is fresh and found another one since.
+func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
+	fresh := in.Seen.Fresh[a.Name]
+	for _, w := range wanted {
+		if w.Key != source.Key || w.Revision == "" || ranBefore(a.Ran, w, source) {
+			continue
+		}
+		if !fresh || !slices.Contains(in.Target.Compared, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// ranBefore reports whether a history, oldest first, has a source at one revision, and has it at the later revision only
+// after that or not yet. A history in which the branch went back and forth tells no order.
+func ranBefore(history []Source, earlier, later Source) bool {
+	last := -1
+	for i, s := range history {
+		if s == earlier {
+			last = i
+		}
+	}
+	return last >= 0 && !slices.Contains(history[:last], later)
+}
+
+// outdated reports whether a sibling is known to have been compared with a newer revision than the target was. An
+// operation that names no revision then deploys the newer one, before its turn. One that names its revision deploys the
+// older one: that is right, unless the target has already run the newer one and the branch went back.
+func (in *Input) outdated(a *Application, step int) (detail string, outdated bool) {
+	earlier := in.isEarlier(a, step)
+	for _, source := range a.Compared {
+		wanted := in.mismatch(source)
+		if wanted == nil {
+			continue
+		}
+		ran := slices.Contains(in.Target.Ran, source)
+		if in.Target.Operation.Pinned {
+			outdated = earlier && ran // notCompared has found it to be newer
+		} else {
+			outdated = earlier || !ran && !a.ReconciledAt.Before(in.Target.ReconciledAt)
+		}
+		if outdated {
+			return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) + " since", true
+		}
+	}
+	return "", false
+}
+
+// pendingElsewhere reports whether the target deploys a change in a source that the sibling does not have. A source at
+// the revision that the target runs already is no change. A target that deploys nothing known may deploy anything.
+func (in *Input) pendingElsewhere(a *Application) bool {
+	if len(in.Target.Wanted) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
+		return !in.Target.runs(w) && !known(a.Compared, w.Key)
+	})
+}
+
+// runs reports whether the newest entry of the target's history that has the source has it at this revision.
+func (t *Target) runs(w Source) bool {
+	for _, s := range slices.Backward(t.Ran) {
+		if s.Key == w.Key {
+			return s == w && w.Revision != ""
+		}
+	}
+	return false
+}
+
+// known reports whether the revision of a source with the key is known.
+func known(sources []Source, key string) bool {
+	return slices.ContainsFunc(sources, func(s Source) bool { return s.Key == key && s.Revision != "" })
+}

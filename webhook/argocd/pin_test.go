@@ -1,0 +1,91 @@
+package argocd
+
+import (
+	"encoding/json"
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	. "github.com/onsi/gomega"
+)
+
+// TestNewPin wants of every operation the revisions that it is pinned to, and that it is Pinned afterwards.
+func TestNewPin(t *testing.T) {
+	plain := func() *argo.SyncOperation { return &argo.SyncOperation{} }
+	for name, row := range map[string]struct {
+		app      func() *argo.Application
+		sync     *argo.SyncOperation
+		edit     func(app, old *argo.Application)
+		revision string
+		want     []string
+	}{
+		"one source":                      {app: single, sync: plain(), want: []string{commit("a")}},
+		"two sources":                     {app: multi, sync: plain(), want: []string{commit("a"), commit("b")}},
+		"OutOfSync":                       {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "OutOfSync" }, want: []string{commit("a")}},
+		"a revision that is proven":       {app: single, sync: plain(), revision: commit("b"), want: []string{commit("b")}},
+		"it names a revision":             {app: single, sync: &argo.SyncOperation{Revision: "main"}},
+		"it names revisions":              {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}},
+		"it brings a source":              {app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}}},
+		"it brings manifests":             {app: single, sync: &argo.SyncOperation{Manifests: []string{"{}"}}},
+		"it is no sync":                   {app: single},
+		"the spec changes with it":        {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Source.Path = "elsewhere" }},
+		"the destination changes":         {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Destination.Namespace = "elsewhere" }},
+		"never compared":                  {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync = argo.SyncStatus{} }},
+		"the comparison failed":           {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "Unknown" }},
+		"a revision is not known":         {app: multi, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Revisions[1] = "" }},
+		"fewer revisions than sources":    {app: multi, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Revisions = old.Status.Sync.Revisions[:1] }},
+		"the operation is not new":        {app: single, sync: plain(), edit: func(app, old *argo.Application) { old.Operation = app.Operation }},
+		"the status comes with the write": {app: single, sync: plain(), want: []string{commit("a")}, edit: func(app, _ *argo.Application) { app.Status.Sync.Revision = commit("f") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app, old := row.app(), row.app()
+			app.Operation = &argo.Operation{Sync: row.sync}
+			if row.edit != nil {
+				row.edit(app, old)
+			}
+			pin := NewPin(decoded(t, app), decoded(t, old), row.revision)
+			g.Expect(pin.Revisions).To(Equal(row.want))
+			if row.want == nil {
+				g.Expect(pin.Patches).To(BeEmpty())
+				return
+			}
+			written := pinned(t, app, pin)
+			g.Expect(written.Operation.Sync.Prune).To(Equal(app.Operation.Sync.Prune))
+			g.Expect(Target(decoded(t, written), decoded(t, old)).Operation.Pinned).To(BeTrue())
+			again := NewPin(decoded(t, written), decoded(t, old), row.revision)
+			g.Expect(again.Patches).To(BeEmpty(), "it is idempotent")
+		})
+	}
+}
+
+// TestAPinnedOperationIsNotResolvedAgain takes retry.refresh back.
+func TestAPinnedOperationIsNotResolvedAgain(t *testing.T) {
+	g := NewWithT(t)
+	app, old := single(), single()
+	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}, Retry: argo.RetryStrategy{Limit: 5, Refresh: true}}
+	pin := NewPin(decoded(t, app), decoded(t, old), "")
+	g.Expect(pin.Unrefreshed).To(BeTrue())
+	g.Expect(pinned(t, app, pin).Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 5}))
+}
+
+func TestACreatedApplicationIsNotPinned(t *testing.T) {
+	app := single()
+	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
+	NewWithT(t).Expect(NewPin(decoded(t, app), nil, "").Patches).To(BeEmpty())
+}
+
+// pinned is the Application as the API server makes it of the patches.
+func pinned(t *testing.T, app *argo.Application, pin Pin) *argo.Application {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := json.Marshal(pin.Patches)
+	g.Expect(err).NotTo(HaveOccurred())
+	patch, err := jsonpatch.DecodePatch(text)
+	g.Expect(err).NotTo(HaveOccurred())
+	raw, err := patch.Apply(encoded(t, app))
+	g.Expect(err).NotTo(HaveOccurred())
+	written := &argo.Application{}
+	g.Expect(json.Unmarshal(raw, written)).To(Succeed())
+	return written
+}
