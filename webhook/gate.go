@@ -3,12 +3,15 @@ package webhook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
@@ -37,15 +40,21 @@ type Config struct {
 	ControllerAccounts, ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
+	// Pin says to which revisions operations are pinned. It needs a Mutator.
+	Pin Pin
 	// RefreshStaleSiblings has Argo CD compare the siblings again that a denial finds to have been compared too early.
 	RefreshStaleSiblings bool
 }
 
-// Watch knows the history of Applications as a watch has seen it.
+// Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
 type Watch interface {
-	// FirstSeen returns when Argo CD first compared an Application with these sources and revisions; zero when that was
-	// not seen.
-	FirstSeen(app types.UID, compared []policy.Source) time.Time
+	// Position is the position of the newest event.
+	Position() uint64
+	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
+	// sources and revisions; the newest position where that was not seen.
+	Changed(app types.UID, compared []policy.Source) uint64
+	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since a position.
+	Seen(owner types.UID, since uint64) policy.Seen
 }
 
 // Refresher has Argo CD compare an Application again, in the background. why is the reason, and comparedAt is when Argo
@@ -71,11 +80,20 @@ type Gate struct {
 	config Config
 	Dependencies
 	repeats *repeatLimiter
+	// wishes are the positions at which operations first named revisions that were not compared.
+	wishes *cache.LRUExpireCache
 }
+
+const (
+	// wishMemory bounds the operations that named other revisions than the compared ones, and wishTTL how long they are
+	// remembered.
+	wishMemory = 2000
+	wishTTL    = 30 * time.Minute
+)
 
 // NewGate returns a Gate.
 func NewGate(config Config, dependencies Dependencies) *Gate {
-	return &Gate{config: config, Dependencies: dependencies, repeats: newRepeatLimiter()}
+	return &Gate{config: config, Dependencies: dependencies, repeats: newRepeatLimiter(), wishes: cache.NewLRUExpireCache(wishMemory)}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -103,7 +121,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if err != nil {
 		return badRequest(err)
 	}
-	controller := slices.Contains(g.config.ApplicationSetAccounts, w.user) && !w.dryRun
+	controller := g.isApplicationSetController(w.user) && !w.dryRun
 	if controller && g.repeats.wait(ctx, w.uid) {
 		g.Record.slowed()
 	}
@@ -124,7 +142,7 @@ func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
 		return
 	}
-	if v.Reason == policy.AlreadySynced {
+	if v.Reason == policy.AlreadySynced || v.Reason == policy.TargetOutdated {
 		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, string(v.Reason), w.target.ReconciledAt)
 	}
 	for _, b := range v.Blockers {
@@ -185,9 +203,9 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if err != nil {
 		return verdict{settings: s, err: err}
 	}
-	in := policy.Input{Target: w.target, Settings: s.Settings, FirstSeen: g.firstSeen(w)}
+	in := policy.Input{Target: w.target, Settings: s.Settings}
 	if set != nil {
-		in.ApplicationSet = &set.ApplicationSet
+		in.ApplicationSet, in.Seen = &set.ApplicationSet, g.Watch.Seen(types.UID(set.UID), g.changed(w))
 	}
 	d, settled := policy.Scope(in)
 	if !settled {
@@ -196,14 +214,30 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	return verdict{Decision: d, settings: s, err: err}
 }
 
-// firstSeen is when the change that the operation will deploy was first seen on the target. It is known only where the
-// operation deploys the revisions that the target, with its present spec, was compared with.
-func (g *Gate) firstSeen(w *write) time.Time {
+// changed is the position at which the change that the operation deploys was first seen. Where the operation deploys
+// something else than the target was compared with, that is when it first came here.
+func (g *Gate) changed(w *write) uint64 {
 	compared := w.target.Compared
-	if !w.target.SpecCompared || slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
-		return time.Time{}
+	if w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return g.Watch.Changed(w.uid, compared)
 	}
-	return g.Watch.FirstSeen(w.uid, compared)
+	wish := fmt.Sprintf("%s/%s %s %v", w.namespace, w.target.Name, w.uid, w.target.Wanted)
+	if first, known := g.wishes.Get(wish); known {
+		position, _ := first.(uint64)
+		return position
+	}
+	position := g.Watch.Position()
+	if !w.dryRun {
+		g.wishes.Add(wish, position, wishTTL)
+	}
+	return position
+}
+
+// isApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account, or
+// any service account with the usual name. A wrong guess only takes an operation away for a moment.
+func (g *Gate) isApplicationSetController(user string) bool {
+	return slices.Contains(g.config.ApplicationSetAccounts, user) ||
+		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
 }
 
 // stricterThan orders by what happens to the write, then by the outcome.
@@ -220,7 +254,7 @@ func (v verdict) stricterThan(other verdict) bool {
 // initiator names the writer for the metrics.
 func (g *Gate) initiator(user string) string {
 	switch {
-	case slices.Contains(g.config.ApplicationSetAccounts, user):
+	case g.isApplicationSetController(user):
 		return "applicationset"
 	case slices.Contains(g.config.ControllerAccounts, user):
 		return "controller"

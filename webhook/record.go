@@ -51,7 +51,7 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 // logVerdict writes one line per decision: at info level where an operator may want to act on it, else at debug level.
 func logVerdict(log logr.Logger, w *write, v verdict) {
 	annotations := v.annotations()
-	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass"} {
+	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass", "excluded"} {
 		if value, ok := annotations[key]; ok {
 			log = log.WithValues(key, value)
 		}
@@ -78,7 +78,7 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 		log.Info("sync would be denied", "message", v.message())
 	case v.Reason == policy.Bypassed:
 		log.Info("gate bypassed")
-	case v.Reason == policy.GateOff || len(v.settings.malformed) > 0 || v.settings.bypass != "":
+	case v.Reason == policy.GateOff || len(v.settings.malformed) > 0 || v.settings.bypass != "" || v.settings.excluded != "":
 		log.Info("sync admitted")
 	default:
 		quiet.Info("sync admitted")

@@ -68,6 +68,7 @@ func (v verdict) annotations() map[string]string {
 		}
 	}
 	set("bypass", v.settings.bypass)
+	set("excluded", v.settings.excluded)
 	if v.err != nil {
 		set("error", v.failure())
 		return a

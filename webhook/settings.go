@@ -19,12 +19,16 @@ const (
 	RequireAnnotation      = "stepgate.io/require"
 	BypassUntilAnnotation  = "stepgate.io/bypass-until"
 	BypassReasonAnnotation = "stepgate.io/bypass-reason"
+	// ExcludeAnnotation names Applications, separated by commas, that hold nobody up until ExcludeUntilAnnotation.
+	ExcludeAnnotation       = "stepgate.io/exclude"
+	ExcludeUntilAnnotation  = "stepgate.io/exclude-until"
+	ExcludeReasonAnnotation = "stepgate.io/exclude-reason"
 )
 
 // BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.
 const BypassInfo = "stepgate.io/bypass"
 
-// maxBypass is how far ahead a bypass may reach.
+// maxBypass is how far ahead a bypass or an exclusion may reach.
 const maxBypass = 24 * time.Hour
 
 // settings is the configuration for one write.
@@ -33,6 +37,8 @@ type settings struct {
 	mode Mode
 	// bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured.
 	bypass string
+	// excluded says which Applications are excluded, until when and why; empty when none is.
+	excluded string
 	// malformed are the annotations whose value could not be read. The stricter reading of them counts.
 	malformed []malformed
 }
@@ -62,10 +68,15 @@ func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
 		s.note(RequireAnnotation, err)
 	}
 	if text, ok := set.Annotations[BypassUntilAnnotation]; ok {
-		reason, err := g.bypassUntil(text, set.Annotations[BypassReasonAnnotation])
+		reason, err := g.validUntil(text, BypassReasonAnnotation, set.Annotations[BypassReasonAnnotation])
 		s.Bypassed, s.bypass = reason != "", reason
 		s.note(BypassUntilAnnotation, err)
 	}
+	if names, ok := set.Annotations[ExcludeAnnotation]; ok {
+		s.note(ExcludeAnnotation, g.exclude(&s, names, set.Annotations))
+	}
+	s.Pin = g.config.Pin != PinOff && s.mode == Enforce
+	s.Train = s.Pin && g.config.Pin == PinProven
 	if w.bypass != "" && !s.Bypassed {
 		s.Bypassed, s.bypass = g.bypassInSync(w)
 	}
@@ -78,8 +89,27 @@ func (s *settings) note(annotation string, err error) {
 	}
 }
 
-// bypassUntil returns why the ApplicationSet is bypassed now, or "". An expired bypass is no error.
-func (g *Gate) bypassUntil(until, reason string) (string, error) {
+// exclude reads which Applications are excluded now. An exclusion without an end, or without a reason, excludes nobody.
+func (g *Gate) exclude(s *settings, names string, annotations map[string]string) error {
+	reason, err := g.validUntil(annotations[ExcludeUntilAnnotation], ExcludeReasonAnnotation, annotations[ExcludeReasonAnnotation])
+	if err != nil {
+		return fmt.Errorf("%s: %w", ExcludeUntilAnnotation, err)
+	}
+	if reason == "" {
+		return nil
+	}
+	s.Excluded = map[string]bool{}
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			s.Excluded[name] = true
+		}
+	}
+	s.excluded = names + " " + reason
+	return nil
+}
+
+// validUntil returns the end and the reason of an exemption that is in force now, or "". An expired one is no error.
+func (g *Gate) validUntil(until, reasonAnnotation, reason string) (string, error) {
 	end, err := time.Parse(time.RFC3339, until)
 	now := g.Now()
 	switch {
@@ -90,7 +120,7 @@ func (g *Gate) bypassUntil(until, reason string) (string, error) {
 	case end.After(now.Add(maxBypass)):
 		return "", fmt.Errorf("%s is more than 24 h ahead", until)
 	case strings.TrimSpace(reason) == "":
-		return "", fmt.Errorf("it needs %s beside it", BypassReasonAnnotation)
+		return "", fmt.Errorf("it needs %s beside it", reasonAnnotation)
 	}
 	return fmt.Sprintf("until %s: %s", until, reason), nil
 }
@@ -107,10 +137,10 @@ func (g *Gate) bypassInSync(w *write) (bool, string) {
 	return true, fmt.Sprintf("%s by %s", w.bypass, w.initiatedBy)
 }
 
-// bypassInfo returns the operation's reason for a bypass, or "".
-func bypassInfo(op *argo.Operation) string {
+// infoOf returns the value of an entry of operation.info, or "".
+func infoOf(op *argo.Operation, name string) string {
 	for _, info := range op.Info {
-		if info != nil && info.Name == BypassInfo {
+		if info != nil && info.Name == name {
 			return strings.TrimSpace(info.Value)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 // write is one operation write as the gate sees it.
 type write struct {
+	// app and old are the Application after and before the write; old is nil for a CREATE.
+	app, old  *argocd.Application
 	target    policy.Target
 	namespace string
 	uid       types.UID
@@ -49,6 +51,7 @@ func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 		app = &argocd.Application{}
 	}
 	w := &write{
+		app: app, old: old,
 		target:    argocd.Target(app, old),
 		namespace: req.Namespace,
 		uid:       app.Metadata.UID,
@@ -58,7 +61,7 @@ func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 		dryRun:    req.DryRun != nil && *req.DryRun,
 	}
 	if op := app.Operation; op != nil {
-		w.initiatedBy, w.bypass = op.InitiatedBy.Username, bypassInfo(&op.Operation)
+		w.initiatedBy, w.bypass = op.InitiatedBy.Username, infoOf(&op.Operation, BypassInfo)
 	}
 	return w, nil
 }

@@ -58,6 +58,9 @@ func (o *Operation) UnmarshalJSON(raw []byte) error {
 	return errors.Join(decode(raw, &o.Operation), decode(raw, &o.sent))
 }
 
+// Sent is the operation as it was sent.
+func (o *Operation) Sent() any { return o.sent }
+
 // equals reports whether two operations are the same to the last field that was sent; nil is no operation.
 func (o *Operation) equals(other *Operation) bool {
 	if o == nil || other == nil {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
@@ -23,7 +21,7 @@ const ownerIndex = "owner"
 type Cache struct {
 	stores      []stores
 	controllers []cache.Controller
-	firstSeen   firstSeenTimes
+	seen        *observations
 }
 
 // Source lists and watches the objects of a Cache, in all namespaces or in one.
@@ -34,11 +32,11 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{firstSeen: firstSeenTimes{seen: map[types.UID]firstSeen{}}}
+	c := &Cache{seen: newObservations()}
 	observer := cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.firstSeen.observe,
-		UpdateFunc: func(_, object any) { c.firstSeen.observe(object) },
-		DeleteFunc: c.firstSeen.forget,
+		AddFunc:    c.seen.observe,
+		UpdateFunc: func(_, object any) { c.seen.observe(object) },
+		DeleteFunc: c.seen.forget,
 	}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
@@ -109,11 +107,4 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		}
 	}
 	return nil, Version{}
-}
-
-// FirstSeen returns the time, by Argo CD's clock, of the comparison by which Argo CD first compared an Application with
-// these sources and revisions. It is zero when the Application is compared with others now, or the watch has not seen it.
-// A watch that began after that comparison gives a later time, which makes a decision stricter.
-func (c *Cache) FirstSeen(app types.UID, compared []policy.Source) time.Time {
-	return c.firstSeen.first(app, compared)
 }

@@ -53,7 +53,7 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
-	g.Eventually(func() time.Time { return c.FirstSeen("uid-dev", nil) }).Should(BeTemporally("==", app.Status.ReconciledAt.Time))
+	g.Eventually(c.Position).Should(BeEquivalentTo(3))
 
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"

@@ -2,6 +2,7 @@ package siblings
 
 import (
 	"fmt"
+	"unique"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,9 @@ import (
 type Projection struct {
 	metav1.ObjectMeta
 	// Owner is the UID of the controlling ApplicationSet; empty when there is none.
-	Owner       types.UID
+	Owner types.UID
+	// Destination is where it is deployed to, as one text.
+	Destination string
 	Application policy.Application
 }
 
@@ -25,6 +28,7 @@ func NewProjection(app *argo.Application) *Projection {
 	return &Projection{
 		ObjectMeta:  identity(app),
 		Owner:       controllerOf(app),
+		Destination: destination(&app.Spec.Destination),
 		Application: argocd.Sibling(app),
 	}
 }
@@ -59,4 +63,9 @@ func controllerOf(object metav1.Object) types.UID {
 		return owner.UID
 	}
 	return ""
+}
+
+// destination is one copy of a text for all Applications that have it.
+func destination(d *argo.ApplicationDestination) string {
+	return unique.Make(d.Server + " " + d.Name + " " + d.Namespace).Value()
 }

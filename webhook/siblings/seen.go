@@ -1,0 +1,182 @@
+package siblings
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// observations remember events of the watches that an object does not tell any more. Positions number the events, so
+// that two of them have an order whatever the clocks say: the API server gives the events of a resource in the order of
+// their writes. A restart forgets them, and a decision is then stricter until they have been seen again.
+type observations struct {
+	mu       sync.Mutex
+	position uint64
+	apps     map[types.UID]*observed
+	owned    map[types.UID]map[types.UID]*observed // by owner
+}
+
+// observed is what is remembered of one Application.
+type observed struct {
+	name  string
+	owner types.UID
+
+	compared   []policy.Source
+	syncStatus string
+	// changed is the position at which the change that is pending on it was first seen.
+	changed uint64
+
+	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
+	requested uint64
+	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
+	fresh uint64
+
+	destination string
+	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
+	deployedTo string
+	syncedAt   time.Time
+}
+
+func newObservations() *observations {
+	return &observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
+}
+
+// observe remembers a Projection that the watch gave.
+func (s *observations) observe(object any) {
+	p, ok := object.(*Projection)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.position++
+	o := s.apps[p.UID]
+	if o == nil {
+		o = &observed{name: p.Name, changed: s.position}
+		s.apps[p.UID] = o
+	} else {
+		o.compare(&p.Application, s.position)
+	}
+	o.compared, o.syncStatus = p.Application.Compared, p.Application.SyncStatus
+	o.refresh(&p.Application, s.position)
+	o.deploy(p)
+	s.own(p.UID, o, p.Owner)
+}
+
+// compare notices a new pending change. The pending change is another one when the compared sources or revisions change,
+// and when the Application becomes OutOfSync: then its spec may have changed. Comparing the same again changes nothing.
+func (o *observed) compare(app *policy.Application, position uint64) {
+	same := slices.Equal(o.compared, app.Compared)
+	if !same || app.SyncStatus == "OutOfSync" && o.syncStatus != "OutOfSync" {
+		o.changed = position
+	}
+	if !same {
+		// Another comparison than the one that answered may have used a cached revision.
+		o.fresh = 0
+	}
+}
+
+// refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
+// persistAppStatus) removes the annotation only if the comparison began with it: the comparison is then newer than the
+// write that set it, and did not use cached revisions.
+func (o *observed) refresh(app *policy.Application, position uint64) {
+	switch {
+	case app.RefreshRequested && o.requested == 0:
+		o.requested = position
+	case !app.RefreshRequested && o.requested != 0:
+		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
+			o.fresh = o.requested
+		}
+		o.requested = 0
+	}
+}
+
+// deploy notices where the Application is deployed: at its destination, when it is Synced with its spec or a sync of it
+// has succeeded.
+func (o *observed) deploy(p *Projection) {
+	app := &p.Application
+	synced := app.SyncStatus == "Synced" && app.SpecCompared || !app.LastSync.FinishedAt.Equal(o.syncedAt) && !o.syncedAt.IsZero()
+	if synced {
+		o.deployedTo = p.Destination
+	}
+	o.destination, o.syncedAt = p.Destination, app.LastSync.FinishedAt
+}
+
+// own keeps the index by owner. The caller holds the lock.
+func (s *observations) own(uid types.UID, o *observed, owner types.UID) {
+	if o.owner != owner {
+		s.disown(uid, o)
+	}
+	o.owner = owner
+	if owner == "" {
+		return
+	}
+	if s.owned[owner] == nil {
+		s.owned[owner] = map[types.UID]*observed{}
+	}
+	s.owned[owner][uid] = o
+}
+
+func (s *observations) disown(uid types.UID, o *observed) {
+	delete(s.owned[o.owner], uid)
+	if len(s.owned[o.owner]) == 0 {
+		delete(s.owned, o.owner)
+	}
+}
+
+// forget forgets an Application that is gone.
+func (s *observations) forget(object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	p, ok := object.(*Projection)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.apps[p.UID]; o != nil {
+		s.disown(p.UID, o)
+		delete(s.apps, p.UID)
+	}
+}
+
+// Position is the position of the newest event.
+func (c *Cache) Position() uint64 {
+	c.seen.mu.Lock()
+	defer c.seen.mu.Unlock()
+	return c.seen.position
+}
+
+// Changed returns the position at which the change that is pending on an Application was first seen, where it is
+// compared with these sources and revisions. Where the watch lags, and has not seen that, it is the newest position.
+func (c *Cache) Changed(app types.UID, compared []policy.Source) uint64 {
+	c.seen.mu.Lock()
+	defer c.seen.mu.Unlock()
+	if o := c.seen.apps[app]; o != nil && slices.Equal(o.compared, compared) {
+		return o.changed
+	}
+	return c.seen.position
+}
+
+// Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since a
+// position, and which have got another destination.
+func (c *Cache) Seen(owner types.UID, since uint64) policy.Seen {
+	c.seen.mu.Lock()
+	defer c.seen.mu.Unlock()
+	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
+	for _, o := range c.seen.owned[owner] {
+		if o.fresh > since {
+			seen.Fresh[o.name] = true
+		}
+		if o.deployedTo != "" && o.deployedTo != o.destination {
+			seen.Moved[o.name] = true
+		}
+	}
+	return seen
+}
