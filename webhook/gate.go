@@ -15,6 +15,9 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
+// Path is where a Gate is served.
+const Path = "/validate"
+
 // LiveReader reads from the API server, never from a cache. An error of either method means that there is no decision:
 // in enforce mode the write is then not allowed.
 type LiveReader interface {
@@ -109,7 +112,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	start := time.Now()
 	v := g.judge(ctx, w)
 	v.took = time.Since(start)
-	g.Record.Record(logr.FromContextOrDiscard(ctx), w, v)
+	g.Record.Record(logr.FromContextOrDiscard(ctx).WithValues("application", plain(req.Name)), w, v)
 	g.refresh(w, v)
 	if controller {
 		g.pace.judged(w.uid, v.denied())

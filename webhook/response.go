@@ -108,13 +108,13 @@ func (v verdict) outcome() string {
 	return v.Outcome.String()
 }
 
-// unavailable says that there is no decision. http.go answers it with HTTP 503 and not with a review: an answered
-// review would reject the write even where failurePolicy is Ignore.
+// unavailable says that there is no decision. The server answers it with HTTP 503 and not with a review: a review would
+// reject the write even where failurePolicy is Ignore.
 func unavailable() webhook.AdmissionResponse {
 	return failed(http.StatusServiceUnavailable, "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log")
 }
 
-// badRequest says that the request is not one that can be judged. http.go answers it with HTTP 400.
+// badRequest says that the request cannot be judged. The server answers it with HTTP 400, because it has no reason.
 func badRequest(err error) webhook.AdmissionResponse {
 	return failed(http.StatusBadRequest, plain(err.Error()))
 }
