@@ -71,8 +71,8 @@ func (e *endpoint) logFailure(err error, failure *httpError, remote string) {
 	log.V(1).Info("request failed")
 }
 
-// answer returns the AdmissionReview to answer with. It returns an httpError for a failure that the API server is to see
-// the text of; it logs any other failure.
+// answer returns the AdmissionReview to answer with. An httpError goes to the API server with its text. Any other error is a
+// fault of the program or of a handler: answer logs it, and the API server gets a general text.
 func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	log := e.log
 	defer func() {
@@ -85,7 +85,7 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 	if err != nil {
 		return nil, err
 	}
-	// The rest of the time is for answering that there is no decision, even on a machine that is short of CPU.
+	// The rest of the time is for the answer that there is no decision, even on a machine that is short of CPU.
 	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
 	defer cancel()
 	req, err := e.readRequest(rw, r)
@@ -93,15 +93,11 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 		return nil, err
 	}
 	log = log.WithValues("request", printable(string(req.UID)), "namespace", printable(req.Namespace), "user", printable(req.UserInfo.Username))
-	resp := e.handler.Handle(logr.NewContext(ctx, log), *req)
-	if err := resp.Complete(*req); err != nil {
+	body, err = reviewOf(e.handler.Handle(logr.NewContext(ctx, log), *req), *req)
+	if _, intended := errors.AsType[*httpError](err); err != nil && !intended {
 		log.Error(err, "response of a handler cannot be encoded", "path", e.path)
-		return nil, err
 	}
-	if failure := failureOf(resp); failure != nil {
-		return nil, failure
-	}
-	return encodeReview(resp)
+	return body, err
 }
 
 // timeoutOf returns how long the API server waits for the answer. The API server sends it with every call.

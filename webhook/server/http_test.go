@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
+	"gomodules.xyz/jsonpatch/v2"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -159,6 +160,27 @@ func TestServeHTTPPanic(t *testing.T) {
 	g.Expect(rw.Body.String()).To(Equal(statusText(500, "stepgate failed; see its log")))
 	g.Expect(rw.Header().Get("Connection")).To(Equal("close"), "the next call shall go to another replica")
 	g.Expect(requests).To(Equal(counts{"/validate 500": 1}))
+}
+
+// A fault leaves one line at error level: its answer tells the API server to look there.
+func TestServeHTTPLogsFaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		handler admission.HandlerFunc
+		want    string
+	}{
+		"a panic": {func(context.Context, admission.Request) admission.Response { panic("nil map") }, `"msg"="panic while handling a request" "error"="panic: nil map"`},
+		"a response that cannot be encoded": {func(context.Context, admission.Request) admission.Response {
+			return admission.Patched("", jsonpatch.NewOperation("add", "/data", make(chan int)))
+		}, `"msg"="response of a handler cannot be encoded" "error"="json: error calling MarshalJSON`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var lines []string
+			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+			NewHandler(map[string]admission.Handler{path: tc.handler}, counts{}, log).ServeHTTP(httptest.NewRecorder(), post(good))
+			g.Expect(lines).To(ConsistOf(ContainSubstring(tc.want)))
+		})
+	}
 }
 
 func TestServeHTTPDeadline(t *testing.T) {

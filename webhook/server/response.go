@@ -9,6 +9,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
+// reviewOf completes the response as controller-runtime's own server does (uid, code and JSON patch) and encodes it.
+func reviewOf(resp admission.Response, req admission.Request) ([]byte, error) {
+	if err := resp.Complete(req); err != nil {
+		return nil, err
+	}
+	if failure := failureOf(resp); failure != nil {
+		return nil, failure
+	}
+	return json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Response: &resp.AdmissionResponse,
+	})
+}
+
 // failureOf says which completed responses of a handler are HTTP errors instead of reviews, so that failurePolicy decides.
 // It returns nil for a review.
 //
@@ -39,12 +53,4 @@ func failureOf(resp admission.Response) *httpError {
 		failure.status.Message = http.StatusText(int(code))
 	}
 	return failure
-}
-
-// encodeReview returns the AdmissionReview with a completed response.
-func encodeReview(resp admission.Response) ([]byte, error) {
-	return json.Marshal(admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
-		Response: &resp.AdmissionResponse,
-	})
 }
