@@ -24,10 +24,12 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/refresh"
+	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -103,7 +105,10 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	gate := webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(objects, versions, metrics), known)), Record: recorder, Watch: known, Refresh: refreshes, Now: time.Now,
 	})
-	server, err := webhook.Listen(o.webhookAddress, webhook.NewHandler(gate, metrics, log), source.GetCertificate, o.shutdownDelay, log)
+	server, err := server.Listen(server.Options{
+		Address: o.webhookAddress, Handlers: map[string]admission.Handler{webhook.Path: gate}, Requests: metrics,
+		GetCertificate: source.GetCertificate, ShutdownDelay: o.shutdownDelay, Log: log,
+	})
 	if err != nil {
 		return err
 	}
