@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -36,14 +37,14 @@ type options struct {
 	probeAddress   string
 	shutdownDelay  time.Duration
 
-	certMode             string
-	certDir              string
-	certSecret           string
-	certDNSNames         []string
-	certIPAddresses      []net.IP
-	certLeafDuration     time.Duration
-	certCADuration       time.Duration
-	webhookConfiguration string
+	certMode         string
+	configurations   certs.Configurations
+	certDir          string
+	certSecret       string
+	certDNSNames     []string
+	certIPAddresses  []net.IP
+	certLeafDuration time.Duration
+	certCADuration   time.Duration
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
@@ -72,7 +73,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.IPSliceVar(&o.certIPAddresses, "cert-ip-address", nil, "IP address in the certificate, for --cert-mode self (repeatable)")
 	f.DurationVar(&o.certLeafDuration, "cert-leaf-duration", 7*24*time.Hour, "lifetime of the serving certificate, which is replaced after two thirds of it, for --cert-mode self")
 	f.DurationVar(&o.certCADuration, "cert-ca-duration", 365*24*time.Hour, "lifetime of the CA, which is replaced after two thirds of it, for --cert-mode self; at least 1m")
-	f.StringVar(&o.webhookConfiguration, "webhook-configuration", "", "name of the ValidatingWebhookConfiguration whose caBundle is kept (self) and checked for readiness (both)")
+	f.StringSliceVar(&o.configurations.Validating, "webhook-configuration", nil, "name of a ValidatingWebhookConfiguration; stepgate is ready when its caBundle verifies the certificate, and writes that caBundle with --cert-mode self (repeatable)")
+	f.StringSliceVar(&o.configurations.Mutating, "mutating-webhook-configuration", nil, "name of a MutatingWebhookConfiguration; used like --webhook-configuration (repeatable)")
 }
 
 // config reads what the gate judges by.
@@ -119,6 +121,9 @@ func (o *options) validate() error {
 	if err := validNamespaces(o.namespaces); err != nil {
 		return err
 	}
+	if err := validConfigurations(o.configurations); err != nil {
+		return err
+	}
 	switch o.certMode {
 	case "self":
 		return o.validateSelf()
@@ -162,6 +167,23 @@ func validNamespaces(names []string) error {
 		}
 		if slices.Contains(names[:i], n) {
 			return &usageError{fmt.Sprintf("--application-namespaces: %q is there twice", n)}
+		}
+	}
+	return nil
+}
+
+func validConfigurations(c certs.Configurations) error {
+	for _, f := range []struct {
+		flag  string
+		names []string
+	}{{"--webhook-configuration", c.Validating}, {"--mutating-webhook-configuration", c.Mutating}} {
+		for i, n := range f.names {
+			if n == "" {
+				return &usageError{f.flag + ": a name cannot be empty"}
+			}
+			if slices.Contains(f.names[:i], n) {
+				return &usageError{fmt.Sprintf("%s: %q is there twice", f.flag, n)}
+			}
 		}
 	}
 	return nil

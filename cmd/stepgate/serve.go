@@ -114,7 +114,7 @@ func serve(ctx context.Context, o *options, config webhook.Config) error {
 	}
 	log.Info("serving", "address", server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
 		"gateRollbacks", config.GateRollbacks, "refreshStaleSiblings", config.RefreshStaleSiblings, "applicationNamespaces", o.namespaces,
-		"certMode", o.certMode, "webhookConfiguration", o.webhookConfiguration)
+		"certMode", o.certMode, "validatingWebhookConfigurations", o.configurations.Validating, "mutatingWebhookConfigurations", o.configurations.Mutating)
 
 	ready := &readiness{server: server, source: source, known: known, discovery: clientset.Discovery().RESTClient()}
 	// The parts go on while the webhook drains; they end with it.
@@ -163,7 +163,7 @@ func ended(ctx context.Context, part string, err error) error {
 func (o *options) certificates(restConfig *rest.Config, registry prometheus.Registerer) (certs.Source, error) {
 	if o.certMode == "files" {
 		return certs.NewFiles(certs.FilesOptions{
-			Dir: o.certDir, WebhookConfiguration: o.webhookConfiguration, RESTConfig: restConfig, Metrics: registry,
+			Dir: o.certDir, Configurations: o.configurations, RESTConfig: restConfig, Metrics: registry,
 		})
 	}
 	secret, err := o.secretName()
@@ -172,7 +172,7 @@ func (o *options) certificates(restConfig *rest.Config, registry prometheus.Regi
 	}
 	return certs.NewSelf(certs.SelfOptions{
 		RESTConfig: restConfig, Secret: secret, DNSNames: o.certDNSNames, IPAddresses: o.certIPAddresses,
-		WebhookConfiguration: o.webhookConfiguration, Metrics: registry,
+		Configurations: o.configurations, Metrics: registry,
 		LeafDuration: o.certLeafDuration, CADuration: o.certCADuration,
 	})
 }
