@@ -7,13 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
-
-	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 )
 
 // complete is a command line without a mistake, up to the API server.
@@ -28,9 +23,9 @@ func TestBadCommandLines(t *testing.T) {
 		"no sub-command":         {[]string{"!"}, "stepgate needs a sub-command; see stepgate --help"},
 		"an unknown sub-command": {[]string{"!", "foo"}, `unexpected argument "foo"; see stepgate --help`},
 		"an argument":            {[]string{"now"}, `unexpected argument "now"; see stepgate serve --help`},
-		"an unknown flag":        {[]string{"--nope"}, "unknown flag: --nope"},
-		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode"},
-		"no value":               {[]string{"--mode"}, "flag needs an argument: --mode"},
+		"an unknown flag":        {[]string{"--nope"}, "unknown flag: --nope; see stepgate serve --help"},
+		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode; see stepgate --help"},
+		"no value":               {[]string{"--mode"}, "flag needs an argument: --mode; see stepgate serve --help"},
 
 		"selftest without namespace":           {[]string{"!", "selftest"}, "--namespace and --name cannot be empty"},
 		"mode":                                 {[]string{"--mode", "dryrun"}, `--mode: "dryrun" is not one of enforce, audit`},
@@ -39,16 +34,16 @@ func TestBadCommandLines(t *testing.T) {
 		"mode empty":                           {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
 		"mode on two lines":                    {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
 		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, revision`},
-		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax`},
-		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax`},
+		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax; see stepgate serve --help`},
+		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax; see stepgate serve --help`},
 		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
-		"application-namespaces":               {[]string{"--application-namespaces", "argocd,team-*"}, `--application-namespaces: "team-*" is not the name of a namespace; patterns are not understood`},
-		"a namespace twice":                    {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is there twice`},
+		"application-namespaces":               {[]string{"--application-namespaces", "argocd,team-*"}, `--application-namespaces: "team-*" is not the name of a namespace; name each one, patterns are not supported`},
+		"a namespace twice":                    {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is given twice`},
 		"webhook-bind-address":                 {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
 		"webhook-bind-address off":             {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":                 {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
 		"health-probe-bind-address":            {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
-		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: time: missing unit in duration "10"`},
+		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: time: missing unit in duration "10"; see stepgate serve --help`},
 		"shutdown-delay negative":              {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
 		"cert-mode":                            {[]string{"--cert-mode", "cert-manager"}, `--cert-mode: "cert-manager" is not one of self, files`},
 		"cert-secret missing":                  {[]string{"!", "serve"}, `--cert-secret: "" is not NAMESPACE/NAME (--cert-mode self needs it)`},
@@ -56,17 +51,17 @@ func TestBadCommandLines(t *testing.T) {
 		"cert-secret too long":                 {[]string{"--cert-secret", "a/b/c"}, `--cert-secret: "a/b/c" is not NAMESPACE/NAME (--cert-mode self needs it)`},
 		"cert-secret without name":             {[]string{"--cert-secret", "a/"}, `--cert-secret: "a/" is not NAMESPACE/NAME (--cert-mode self needs it)`},
 		"no cert-dns-name":                     {[]string{"!", "serve", "--cert-secret", "a/b"}, "--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook"},
-		"cert-ip-address":                      {[]string{"--cert-ip-address", "localhost"}, `invalid argument "localhost" for "--cert-ip-address" flag: invalid string being converted to IP address: localhost`},
+		"cert-ip-address":                      {[]string{"--cert-ip-address", "localhost"}, `invalid argument "localhost" for "--cert-ip-address" flag: invalid string being converted to IP address: localhost; see stepgate serve --help`},
 		"cert-dir with self":                   {[]string{"--cert-dir", "/tls"}, "--cert-dir goes with --cert-mode files only"},
 		"no cert-dir with files":               {[]string{"--cert-mode", "files"}, "--cert-mode files needs --cert-dir"},
 		"cert-leaf-duration":                   {[]string{"--cert-leaf-duration", "0s"}, "--cert-leaf-duration: it cannot be shorter than 1s"},
 		"cert-ca-duration":                     {[]string{"--cert-ca-duration", "59s"}, "--cert-ca-duration: it cannot be shorter than 1m0s"},
 		"cert-ca-duration of leaf":             {[]string{"--cert-ca-duration", "1h", "--cert-leaf-duration", "1h"}, "--cert-ca-duration: 1h0m0s is not longer than --cert-leaf-duration, 1h0m0s"},
 		"webhook-configuration empty":          {[]string{"--webhook-configuration", "a,"}, "--webhook-configuration: a name cannot be empty"},
-		"webhook-configuration twice":          {[]string{"--webhook-configuration", "a", "--webhook-configuration", "a"}, `--webhook-configuration: "a" is there twice`},
+		"webhook-configuration twice":          {[]string{"--webhook-configuration", "a", "--webhook-configuration", "a"}, `--webhook-configuration: "a" is given twice`},
 		"mutating-webhook-configuration empty": {[]string{"--mutating-webhook-configuration", ",a"}, "--mutating-webhook-configuration: a name cannot be empty"},
-		"mutating-webhook-configuration twice": {[]string{"--mutating-webhook-configuration", "a,a"}, `--mutating-webhook-configuration: "a" is there twice`},
-		"zap-log-level":                        {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"`},
+		"mutating-webhook-configuration twice": {[]string{"--mutating-webhook-configuration", "a,a"}, `--mutating-webhook-configuration: "a" is given twice`},
+		"zap-log-level":                        {[]string{"--zap-log-level", "loud"}, `invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"; see stepgate serve --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -103,42 +98,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
-	g := NewWithT(t)
-	o := &options{}
-	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
-	g.Expect(*o).To(Equal(options{
-		mode: "enforce", require: "revision", refreshStaleSiblings: true,
-		serverAccounts:     []string{"system:serviceaccount:argocd:argocd-server"},
-		controllerAccounts: []string{"system:serviceaccount:argocd:argocd-application-controller"},
-		appSetAccounts:     []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
-		webhookAddress:     ":10250", metricsAddress: ":8080", probeAddress: ":8081", shutdownDelay: 10 * time.Second,
-		certMode: "self", certLeafDuration: 168 * time.Hour, certCADuration: 8760 * time.Hour,
-	}))
-	config, err := o.config()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(config).To(Equal(webhook.Config{
-		Mode: webhook.Enforce, Require: policy.RequireRevision,
-		ServerAccounts: o.serverAccounts, ControllerAccounts: o.controllerAccounts, ApplicationSetAccounts: o.appSetAccounts,
-		RefreshStaleSiblings: true,
-	}), "the strictest, and nobody may bypass")
-}
-
-func TestConfigTakesEveryFlag(t *testing.T) {
-	g := NewWithT(t)
-	o := &options{}
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	o.bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --refresh-stale-siblings=false --bypass-user alice,bob --bypass-user carol" +
-		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
-		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
-	g.Expect(o.validate()).To(Succeed())
-	g.Expect(o.config()).To(Equal(webhook.Config{
-		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
-		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
-	}))
-}
-
 func TestHelp(t *testing.T) {
 	g := NewWithT(t)
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"help", "serve"}} {
@@ -156,6 +115,18 @@ func TestHelp(t *testing.T) {
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))
 		}
+	}
+}
+
+func TestEverySubCommandRefusesArguments(t *testing.T) {
+	for _, c := range subCommands() {
+		t.Run(c.Name(), func(t *testing.T) {
+			g := NewWithT(t)
+			var stderr bytes.Buffer
+			g.Expect(c.Short).NotTo(BeEmpty())
+			g.Expect(run(t.Context(), []string{c.Name(), "now"}, &stderr)).To(Equal(2))
+			g.Expect(stderr.String()).To(Equal("stepgate: unexpected argument \"now\"; see stepgate " + c.Name() + " --help\n"))
+		})
 	}
 }
 
