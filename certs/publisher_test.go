@@ -20,10 +20,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func keeperOf(client *fake.Clientset) *bundleKeeper {
-	return newBundleKeeper(types.NamespacedName{Namespace: testNamespace, Name: testSecret},
-		client.CoreV1().Secrets(testNamespace), testConfiguration,
-		client.AdmissionregistrationV1().ValidatingWebhookConfigurations())
+func publisherOf(client *fake.Clientset) *bundlePublisher {
+	return publisherFor(client, Configurations{Validating: []string{testConfiguration}})
+}
+
+func publisherFor(client *fake.Clientset, of Configurations) *bundlePublisher {
+	return newBundlePublisher(types.NamespacedName{Namespace: testNamespace, Name: testSecret},
+		client.CoreV1().Secrets(testNamespace), of.open(client))
 }
 
 func bundlesIn(g Gomega, client *fake.Clientset) [][]byte {
@@ -47,13 +50,13 @@ func patches(client *fake.Clientset) []clienttesting.PatchActionImpl {
 	return found
 }
 
-func TestKeeperAppliesOnlyTheBundle(t *testing.T) {
+func TestPublisherAppliesOnlyTheBundle(t *testing.T) {
 	g := NewWithT(t)
 	ca := makeCA(t, "ca", time.Now(), time.Now().Add(time.Hour))
 	client := fake.NewClientset(secretOf(ca), configurationOf(nil))
-	keeper := keeperOf(client)
+	publisher := publisherOf(client)
 
-	g.Expect(keeper.keep(t.Context())).To(Succeed())
+	g.Expect(publisher.publish(t.Context())).To(Succeed())
 
 	g.Expect(patches(client)).To(HaveLen(1))
 	patch := patches(client)[0]
@@ -71,13 +74,13 @@ func TestKeeperAppliesOnlyTheBundle(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Webhooks).To(Equal(configurationOf(ca.pem()).Webhooks), "no other field changes")
 	g.Expect(got.Labels).To(Equal(configurationOf(nil).Labels))
-	g.Expect(keeper.CA().Raw).To(Equal(ca.certificate.Raw))
+	g.Expect(publisher.CA().Raw).To(Equal(ca.certificate.Raw))
 
-	g.Expect(keeper.keep(t.Context())).To(Succeed())
+	g.Expect(publisher.publish(t.Context())).To(Succeed())
 	g.Expect(patches(client)).To(HaveLen(1), "no change, no write")
 }
 
-func TestKeeperWritesNothing(t *testing.T) {
+func TestPublisherWritesNothing(t *testing.T) {
 	ca := makeCA(t, "ca", time.Now(), time.Now().Add(time.Hour))
 	injected := configurationOf(nil)
 	injected.Annotations = map[string]string{"cert-manager.io/inject-ca-from": "argocd/stepgate"}
@@ -109,9 +112,9 @@ func TestKeeperWritesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			client := fake.NewClientset(tc.objects...)
-			keeper := keeperOf(client)
+			publisher := publisherOf(client)
 
-			err := keeper.keep(t.Context())
+			err := publisher.publish(t.Context())
 
 			if tc.wantErr == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -119,12 +122,12 @@ func TestKeeperWritesNothing(t *testing.T) {
 				g.Expect(err).To(MatchError(tc.wantErr))
 			}
 			g.Expect(patches(client)).To(BeEmpty())
-			g.Expect(keeper.LastError() == nil).To(Equal(err == nil))
+			g.Expect(publisher.LastError() == nil).To(Equal(err == nil))
 		})
 	}
 }
 
-func TestKeeperReadsAgainAfterAConflict(t *testing.T) {
+func TestPublisherReadsAgainAfterAConflict(t *testing.T) {
 	g := NewWithT(t)
 	ours := makeCA(t, "ours", time.Now(), time.Now().Add(time.Hour))
 	theirs := makeCA(t, "theirs", time.Now(), time.Now().Add(time.Hour))
@@ -139,7 +142,7 @@ func TestKeeperReadsAgainAfterAConflict(t *testing.T) {
 		return true, nil, apierrors.NewConflict(configurations.GroupResource(), testConfiguration, errors.New("changed"))
 	})
 
-	g.Expect(keeperOf(client).keep(t.Context())).To(Succeed())
+	g.Expect(publisherOf(client).publish(t.Context())).To(Succeed())
 
 	g.Expect(writes).To(Equal(2))
 	g.Expect(bundlesIn(g, client)).To(Equal([][]byte{append(theirs.pem(), ours.pem()...)}), "no CA is lost")
@@ -149,7 +152,7 @@ var configurations = schema.GroupVersionResource{
 	Group: admissionv1.GroupName, Version: "v1", Resource: "validatingwebhookconfigurations",
 }
 
-func TestKeeperSaysWhatFailed(t *testing.T) {
+func TestPublisherSaysWhatFailed(t *testing.T) {
 	ca := makeCA(t, "ca", time.Now(), time.Now().Add(time.Hour))
 	for name, tc := range map[string]struct {
 		verb, resource string
@@ -165,28 +168,28 @@ func TestKeeperSaysWhatFailed(t *testing.T) {
 			client.PrependReactor(tc.verb, tc.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("boom")
 			})
-			keeper := keeperOf(client)
-			g.Expect(keeper.keep(t.Context())).To(MatchError(tc.want))
-			g.Expect(keeper.LastError()).To(MatchError(tc.want))
+			publisher := publisherOf(client)
+			g.Expect(publisher.publish(t.Context())).To(MatchError(tc.want))
+			g.Expect(publisher.LastError()).To(MatchError(tc.want))
 		})
 	}
 }
 
-func TestKeeperIsBounded(t *testing.T) {
+func TestPublisherIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	client := fake.NewClientset(secretOf(makeCA(t, "ca", time.Now(), time.Now().Add(time.Hour))), configurationOf(nil))
-	keeper := keeperOf(client)
-	g.Expect(keeper.limiter.Limit()).To(Equal(rate.Every(time.Second)))
-	keeper.limiter = rate.NewLimiter(0, 3) // three, and never again
-	go func() { _ = keeper.Start(t.Context()) }()
+	publisher := publisherOf(client)
+	g.Expect(publisher.limiter.Limit()).To(Equal(rate.Every(time.Second)))
+	publisher.limiter = rate.NewLimiter(0, 3) // three, and never again
+	go func() { _ = publisher.Start(t.Context()) }()
 
 	for range 3 {
 		g.Expect(client.Tracker().Update(configurations, configurationOf(nil), "")).To(Succeed())
-		keeper.wake.raise()
+		publisher.wake.raise()
 		g.Eventually(func(g Gomega) { g.Expect(bundlesIn(g, client)).NotTo(ContainElement(BeEmpty())) }).Should(Succeed())
 	}
 	g.Expect(client.Tracker().Update(configurations, configurationOf(nil), "")).To(Succeed())
-	keeper.wake.raise()
+	publisher.wake.raise()
 	g.Consistently(func() int { return len(patches(client)) }, "200ms").Should(Equal(3))
 }
 

@@ -13,39 +13,39 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// gateWorld is what a gate sees: the newest leaf, whose CommonName begins with the letter of its CA, and the letters of
+// leafWorld is all that a selector sees: the newest leaf, whose CommonName begins with the letter of its CA, and the letters of
 // the CAs that are trusted.
-type gateWorld struct {
+type leafWorld struct {
 	newest  *tls.Certificate
 	trusted string
 	absent  bool
 	now     time.Time
 }
 
-func (w *gateWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (w *leafWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if w.newest == nil {
 		return nil, errors.New("not signed")
 	}
 	return w.newest, nil
 }
 
-func (w *gateWorld) Accepts(certificate *tls.Certificate, now time.Time) error {
+func (w *leafWorld) Accepts(certificate *tls.Certificate, now time.Time) error {
 	if w.absent || certificate != nil && !now.After(certificate.Leaf.NotAfter) && strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
 		return nil
 	}
 	return errors.New("not trusted")
 }
 
-func (w *gateWorld) sign(name string) {
+func (w *leafWorld) sign(name string) {
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour), AuthorityKeyId: []byte(name[:1])}
 	leaf.Subject.CommonName = name
 	w.newest = &tls.Certificate{Certificate: [][]byte{nil}, Leaf: leaf}
 }
 
-// TestGate runs scenarios of these words: sign:X signs a leaf of the CA X, valid for an hour, and so does sign:X2;
+// TestLeafSelector runs scenarios of these words: sign:X signs a leaf of the CA X, valid for an hour, and so does sign:X2;
 // trust:XY makes the bundle verify leaves of X and Y and of nothing else; absent and present remove and restore the configuration; wait:D lets time pass. After
-// each the gate looks; serve:X (serve:- for none) is what must be served then. It settles for 5 s.
-func TestGate(t *testing.T) {
+// each the selector looks; serve:X (serve:- for none) is what must be served then. It settles for 5 s.
+func TestLeafSelector(t *testing.T) {
 	for name, scenario := range map[string]string{
 		"nothing is signed":                                      "serve:-",
 		"at first start a leaf waits for the bundle":             "sign:a serve:- wait:1m serve:-",
@@ -69,15 +69,15 @@ func TestGate(t *testing.T) {
 		"a configuration that appears does not unserve the leaf": "absent sign:a serve:a present serve:a",
 		"a configuration that goes frees the held leaf":          "trust:a sign:a sign:b serve:a absent serve:b",
 	} {
-		t.Run(name, func(t *testing.T) { runGate(t, scenario) })
+		t.Run(name, func(t *testing.T) { runLeafSelector(t, scenario) })
 	}
 }
 
-func runGate(t *testing.T, scenario string) {
+func runLeafSelector(t *testing.T, scenario string) {
 	t.Helper()
 	g := NewWithT(t)
-	w := &gateWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	gate := newLeafGate(w, w, 5*time.Second, func() time.Time { return w.now })
+	w := &leafWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	selector := newLeafSelector(w, w, 5*time.Second, func() time.Time { return w.now })
 	for _, word := range strings.Fields(scenario) {
 		verb, value, _ := strings.Cut(word, ":")
 		switch verb {
@@ -92,16 +92,16 @@ func runGate(t *testing.T, scenario string) {
 			g.Expect(err).NotTo(HaveOccurred())
 			w.now = w.now.Add(d)
 		case "serve":
-			expectServed(g, gate, value, scenario)
+			expectServed(g, selector, value, scenario)
 		default:
 			t.Fatalf("no such word: %s", word)
 		}
-		gate.look(logr.Discard())
+		selector.look(logr.Discard())
 	}
 }
 
-func expectServed(g Gomega, gate *leafGate, want, scenario string) {
-	certificate, err := gate.GetCertificate(nil)
+func expectServed(g Gomega, selector *leafSelector, want, scenario string) {
+	certificate, err := selector.GetCertificate(nil)
 	if want == "-" {
 		g.Expect(err).To(HaveOccurred(), scenario)
 		return
@@ -110,18 +110,18 @@ func expectServed(g Gomega, gate *leafGate, want, scenario string) {
 	g.Expect(certificate.Leaf.Subject.CommonName).To(Equal(want), scenario)
 }
 
-func TestGateSaysWhatItWaitsFor(t *testing.T) {
+func TestLeafSelectorSaysWhyItWaits(t *testing.T) {
 	g := NewWithT(t)
-	w := &gateWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	gate := newLeafGate(w, w, 5*time.Second, func() time.Time { return w.now })
+	w := &leafWorld{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	selector := newLeafSelector(w, w, 5*time.Second, func() time.Time { return w.now })
 
-	gate.look(logr.Discard())
-	_, err := gate.GetCertificate(nil)
+	selector.look(logr.Discard())
+	_, err := selector.GetCertificate(nil)
 	g.Expect(err).To(MatchError("no serving certificate has been signed yet: if this lasts, see that stepgate's service " +
 		"account may get, list, watch, create and update the CA Secret: not signed"))
 
 	w.sign("a")
-	gate.look(logr.Discard())
-	_, err = gate.GetCertificate(nil)
+	selector.look(logr.Discard())
+	_, err = selector.GetCertificate(nil)
 	g.Expect(err).To(MatchError("a serving certificate is signed, but held back: not trusted"))
 }
