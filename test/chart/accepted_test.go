@@ -26,7 +26,7 @@ func crds(t *testing.T) []string {
 	g := NewWithT(t)
 	dir := func(args ...string) string {
 		command := exec.CommandContext(t.Context(), "go", args...)
-		command.Dir = root
+		command.Dir = shared.Root
 		text, err := command.Output()
 		g.Expect(err).NotTo(HaveOccurred(), strings.Join(command.Args, " "))
 		var module struct{ Dir string }
@@ -46,9 +46,9 @@ func crds(t *testing.T) []string {
 func installCRDs(t *testing.T) {
 	t.Helper()
 	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true}
-	_, err := envtest.InstallCRDs(cluster.Config, options)
+	_, err := envtest.InstallCRDs(shared.Config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(cluster.Config, options)).To(Succeed()) })
+	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed()) })
 }
 
 // Every object of every set of values is accepted by the API server, and none has a field that it does not know.
@@ -57,7 +57,7 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	sets := valueSets(t)
 	for _, namespace := range []string{"accepted", "argocd", "team-a"} {
-		g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+		g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
 	}
 	install := func(name string) error {
 		_, err := helm.Run(ctx, "install", "accepted", helm.Chart, "--namespace=accepted", "--values="+sets[name])

@@ -30,7 +30,7 @@ const refreshGolden = "UPDATE_GOLDEN"
 func install(t *testing.T, release, namespace string, values ...string) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(cluster.CreateNamespace(t.Context(), namespace)).To(Succeed())
+	g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 	args := []string{"install", release, helm.Chart, "--namespace=" + namespace}
 	for _, value := range values {
 		args = append(args, "--set="+value)
@@ -51,7 +51,7 @@ func uninstallAtEnd(t *testing.T, release, namespace string) {
 func account(t *testing.T, namespace, name string) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
-	kubeconfig, err := cluster.Kubeconfig(t.Context(), namespace, name, "")
+	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, name, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +70,7 @@ func TestPermissions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			for _, namespace := range []string{"team-a", "elsewhere"} {
-				g.Expect(cluster.CreateNamespace(t.Context(), namespace)).To(Succeed())
+				g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 			}
 			install(t, "stepgate", "permissions", values...)
 			clients, err := kubernetes.NewForConfig(account(t, "permissions", "stepgate"))
@@ -155,7 +155,7 @@ func attempts() map[string]attempt {
 func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	admin := administrator(g)
-	g.Expect(cluster.CreateNamespace(ctx, "confined")).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, "confined")).To(Succeed())
 	set := guestbook.Set("confined")
 	g.Expect(admin.Create(ctx, set)).To(Succeed())
 	app := guestbook.Application(set, "prod")

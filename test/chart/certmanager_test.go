@@ -24,8 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // With cert-manager's own controllers and cainjector: the certificate is issued for the name by which the API server
@@ -41,7 +42,7 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	mounted := mount(t, "managed", "stepgate-tls", dir)
 	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
 	denied(t, set)
 	calls := callAllTheTime(t, set)
 
@@ -68,9 +69,9 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 func startCertManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	program := filepath.Join(root, "bin", "certmanager")
+	program := filepath.Join(shared.Root, "bin", "certmanager")
 	g.Expect(program).To(BeARegularFile(), "run `make chart-test`")
-	kubeconfig, err := cluster.AdminKubeconfig()
+	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
 	var log bytes.Buffer
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--kubeconfig="+kubeconfig)
@@ -165,7 +166,7 @@ func caBundle(t *testing.T) string {
 }
 
 // servedBy says why what is served is not the mounted certificate, verified by a CA.
-func servedBy(gate *local.Gate, ca, mounted string) error {
+func servedBy(gate *release.Replica, ca, mounted string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
 	conn, err := tls.Dial("tcp", gate.Webhook, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
@@ -196,7 +197,7 @@ func (c *caller) end() []error {
 func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := cluster.Client(local.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ApplicationSetAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // alert is one alert of files/alerts.yaml.
@@ -97,7 +97,7 @@ func observedMetrics(t *testing.T) string {
 	g, ctx := NewWithT(t), t.Context()
 	admin := administrator(g)
 	set := rollout(t, "observed")
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
+	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
 	annotate := func(key, value string) {
@@ -128,7 +128,7 @@ func observedMetrics(t *testing.T) string {
 	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values", "--set=webhook.failurePolicy=Ignore")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() error { return sync(t, set, "prod") }).WithTimeout(pollTimeout).Should(Succeed())
-	clients, err := kubernetes.NewForConfig(cluster.Config)
+	clients, err := kubernetes.NewForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	server, err := clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -147,7 +147,7 @@ func bypass(t *testing.T, set *argo.ApplicationSet) {
 // Every alert has a section in the runbook, and every section an alert.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
+	text, err := os.ReadFile(filepath.Join(shared.Root, "docs", "runbook.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	sections := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(string(text), -1) {

@@ -22,9 +22,9 @@ import (
 // stored are the names of all objects that the cluster stores, but for what the cluster writes by itself.
 func stored(ctx context.Context, g Gomega) []string {
 	byItself := []string{"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices"}
-	clients, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
+	clients, err := discovery.NewDiscoveryClientForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	objects, err := metadata.NewForConfig(cluster.Config)
+	objects, err := metadata.NewForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, groups, err := clients.ServerGroupsAndResources()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -52,7 +52,7 @@ func stored(ctx context.Context, g Gomega) []string {
 }
 
 func administrator(g Gomega) client.Client {
-	admin, err := cluster.Client("")
+	admin, err := shared.Client("")
 	g.Expect(err).NotTo(HaveOccurred())
 	return admin
 }
@@ -62,7 +62,7 @@ func administrator(g Gomega) client.Client {
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	admin := administrator(g)
-	g.Expect(cluster.CreateNamespace(ctx, "lifecycle")).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, "lifecycle")).To(Succeed())
 	before := stored(ctx, g)
 	run := func(args ...string) {
 		t.Helper()
@@ -110,7 +110,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 
 // bundle is a certificate of an authority in PEM: that of the API server.
 func bundle(g Gomega) []byte {
-	config := rest.CopyConfig(cluster.Config)
+	config := rest.CopyConfig(shared.Config)
 	g.Expect(config.CAData).NotTo(BeEmpty())
 	return config.CAData
 }

@@ -15,19 +15,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 func contextOfCleanup() context.Context { return context.Background() }
 
 // serve starts a release until the test ends, and waits until it is ready.
-func serve(t *testing.T, r local.Release) *local.Gate {
+func serve(t *testing.T, r release.Chart) *release.Replica {
 	t.Helper()
 	g := NewWithT(t)
-	r.Binary = binary
 	r.Values = append(r.Values, "shutdownDelay=0s")
-	gate, err := cluster.StartRelease(t.Context(), root, r)
+	gate, err := release.StartChart(t.Context(), shared, r)
 	g.Expect(err).NotTo(HaveOccurred())
 	uninstallAtEnd(t, r.Name, r.Namespace)
 	t.Cleanup(func() {
@@ -44,7 +44,7 @@ func serve(t *testing.T, r local.Release) *local.Gate {
 func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
 	set := guestbook.Set(namespace)
 	g.Expect(administrator(g).Create(ctx, set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
@@ -59,7 +59,7 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := cluster.Client(local.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ApplicationSetAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	app := guestbook.Application(set, env)
 	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
@@ -75,7 +75,7 @@ func denied(t *testing.T, set *argo.ApplicationSet) {
 		MatchError(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace)))
 }
 
-func requests(t *testing.T, gate *local.Gate) float64 {
+func requests(t *testing.T, gate *release.Replica) float64 {
 	t.Helper()
 	n, err := gate.Metric(t.Context(), "stepgate_requests_total")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -85,7 +85,7 @@ func requests(t *testing.T, gate *local.Gate) float64 {
 // The demo, with stepgate under the chart's service account, arguments and RBAC.
 func TestTheDemoPassesUnderTheChart(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./test/demo", "-chart")
-	demo.Dir = root
+	demo.Dir = shared.Root
 	text, err := demo.CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(text))
 	NewWithT(t).Expect(string(text)).To(ContainSubstring("installed from the chart"))
@@ -97,8 +97,8 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
-	gateA := serve(t, local.Release{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
-	gateB := serve(t, local.Release{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
+	gateA := serve(t, release.Chart{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
+	gateB := serve(t, release.Chart{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
 	denied(t, a)
 	denied(t, b)
 
@@ -124,7 +124,7 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
+	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -160,10 +160,10 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 		g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
 	}).WithTimeout(pollTimeout).Should(Succeed())
-	kubeconfig, err := cluster.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
+	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	args := append(append([]string{}, pod.Spec.Containers[0].Args...), "--kubeconfig="+kubeconfig)
-	text, runErr := exec.CommandContext(t.Context(), binary, append(args, extra...)...).CombinedOutput()
+	text, runErr := exec.CommandContext(t.Context(), shared.Binary, append(args, extra...)...).CombinedOutput()
 	pod.Status.Phase = corev1.PodSucceeded
 	if runErr != nil {
 		pod.Status.Phase = corev1.PodFailed
@@ -175,7 +175,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 // helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
+	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
 	before := stored(ctx, g)
 
 	text, err := helmTest(t, "stepgate", "tested")
@@ -206,7 +206,7 @@ func TestHelmTest(t *testing.T) {
 // In audit mode nothing is refused; the API server's warning is what the test looks for.
 func TestHelmTestInAuditMode(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, local.Release{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
+	serve(t, release.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: step 2 of ApplicationSet audited/stepgate-selftest"))

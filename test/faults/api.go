@@ -15,8 +15,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 func apiFaults() []fault {
@@ -38,7 +38,7 @@ func slowAPI(ctx context.Context, t *trial) error {
 		delays = []time.Duration{500 * time.Millisecond, 3 * time.Second}
 	}
 	for _, delay := range delays {
-		t.all(reads(local.Late(delay)))
+		t.all(reads(faultproxy.Late(delay)))
 		if err := t.everyAnswer(ctx, t.times(5)); err != nil {
 			return err
 		}
@@ -76,9 +76,9 @@ func (t *trial) everyAnswer(ctx context.Context, questions int) error {
 		}
 	}()
 	var group sync.WaitGroup
-	for _, gate := range t.release.Gates() {
+	for _, gate := range t.release.Replicas() {
 		group.Go(func() {
-			asker := traffic.NewAsker(gate, &t.questions)
+			asker := load.NewAsker(gate, &t.questions)
 			defer asker.Close()
 			for range questions {
 				t.ask(ctx, asker, t.quiet, briefTimeout)
@@ -105,11 +105,11 @@ func compaction(ctx context.Context, t *trial) error {
 				return err
 			}
 		}
-		gone := local.Answer(http.StatusGone, 0, metav1.StatusReasonExpired)
+		gone := faultproxy.Answer(http.StatusGone, 0, metav1.StatusReasonExpired)
 		for _, kinds := range [][]string{
-			{local.WatchApps, local.WatchSets}, {local.WatchApps, local.ListApps, local.WatchSets, local.ListSets},
+			{faultproxy.WatchApps, faultproxy.WatchSets}, {faultproxy.WatchApps, faultproxy.ListApps, faultproxy.WatchSets, faultproxy.ListSets},
 		} {
-			t.all(local.Only(gone, kinds...))
+			t.all(faultproxy.Only(gone, kinds...))
 			for _, proxy := range t.proxies {
 				proxy.Reset()
 			}
@@ -133,9 +133,9 @@ func (t *trial) partial(ctx context.Context) error {
 		if err := t.known(ctx, stale, stale); err != nil {
 			return err
 		}
-		t.proxies[0].Set(local.Only(local.Partial, local.ListVersions))
-		asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
-		if t.ask(ctx, asker, t.quiet, webhookTimeout) == traffic.Right {
+		t.proxies[0].Set(faultproxy.Only(faultproxy.Partial, faultproxy.ListVersions))
+		asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
+		if t.ask(ctx, asker, t.quiet, webhookTimeout) == load.Right {
 			t.problem("a partial list was judged by, stale=%t", stale)
 		}
 		asker.Close()
@@ -148,7 +148,7 @@ func (t *trial) partial(ctx context.Context) error {
 // compact compacts etcd up to now, by its JSON interface.
 func (t *trial) compact(ctx context.Context) error {
 	// What has been compacted cannot be compacted again, so something has to change.
-	if t.quiet.SetDegraded(ctx, true) != traffic.Right {
+	if t.quiet.SetDegraded(ctx, true) != load.Right {
 		return errors.New("a status write failed")
 	}
 	var list argo.ApplicationSetList
@@ -198,7 +198,7 @@ func frozenWatch(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		if failed := t.writes.Count(traffic.Failed); failed > 0 && end != "is reset" {
+		if failed := t.writes.Count(load.Failed); failed > 0 && end != "is reset" {
 			t.problem("%d writes failed: decisions depend on the watch", failed)
 		}
 		// Recovered is when a decision takes two reads again.

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/load"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 func certificateFaults() []fault {
@@ -32,7 +33,7 @@ func certificateFaults() []fault {
 func expiry(ctx context.Context, t *trial) error {
 	dir := t.cluster.Dir()
 	mount := func(life time.Duration) ([]byte, error) {
-		certificate, key, err := local.SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
+		certificate, key, err := release.SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +44,9 @@ func expiry(ctx context.Context, t *trial) error {
 		return err
 	}
 	const name = "stepgate-files"
-	gate, err := t.cluster.StartGate(ctx, t.root, local.GateOptions{
-		Binary: t.binary, Registration: local.Registration{Name: name, Namespaces: []string{"files"}},
-		CertArgs: []string{"--cert-mode=files", "--cert-dir=" + dir},
+	gate, err := release.StartOne(ctx, t.cluster, release.Options{
+		Registration: release.Registration{Name: name, Namespaces: []string{"files"}},
+		CertArgs:     []string{"--cert-mode=files", "--cert-dir=" + dir},
 	})
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func expiry(ctx context.Context, t *trial) error {
 	if err := gate.WaitReady(ctx); err != nil {
 		return err
 	}
-	r, err := t.writer.NewRollout(ctx, t.cluster, "files")
+	r, err := t.writer.NewRollout(ctx, t.cluster.Cluster, "files")
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func expiry(ctx context.Context, t *trial) error {
 		r.Next(ctx)
 	}
 	t.inject(1)
-	err = local.Poll(ctx, func() error {
+	err = eventually.Succeeds(ctx, func() error {
 		if problem := gate.Ready(ctx); problem == nil || !strings.Contains(problem.Error(), "expired") {
 			return fmt.Errorf("readyz says %v", problem) //nolint:errorlint // it may be nil
 		}
@@ -121,12 +122,12 @@ func (t *trial) setBundle(ctx context.Context, name string, bundle []byte) error
 // leavesRotate waits for leaves to be replaced: after two thirds of the 30 s that they live here.
 func leavesRotate(ctx context.Context, t *trial) error {
 	err := t.under(ctx, func(ctx context.Context) error {
-		for _, gate := range t.release.Gates() {
+		for _, gate := range t.release.Replicas() {
 			before, err := gate.Leaf(nil)
 			if err != nil {
 				return err
 			}
-			err = local.Poll(ctx, func() error {
+			err = eventually.Succeeds(ctx, func() error {
 				now, err := gate.Leaf(nil)
 				if err == nil && now.Equal(before) {
 					err = errors.New("the leaf is still the one before")
@@ -198,7 +199,7 @@ func (t *trial) rotateOnce(ctx context.Context, way func(context.Context) error)
 
 // noneFailed is a goal of what goes on without anybody noticing.
 func (t *trial) noneFailed() {
-	if failed := t.writes.Count(traffic.Failed); failed > 0 {
+	if failed := t.writes.Count(load.Failed); failed > 0 {
 		t.problem("%d calls failed: %v", failed, t.writes.Texts())
 	}
 }

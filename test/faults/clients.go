@@ -14,8 +14,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 func clientFaults() []fault {
@@ -33,9 +33,9 @@ func clientFaults() []fault {
 // hugeApplications writes and asks about Applications of 1.2 MB, whose AdmissionReviews are twice as large.
 func hugeApplications(ctx context.Context, t *trial) error {
 	const atOnce = 4
-	var fat []*traffic.Rollout
+	var fat []*load.Rollout
 	for i := range atOnce {
-		r, err := t.writer.NewRollout(ctx, t.cluster, fmt.Sprintf("huge-%d", i))
+		r, err := t.writer.NewRollout(ctx, t.cluster.Cluster, fmt.Sprintf("huge-%d", i))
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func hugeApplications(ctx context.Context, t *trial) error {
 		}
 		fat = append(fat, r)
 	}
-	asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
+	asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
 	defer asker.Close()
 	var group sync.WaitGroup
 	for _, r := range fat {
@@ -70,7 +70,7 @@ func hugeApplications(ctx context.Context, t *trial) error {
 // malformed sends what is no AdmissionReview, and real ones with some bytes changed. Nothing of it ends the process, or
 // is answered with "stepgate failed".
 func malformed(ctx context.Context, t *trial) error {
-	asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
+	asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
 	defer asker.Close()
 	good, err := t.quiet.Review()
 	if err != nil {
@@ -120,23 +120,23 @@ func malformed(ctx context.Context, t *trial) error {
 
 // shortDeadline asks and writes with less time than the webhook has, while the API server is slower than that.
 func shortDeadline(ctx context.Context, t *trial) error {
-	t.all(reads(local.Late(3 * time.Second)))
-	asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
+	t.all(reads(faultproxy.Late(3 * time.Second)))
+	asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
 	defer asker.Close()
 	for range t.times(10) {
 		t.ask(ctx, asker, t.quiet, time.Second)
 		t.inject(1)
 	}
-	if t.questions.Count(traffic.Right) > 0 {
+	if t.questions.Count(load.Right) > 0 {
 		t.problem("a decision without its reads")
 	}
 	// The API server passes on what is left of the request's own time.
-	if t.quiet.SetDegraded(ctx, false) != traffic.Right {
+	if t.quiet.SetDegraded(ctx, false) != load.Right {
 		return fmt.Errorf("a status write failed")
 	}
 	for range t.times(5) {
 		start := time.Now()
-		if t.quiet.SyncWithin(ctx, time.Second) != traffic.Failed {
+		if t.quiet.SyncWithin(ctx, time.Second) != load.Failed {
 			t.problem("a write was answered that could not be judged in its time")
 		}
 		if took := time.Since(start); took > 2*time.Second {
@@ -149,7 +149,7 @@ func shortDeadline(ctx context.Context, t *trial) error {
 
 // hotLoop asks the same denied question without a pause, as a controller without a back-off does, while others write.
 func hotLoop(ctx context.Context, t *trial) error {
-	if t.quiet.SetDegraded(ctx, true) != traffic.Right {
+	if t.quiet.SetDegraded(ctx, true) != load.Right {
 		return fmt.Errorf("a status write failed")
 	}
 	known, err := t.events(ctx)
@@ -163,7 +163,7 @@ func hotLoop(ctx context.Context, t *trial) error {
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
-				asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
+				asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
 				defer asker.Close()
 				for looping.Err() == nil {
 					t.ask(ctx, asker, t.quiet, webhookTimeout)

@@ -11,12 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // garbage sends what is no HTTPS, 100 times a second, while others write.
 func garbage(ctx context.Context, t *trial) error {
-	gate := t.release.Gates()[0]
+	gate := t.release.Replicas()[0]
 	random := rand.New(rand.NewPCG(28, 28))
 	noise := make([]byte, 512)
 	for i := range noise {
@@ -70,7 +71,7 @@ func garbage(ctx context.Context, t *trial) error {
 // second, an answer that is not read. All are to a replica that the others' writes go to, too.
 func slowClients(ctx context.Context, t *trial) error {
 	const connections = 1000
-	gate := t.release.Gates()[0]
+	gate := t.release.Replicas()[0]
 	files, err := gate.OpenFiles()
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func slowClients(ctx context.Context, t *trial) error {
 	}
 	stop()
 	group.Wait()
-	err = local.Poll(ctx, func() error {
+	err = eventually.Succeeds(ctx, func() error {
 		now, err := gate.OpenFiles()
 		if err == nil && now > files+50 {
 			err = fmt.Errorf("%d files are open; before there were %d", now, files)
@@ -111,7 +112,7 @@ func slowClients(ctx context.Context, t *trial) error {
 }
 
 // stall opens a connection again whenever the server has ended it.
-func stall(ctx context.Context, gate *local.Gate, phase int) {
+func stall(ctx context.Context, gate *release.Replica, phase int) {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("tcp", gate.Webhook)
 		if err != nil {

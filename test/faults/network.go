@@ -8,8 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 const (
@@ -30,7 +31,7 @@ func partition(ctx context.Context, t *trial) error {
 			cut = time.Now()
 			t.proxies[0].Hold()
 			t.inject(1)
-			err := local.Poll(ctx, func() error {
+			err := eventually.Succeeds(ctx, func() error {
 				if t.release.Balancer.Ready() > 1 {
 					return fmt.Errorf("the replica is still ready")
 				}
@@ -68,17 +69,17 @@ func eventsDown(ctx context.Context, t *trial) error {
 	const perFault = 6
 	for _, way := range []struct {
 		name  string
-		fault local.Fault
+		fault faultproxy.Fault
 	}{
-		{"403", local.Answer(http.StatusForbidden, 0, metav1.StatusReasonForbidden)},
-		{"500", local.Answer(http.StatusInternalServerError, 0, metav1.StatusReasonInternalError)},
-		{"reset", local.Abort},
-		{"hang", local.Hang}, // the last, because the next Event waits for it
+		{"403", faultproxy.Answer(http.StatusForbidden, 0, metav1.StatusReasonForbidden)},
+		{"500", faultproxy.Answer(http.StatusInternalServerError, 0, metav1.StatusReasonInternalError)},
+		{"reset", faultproxy.Abort},
+		{"hang", faultproxy.Hang}, // the last, because the next Event waits for it
 	} {
-		tried := t.proxies[0].Count(local.PostEvent) + t.proxies[1].Count(local.PostEvent)
-		t.all(local.Only(way.fault, local.PostEvent))
+		tried := t.proxies[0].Count(faultproxy.PostEvent) + t.proxies[1].Count(faultproxy.PostEvent)
+		t.all(faultproxy.Only(way.fault, faultproxy.PostEvent))
 		for i := range perFault {
-			r, err := t.writer.NewRollout(ctx, t.cluster, fmt.Sprintf("events-%s-%d", way.name, i))
+			r, err := t.writer.NewRollout(ctx, t.cluster.Cluster, fmt.Sprintf("events-%s-%d", way.name, i))
 			if err != nil {
 				return err
 			}
@@ -86,8 +87,8 @@ func eventsDown(ctx context.Context, t *trial) error {
 			r.Sync(ctx)
 			t.inject(1)
 		}
-		err := local.Poll(ctx, func() error {
-			if t.proxies[0].Count(local.PostEvent)+t.proxies[1].Count(local.PostEvent) == tried {
+		err := eventually.Succeeds(ctx, func() error {
+			if t.proxies[0].Count(faultproxy.PostEvent)+t.proxies[1].Count(faultproxy.PostEvent) == tried {
 				return fmt.Errorf("no Event was tried, so %s was not tested", way.name)
 			}
 			return nil
@@ -99,7 +100,7 @@ func eventsDown(ctx context.Context, t *trial) error {
 			return err
 		}
 	}
-	if failed := t.writes.Count(traffic.Failed); failed > 0 {
+	if failed := t.writes.Count(load.Failed); failed > 0 {
 		t.problem("%d decisions were changed by Events", failed)
 	}
 	if slowest := t.writes.Percentile(100); slowest > time.Second {

@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 func processFaults() []fault {
@@ -26,24 +27,24 @@ func processFaults() []fault {
 
 // killDeciding kills both replicas while a write waits for one of them. The write is not admitted.
 func killDeciding(ctx context.Context, t *trial) error {
-	siblings := []string{local.GetApp, local.ListVersions}
+	siblings := []string{faultproxy.GetApp, faultproxy.ListVersions}
 	for name, point := range map[string]struct {
-		fault local.Fault
+		fault faultproxy.Fault
 		reads []string
 	}{
-		"before the first read":  {local.Hang, []string{local.ListSet, local.GetSet}},
-		"before the second read": {local.Hang, siblings},
-		"after the last read":    {local.Lose, siblings},
+		"before the first read":  {faultproxy.Hang, []string{faultproxy.ListSet, faultproxy.GetSet}},
+		"before the second read": {faultproxy.Hang, siblings},
+		"after the last read":    {faultproxy.Lose, siblings},
 	} {
 		for i := range t.times(5) {
-			if t.quiet.SetDegraded(ctx, i%2 == 0) != traffic.Right {
+			if t.quiet.SetDegraded(ctx, i%2 == 0) != load.Right {
 				return errors.New("a status write failed")
 			}
 			before := t.hung(point.reads)
-			t.all(local.Only(point.fault, point.reads...))
-			answered := make(chan traffic.Outcome, 1)
+			t.all(faultproxy.Only(point.fault, point.reads...))
+			answered := make(chan load.Outcome, 1)
 			go func() { answered <- t.quiet.Sync(ctx) }()
-			err := local.Poll(ctx, func() error {
+			err := eventually.Succeeds(ctx, func() error {
 				if t.hung(point.reads) == before {
 					return fmt.Errorf("nothing is read %s", name)
 				}
@@ -52,11 +53,11 @@ func killDeciding(ctx context.Context, t *trial) error {
 			if err != nil {
 				return err
 			}
-			for _, gate := range t.release.Gates() {
+			for _, gate := range t.release.Replicas() {
 				gate.Kill()
 			}
 			t.inject(1)
-			if outcome := <-answered; outcome != traffic.Failed {
+			if outcome := <-answered; outcome != load.Failed {
 				t.problem("a write was answered although who had to decide was killed %s", name)
 			}
 			t.all()
@@ -83,7 +84,7 @@ func (t *trial) hung(kinds []string) int {
 }
 
 func (t *trial) startAll(ctx context.Context) error {
-	for i := range t.release.Gates() {
+	for i := range t.release.Replicas() {
 		if err := t.release.Start(ctx, i); err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (t *trial) startAll(ctx context.Context) error {
 // rollingRestart restarts each replica in turn. No call may fail.
 func rollingRestart(ctx context.Context, t *trial) error {
 	err := t.under(ctx, func(ctx context.Context) error {
-		for i := range t.release.Gates() {
+		for i := range t.release.Replicas() {
 			if err := t.release.Restart(ctx, i); err != nil {
 				return err
 			}
@@ -102,7 +103,7 @@ func rollingRestart(ctx context.Context, t *trial) error {
 		}
 		return nil
 	})
-	if failed := t.writes.Count(traffic.Failed); failed > 0 {
+	if failed := t.writes.Count(load.Failed); failed > 0 {
 		t.problem("%d calls failed", failed)
 	}
 	return err
@@ -111,7 +112,7 @@ func rollingRestart(ctx context.Context, t *trial) error {
 // allDown stops everything: operation writes fail, and no other write does.
 func allDown(ctx context.Context, t *trial) error {
 	for range t.times(5) {
-		for _, gate := range t.release.Gates() {
+		for _, gate := range t.release.Replicas() {
 			gate.Kill()
 		}
 		t.inject(1)
@@ -129,12 +130,12 @@ func allDown(ctx context.Context, t *trial) error {
 }
 
 func (t *trial) onlyOperationsFail(ctx context.Context) error {
-	before := t.writes.Count(traffic.Failed)
+	before := t.writes.Count(load.Failed)
 	t.load.Burst(ctx, 2)
 	for _, r := range t.load.Rollouts() {
 		r.Untouched(ctx)
 	}
-	if t.writes.Count(traffic.Failed)-before != 2*len(t.load.Rollouts()) {
+	if t.writes.Count(load.Failed)-before != 2*len(t.load.Rollouts()) {
 		t.problem("an operation write was answered although nobody could judge it")
 	}
 	return ctx.Err()
@@ -157,8 +158,8 @@ func reinstall(ctx context.Context, t *trial) error {
 		}
 		t.inject(1)
 		// With its rights gone, no decision can be made any more; the API server takes a moment to know.
-		err := local.Poll(ctx, func() error {
-			if t.quiet.Sync(ctx) != traffic.Failed {
+		err := eventually.Succeeds(ctx, func() error {
+			if t.quiet.Sync(ctx) != load.Failed {
 				return errors.New("decisions are still made")
 			}
 			return nil
@@ -166,14 +167,14 @@ func reinstall(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		for _, gate := range t.release.Gates() {
+		for _, gate := range t.release.Replicas() {
 			gate.Kill()
 		}
 		if err := t.onlyOperationsFail(ctx); err != nil {
 			return err
 		}
 		began := time.Now()
-		if err := t.release.Reinstall(ctx, t.root); err != nil {
+		if err := t.release.Reinstall(ctx); err != nil {
 			return err
 		}
 		if err := t.startAll(ctx); err != nil {

@@ -10,39 +10,40 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 // reads are what a decision may read.
-func reads(f local.Fault) local.Fault {
-	return local.Only(f, local.GetSet, local.GetApp, local.ListVersions)
+func reads(f faultproxy.Fault) faultproxy.Fault {
+	return faultproxy.Only(f, faultproxy.GetSet, faultproxy.GetApp, faultproxy.ListVersions)
 }
 
 // breakage is one way in which the API server, or what is in front of it, fails to answer a request.
 type breakage struct {
 	name  string
-	fault local.Fault
+	fault faultproxy.Fault
 	quick bool
 }
 
 // broken are all the ways, or the quick ones.
 func (s *stand) broken() []breakage {
 	all := []breakage{
-		{"500", local.Answer(http.StatusInternalServerError, 0, metav1.StatusReasonInternalError), true},
-		{"503", local.Answer(http.StatusServiceUnavailable, 0, metav1.StatusReasonServiceUnavailable), true},
-		{"503, retry after 1 s", local.Answer(http.StatusServiceUnavailable, 1, metav1.StatusReasonServiceUnavailable), false},
-		{"429, retry after 1 s", local.Answer(http.StatusTooManyRequests, 1, metav1.StatusReasonTooManyRequests), true},
-		{"429, retry after 30 s", local.Answer(http.StatusTooManyRequests, 30, metav1.StatusReasonTooManyRequests), false},
-		{"403", local.Answer(http.StatusForbidden, 0, metav1.StatusReasonForbidden), true},
-		{"410", local.Answer(http.StatusGone, 0, metav1.StatusReasonExpired), true},
+		{"500", faultproxy.Answer(http.StatusInternalServerError, 0, metav1.StatusReasonInternalError), true},
+		{"503", faultproxy.Answer(http.StatusServiceUnavailable, 0, metav1.StatusReasonServiceUnavailable), true},
+		{"503, retry after 1 s", faultproxy.Answer(http.StatusServiceUnavailable, 1, metav1.StatusReasonServiceUnavailable), false},
+		{"429, retry after 1 s", faultproxy.Answer(http.StatusTooManyRequests, 1, metav1.StatusReasonTooManyRequests), true},
+		{"429, retry after 30 s", faultproxy.Answer(http.StatusTooManyRequests, 30, metav1.StatusReasonTooManyRequests), false},
+		{"403", faultproxy.Answer(http.StatusForbidden, 0, metav1.StatusReasonForbidden), true},
+		{"410", faultproxy.Answer(http.StatusGone, 0, metav1.StatusReasonExpired), true},
 		{"404 of something else", notServed, true},
-		{"nothing, for ever", local.Hang, false},
-		{"the answer is lost", local.Lose, false},
-		{"the stream is reset", local.Abort, true},
-		{"half an answer", local.Truncate, true},
-		{"an answer of no object", local.Garble, true},
-		{"an empty answer", local.Empty, true},
+		{"nothing, for ever", faultproxy.Hang, false},
+		{"the answer is lost", faultproxy.Lose, false},
+		{"the stream is reset", faultproxy.Abort, true},
+		{"half an answer", faultproxy.Truncate, true},
+		{"an answer of no object", faultproxy.Garble, true},
+		{"an empty answer", faultproxy.Empty, true},
 		{"an object of no content", hollow, true},
 	}
 	return slices.DeleteFunc(all, func(b breakage) bool { return s.quick && !b.quick })
@@ -64,7 +65,7 @@ const briefTimeout = 2 * time.Second
 
 // kthRead fails each single read of each kind of decision. The watch is current, or says the opposite of what is true.
 func kthRead(ctx context.Context, t *trial) error {
-	asker := traffic.NewAsker(t.release.Gates()[0], &t.questions)
+	asker := load.NewAsker(t.release.Replicas()[0], &t.questions)
 	defer asker.Close()
 	proxy := t.proxies[0]
 	for _, stale := range []bool{false, true} {
@@ -73,17 +74,17 @@ func kthRead(ctx context.Context, t *trial) error {
 				return err
 			}
 			before := decisionReads(proxy)
-			if t.ask(ctx, asker, t.quiet, webhookTimeout) != traffic.Right {
+			if t.ask(ctx, asker, t.quiet, webhookTimeout) != load.Right {
 				return fmt.Errorf("the answer is not right before anything fails, stale=%t degraded=%t", stale, degraded)
 			}
 			count := decisionReads(proxy) - before
 			for _, way := range t.broken() {
 				for k := 1; k <= count; k++ {
-					proxy.Set(reads(local.Nth(k, way.fault)))
+					proxy.Set(reads(faultproxy.Nth(k, way.fault)))
 					t.ask(ctx, asker, t.quiet, briefTimeout)
 					proxy.Set()
 					t.inject(1)
-					if t.ask(ctx, asker, t.quiet, webhookTimeout) != traffic.Right {
+					if t.ask(ctx, asker, t.quiet, webhookTimeout) != load.Right {
 						t.problem("no right answer after read %d met %s", k, way.name)
 					}
 				}
@@ -102,7 +103,7 @@ func (t *trial) known(ctx context.Context, stale, degraded bool) error {
 			return err
 		}
 		t.proxies[0].Freeze()
-		if t.quiet.SetDegraded(ctx, degraded) != traffic.Right {
+		if t.quiet.SetDegraded(ctx, degraded) != load.Right {
 			return errors.New("a status write failed")
 		}
 		return nil
@@ -112,14 +113,14 @@ func (t *trial) known(ctx context.Context, stale, degraded bool) error {
 
 // current waits until replica 0 knows the quiet rollout as it is: a decision then takes two reads.
 func (t *trial) current(ctx context.Context, degraded bool) error {
-	if t.quiet.SetDegraded(ctx, degraded) != traffic.Right {
+	if t.quiet.SetDegraded(ctx, degraded) != load.Right {
 		return errors.New("a status write failed")
 	}
-	asker := traffic.NewAsker(t.release.Gates()[0], &traffic.Tally{})
+	asker := load.NewAsker(t.release.Replicas()[0], &load.Tally{})
 	defer asker.Close()
-	return local.Poll(ctx, func() error {
+	return eventually.Succeeds(ctx, func() error {
 		before := decisionReads(t.proxies[0])
-		if outcome, _, err := asker.Ask(ctx, t.quiet, webhookTimeout); outcome != traffic.Right {
+		if outcome, _, err := asker.Ask(ctx, t.quiet, webhookTimeout); outcome != load.Right {
 			return fmt.Errorf("not the right answer: %w", err)
 		}
 		if n := decisionReads(t.proxies[0]) - before; n != 2 {
@@ -129,6 +130,6 @@ func (t *trial) current(ctx context.Context, degraded bool) error {
 	})
 }
 
-func decisionReads(p *local.APIProxy) int {
-	return p.Count(local.ListSet) + p.Count(local.GetSet) + p.Count(local.GetApp) + p.Count(local.ListVersions)
+func decisionReads(p *faultproxy.APIProxy) int {
+	return p.Count(faultproxy.ListSet) + p.Count(faultproxy.GetSet) + p.Count(faultproxy.GetApp) + p.Count(faultproxy.ListVersions)
 }

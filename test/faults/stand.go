@@ -3,14 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // replicas is how many there are.
@@ -18,20 +20,18 @@ const replicas = 2
 
 // stand is what the faults happen to.
 type stand struct {
-	root    string
 	quick   bool
-	cluster *local.Cluster
+	cluster *environment.Environment
 	admin   client.Client
-	binary  string
 	// proxies are between each replica and the API server.
-	proxies []*local.APIProxy
-	options local.GateOptions
-	release *local.Replicas
-	writer  *traffic.Writer
+	proxies []*faultproxy.APIProxy
+	options release.Options
+	release *release.Release
+	writer  *load.Writer
 	// load are rollouts for writes through the API server, probe is one for measuring the recovery, and quiet one that
 	// nobody writes to but the fault itself.
-	load         *traffic.Load
-	probe, quiet *traffic.Rollout
+	load         *load.Load
+	probe, quiet *load.Rollout
 	memory       *memory
 }
 
@@ -43,21 +43,10 @@ func start(ctx context.Context, quick bool) (s *stand, err error) {
 			_ = s.stop() // the first error says more
 		}
 	}()
-	if s.root, err = os.Getwd(); err != nil {
+	if s.cluster, err = environment.Start(ctx, environment.Options{}); err != nil {
 		return s, err
 	}
-	if s.cluster, err = local.StartCluster(s.root); err != nil {
-		return s, err
-	}
-	if s.admin, err = s.cluster.Client(""); err != nil {
-		return s, err
-	}
-	if s.binary, err = local.Build(s.root, s.cluster.Dir()); err != nil {
-		return s, err
-	}
-	if err = s.cluster.InstallWriters(ctx); err != nil {
-		return s, err
-	}
+	s.admin = s.cluster.Admin
 	if err = s.install(ctx); err != nil {
 		return s, err
 	}
@@ -68,18 +57,18 @@ func start(ctx context.Context, quick bool) (s *stand, err error) {
 func (s *stand) install(ctx context.Context) (err error) {
 	var apis []string
 	for range replicas {
-		proxy, err := s.cluster.APIProxy()
+		proxy, err := faultproxy.NewAPIProxy(s.cluster.Cluster)
 		if err != nil {
 			return err
 		}
 		s.proxies = append(s.proxies, proxy)
 		apis = append(apis, proxy.URL())
 	}
-	s.options = local.GateOptions{
-		Binary: s.binary, Registration: local.Registration{Name: "stepgate"},
-		Args: []string{"--shutdown-delay=2s", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
+	s.options = release.Options{
+		Registration: release.Registration{Name: "stepgate"},
+		Args:         []string{"--shutdown-delay=2s", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
 	}
-	if s.release, err = s.cluster.StartReplicas(ctx, s.root, s.options, apis...); err != nil {
+	if s.release, err = release.Start(ctx, s.cluster, s.options, apis...); err != nil {
 		return err
 	}
 	s.memory = sample(s.release)
@@ -88,20 +77,20 @@ func (s *stand) install(ctx context.Context) (err error) {
 
 // prepare creates the rollouts, and waits until the API server calls the release.
 func (s *stand) prepare(ctx context.Context) (err error) {
-	if s.writer, err = traffic.NewWriter(s.cluster, &traffic.Tally{}); err != nil {
+	if s.writer, err = load.NewWriter(s.cluster.Cluster, &load.Tally{}); err != nil {
 		return err
 	}
-	if s.probe, err = s.writer.NewRollout(ctx, s.cluster, "probe"); err != nil {
+	if s.probe, err = s.writer.NewRollout(ctx, s.cluster.Cluster, "probe"); err != nil {
 		return err
 	}
-	if s.quiet, err = s.writer.NewRollout(ctx, s.cluster, "quiet"); err != nil {
+	if s.quiet, err = s.writer.NewRollout(ctx, s.cluster.Cluster, "quiet"); err != nil {
 		return err
 	}
-	if s.load, err = s.writer.NewLoad(ctx, s.cluster, traffic.LoadOptions{Name: "load", Rollouts: 8, Rate: 16}); err != nil {
+	if s.load, err = s.writer.NewLoad(ctx, s.cluster.Cluster, load.LoadOptions{Name: "load", Rollouts: 8, Rate: 16}); err != nil {
 		return err
 	}
-	return local.Poll(ctx, func() error {
-		if s.probe.SetDegraded(ctx, true) != traffic.Right || s.probe.Sync(ctx) != traffic.Right {
+	return eventually.Succeeds(ctx, func() error {
+		if s.probe.SetDegraded(ctx, true) != load.Right || s.probe.Sync(ctx) != load.Right {
 			return errors.New("a write that has to be denied is not")
 		}
 		return nil
@@ -133,7 +122,7 @@ func (s *stand) times(n int) int {
 }
 
 // all has every replica's API server do this.
-func (s *stand) all(faults ...local.Fault) {
+func (s *stand) all(faults ...faultproxy.Fault) {
 	for _, proxy := range s.proxies {
 		proxy.Set(faults...)
 	}
@@ -167,14 +156,14 @@ type memory struct {
 	stop context.CancelFunc
 }
 
-func sample(release *local.Replicas) *memory {
+func sample(release *release.Release) *memory {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &memory{stop: cancel}
 	go func() {
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
 		for {
-			for _, gate := range release.Gates() {
+			for _, gate := range release.Replicas() {
 				if mib, err := gate.ResidentMiB(); err == nil { // it may have been killed
 					m.mu.Lock()
 					m.mib = max(m.mib, mib)

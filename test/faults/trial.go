@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 const (
@@ -25,7 +25,7 @@ type trial struct {
 	fault
 
 	// writes went through the API server, questions straight to a replica.
-	writes, questions traffic.Tally
+	writes, questions load.Tally
 	injections        int
 	mu                sync.Mutex // of what follows
 	// share is the largest part of the webhook's time that an answer took; unanswered is how many came not at all.
@@ -55,11 +55,11 @@ func (t *trial) recover(ctx context.Context) error {
 	}
 	t.release.Balancer.Heal()
 	healed := time.Now()
-	scratch := &traffic.Tally{}
+	scratch := &load.Tally{}
 	t.writer.Count(scratch)
 	defer t.writer.Count(&t.writes)
-	err := local.Poll(ctx, func() error {
-		for i, gate := range t.release.Gates() {
+	err := eventually.Succeeds(ctx, func() error {
+		for i, gate := range t.release.Replicas() {
 			if err := gate.Ready(ctx); err != nil {
 				return fmt.Errorf("replica %d: %w", i, err)
 			}
@@ -74,22 +74,22 @@ func (t *trial) recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("no recovery: %w: %s", err, strings.Join(scratch.Texts(), "; "))
 	}
-	if wrong := scratch.Count(traffic.WrongAllow); wrong > 0 {
+	if wrong := scratch.Count(load.WrongAllow); wrong > 0 {
 		t.problem("%d wrong allows while it recovered", wrong)
 	}
 	t.recovery = max(t.recovery, time.Since(healed))
 	return nil
 }
 
-func (t *trial) allRight(ctx context.Context, tally *traffic.Tally, degraded bool) error {
-	if t.probe.SetDegraded(ctx, degraded) != traffic.Right || t.probe.Sync(ctx) != traffic.Right {
+func (t *trial) allRight(ctx context.Context, tally *load.Tally, degraded bool) error {
+	if t.probe.SetDegraded(ctx, degraded) != load.Right || t.probe.Sync(ctx) != load.Right {
 		return fmt.Errorf("the API server's answer is not right with degraded=%t", degraded)
 	}
-	for i, gate := range t.release.Gates() {
-		asker := traffic.NewAsker(gate, tally)
+	for i, gate := range t.release.Replicas() {
+		asker := load.NewAsker(gate, tally)
 		outcome, _, err := asker.Ask(ctx, t.probe, webhookTimeout)
 		asker.Close()
-		if outcome != traffic.Right {
+		if outcome != load.Right {
 			return fmt.Errorf("the answer of replica %d is not right with degraded=%t: %w", i, degraded, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (t *trial) allRight(ctx context.Context, tally *traffic.Tally, degraded boo
 }
 
 // ask asks one replica, and sees whether the answer came in time.
-func (t *trial) ask(ctx context.Context, asker *traffic.Asker, r *traffic.Rollout, timeout time.Duration) traffic.Outcome {
+func (t *trial) ask(ctx context.Context, asker *load.Asker, r *load.Rollout, timeout time.Duration) load.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
 	outcome, took, err := asker.Ask(ctx, r, timeout)
@@ -132,8 +132,8 @@ func (t *trial) missed() []string {
 		}
 	}
 	require(t.injections > 0, "at least one injection")
-	require(t.wrong(traffic.WrongAllow) == 0, "no wrong allow")
-	require(t.wrong(traffic.WrongDeny) == 0, "no wrong deny")
+	require(t.wrong(load.WrongAllow) == 0, "no wrong allow")
+	require(t.wrong(load.WrongDeny) == 0, "no wrong deny")
 	require(t.share <= 0.8, fmt.Sprintf("every answer within 80 %% of the webhook's time (%.1f %%)", 100*t.share))
 	require(t.unanswered == 0, "every question answered")
 	for i := range missed {
@@ -142,7 +142,7 @@ func (t *trial) missed() []string {
 	return missed
 }
 
-func (t *trial) wrong(outcome traffic.Outcome) int {
+func (t *trial) wrong(outcome load.Outcome) int {
 	return t.writes.Count(outcome) + t.questions.Count(outcome)
 }
 
@@ -158,19 +158,19 @@ func table(rows []*trial) {
 		}
 		calls := t.writes.Calls() + t.questions.Calls()
 		fmt.Printf("| %s %s | %d | %d | %d | %d | %d | %d | %s | %s |\n", t.number, t.name, t.injections, calls, t.writes.Others(),
-			t.wrong(traffic.WrongAllow), t.wrong(traffic.WrongDeny), t.wrong(traffic.Failed), slowest, t.recovery.Round(time.Millisecond))
+			t.wrong(load.WrongAllow), t.wrong(load.WrongDeny), t.wrong(load.Failed), slowest, t.recovery.Round(time.Millisecond))
 		injections += t.injections
 		judged += calls
 		others += t.writes.Others()
-		allows += t.wrong(traffic.WrongAllow)
-		denies += t.wrong(traffic.WrongDeny)
+		allows += t.wrong(load.WrongAllow)
+		denies += t.wrong(load.WrongDeny)
 	}
 	fmt.Printf("| all | %d | %d | %d | %d | %d | | | |\n", injections, judged, others, allows, denies)
 	for _, t := range rows {
 		for _, note := range t.notes {
 			fmt.Printf("%s: %s\n", t.number, note)
 		}
-		if t.wrong(traffic.WrongDeny) > 0 || t.wrong(traffic.WrongAllow) > 0 {
+		if t.wrong(load.WrongDeny) > 0 || t.wrong(load.WrongAllow) > 0 {
 			for _, text := range append(t.writes.Texts(), t.questions.Texts()...) {
 				fmt.Printf("%s: error: %s\n", t.number, text)
 			}

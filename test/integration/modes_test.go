@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 func (r *rollout) annotate(annotations map[string]string) {
@@ -25,7 +25,7 @@ func (r *rollout) annotate(annotations map[string]string) {
 func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r := newRollout(t, "--mode=audit")
 
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 
 	r.Expect(r.stored("prod")).To(BeTrue())
 	r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "applicationset")).
@@ -38,7 +38,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r.Expect(event.Related.Name).To(Equal("engineering-dev-guestbook"))
 	// The API server's own audit log has the decision.
 	r.Eventually(func() (string, error) {
-		text, err := os.ReadFile(cluster.AuditLog)
+		text, err := os.ReadFile(shared.AuditLog)
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && !strings.Contains(line, "dryRun") && strings.Contains(line, `"operation.stepgate.io/decision":"deny"`) {
 				return line, nil
@@ -55,7 +55,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	r := newRollout(t)
 	both := []string{"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook"}
-	r.denied(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
 
 	for annotations, admitted := range map[*map[string]string]bool{
 		{"stepgate.io/mode": "audit"}: true,
@@ -68,25 +68,25 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 		{"stepgate.io/require": "health"}: false,
 	} {
 		r.annotate(*annotations)
-		err := r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)
+		err := r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)
 		r.Expect(err == nil).To(Equal(admitted), "%v: %v", *annotations, err)
 	}
 
 	// With health only, dev has to be Healthy and qa may be OutOfSync.
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
 	r.annotate(nil)
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 }
 
 func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(),
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(),
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
 	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would be.
-	r.Expect(r.sync(local.ApplicationSetAccount, "qa")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "qa")).NotTo(Succeed())
 
 	r.Eventually(func() int { return len(r.events("qa", "SyncDenied")) }).WithTimeout(20 * time.Second).Should(Equal(1))
 	r.Expect(r.events("prod", "SyncDenied")).To(BeEmpty())
@@ -96,11 +96,11 @@ func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 func TestADenialIsOneEventHoweverOftenItIsRetried(t *testing.T) {
 	r := newRollout(t)
 	for range 5 {
-		r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 	}
 	// Another set of blockers is another Event.
 	r.done("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 
 	r.Eventually(func() int { return len(r.events("prod", "SyncDenied")) }).WithTimeout(20 * time.Second).Should(Equal(2))
 	r.Expect(r.gate.Metric(r.ctx, "stepgate_events_total", "result", "repeated")).To(BeNumerically("==", 4))
@@ -114,5 +114,5 @@ func TestTheNamespaceLabelIsTheEmergencySwitch(t *testing.T) {
 	namespace.Labels["stepgate.io/ignore"] = "true"
 	r.Expect(r.admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
 
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
 }

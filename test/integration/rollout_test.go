@@ -15,8 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // rollout is the guestbook ApplicationSet in a namespace of its own, with a stepgate of its own: dev is Progressing at
@@ -26,7 +27,7 @@ type rollout struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	gate      *local.Gate
+	gate      *release.Replica
 	admin     client.Client
 	set       *argo.ApplicationSet
 	now       time.Time
@@ -37,10 +38,10 @@ var rollouts atomic.Int32
 
 // newRollout starts a gate for the test with extra flags.
 func newRollout(t *testing.T, args ...string) *rollout {
-	return newRolloutWith(t, local.GateOptions{Args: args})
+	return newRolloutWith(t, release.Options{Args: args})
 }
 
-func newRolloutWith(t *testing.T, o local.GateOptions) *rollout {
+func newRolloutWith(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := newRolloutNotReady(t, o)
 	r.Expect(r.gate.WaitReady(r.ctx)).To(Succeed())
@@ -49,18 +50,17 @@ func newRolloutWith(t *testing.T, o local.GateOptions) *rollout {
 }
 
 // newRolloutNotReady does not wait until the gate is ready.
-func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
+func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context(), now: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
 	r.admin = r.as("")
-	r.Expect(cluster.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
+	r.Expect(shared.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
 	r.create()
-	o.Binary = binary
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
-	gate, err := cluster.StartGate(r.ctx, root, o)
+	gate, err := release.StartOne(r.ctx, shared, o)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.gate = gate
 	t.Cleanup(func() {
@@ -91,14 +91,14 @@ func (r *rollout) create() {
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
 	r.Eventually(func() (float64, error) {
-		_ = r.sync(local.Human, "prod", client.DryRunAll)
+		_ = r.sync(cluster.Human, "prod", client.DryRunAll)
 		return r.gate.Metric(r.ctx, "stepgate_requests_total")
 	}).WithTimeout(20 * time.Second).Should(BeNumerically(">", 0))
 }
 
 // as returns a client of a user.
 func (r *rollout) as(user string) client.Client {
-	c, err := cluster.Client(user)
+	c, err := shared.Client(user)
 	r.Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -131,7 +131,7 @@ func (r *rollout) sync(user, env string, opts ...client.PatchOption) error {
 // done brings an Application to Healthy and Synced at the new commit.
 func (r *rollout) done(env string) {
 	r.t.Helper()
-	r.Expect(r.update(local.ControllerAccount, env, func(app *argo.Application) {
+	r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
 		guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 		app.Operation = nil
 	})).To(Succeed())

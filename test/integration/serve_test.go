@@ -21,7 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 func TestSIGTERMDrains(t *testing.T) {
@@ -31,7 +32,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	r.Expect(r.gate.Terminate()).To(Succeed())
 
 	r.Eventually(func() error { return r.gate.Ready(r.ctx) }).WithTimeout(2 * time.Second).Should(MatchError(ContainSubstring("shutting down")))
-	r.denied(r.sync(local.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
 	r.Expect(r.gate.Wait()).To(Equal(0))
 }
 
@@ -60,7 +61,7 @@ func TestAWipedBundleIsRestored(t *testing.T) {
 	r.setBundle(nil)
 
 	r.Eventually(r.bundle).WithTimeout(20 * time.Second).Should(Equal(before))
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev") }).WithTimeout(20 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "dev") }).WithTimeout(20 * time.Second).Should(Succeed())
 }
 
 func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
@@ -71,17 +72,17 @@ func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
 
 	// Every call is answered with a decision while the new CA is published, and after the leaf of it is served.
 	r.Eventually(func() int {
-		r.Expect(r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
 		return bytes.Count(r.bundle(), []byte("BEGIN CERTIFICATE"))
 	}).WithTimeout(20 * time.Second).Should(Equal(2))
 	r.Expect(bytes.HasPrefix(r.bundle(), before)).To(BeTrue(), "the previous CA is kept")
 	old := x509.NewCertPool()
 	old.AppendCertsFromPEM(before)
 	r.Eventually(func() error {
-		r.Expect(r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
 		return handshake(r.gate.Webhook, old)
 	}).WithTimeout(20*time.Second).Should(HaveOccurred(), "a leaf of the new CA is served")
-	r.Expect(r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
 }
 
 func TestOnlyTheBundleOfTheRegistrationIsWritten(t *testing.T) {
@@ -104,7 +105,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	ca := writeCertificate(g, dir)
-	r := newRolloutNotReady(t, local.GateOptions{CertArgs: []string{"--cert-mode=files", "--cert-dir=" + dir}})
+	r := newRolloutNotReady(t, release.Options{CertArgs: []string{"--cert-mode=files", "--cert-dir=" + dir}})
 
 	r.Expect(r.gate.Ready(r.ctx)).To(MatchError(ContainSubstring("caBundle")))
 	r.setBundle(ca)
@@ -116,7 +117,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	renewed := x509.NewCertPool()
 	renewed.AppendCertsFromPEM(next)
 	r.Eventually(func() error { return handshake(r.gate.Webhook, renewed) }).WithTimeout(30 * time.Second).Should(Succeed())
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
 }
 
 // handshake connects to a TLS server and verifies its certificate.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 const (
@@ -25,15 +25,15 @@ func soakCerts(ctx context.Context, s *stand, o options) error {
 		"--shutdown-delay="+o.shutdownDelay.String()); err != nil {
 		return err
 	}
-	tally := &traffic.Tally{}
-	load, err := s.load(ctx, "certs", o, tally)
+	tally := &load.Tally{}
+	sender, err := s.load(ctx, "certs", o, tally)
 	if err != nil {
 		return err
 	}
 	r := &rotations{stand: s, counts: map[string]int{}}
 	began, connections := time.Now(), s.release.Balancer.Connections()
 	watch := newObserver(s)
-	err = during(ctx, load, func(ctx context.Context) error {
+	err = during(ctx, sender, func(ctx context.Context) error {
 		watching, stop := context.WithCancel(ctx)
 		defer stop()
 		seen := make(chan error, 1)
@@ -51,7 +51,7 @@ func soakCerts(ctx context.Context, s *stand, o options) error {
 	outside, inside := r.apart(tally.Failures())
 	fmt.Printf("soak-certs: calls=%d failed=%d wrong_allows=%d wrong_denies=%d other_writes=%d leaf_rotations=%d ca_rotations=%d%s "+
 		"bundle_wipes=%d failed_while_wiped=%d bundle_restored_within=%s handshakes=%d handshakes_failed=%d connections=%d rate=%.0f/s took=%s p50=%s p99=%s max=%s\n",
-		tally.Calls(), outside, tally.Count(traffic.WrongAllow), tally.Count(traffic.WrongDeny), tally.Others(), watch.leaves, r.rotated, r,
+		tally.Calls(), outside, tally.Count(load.WrongAllow), tally.Count(load.WrongDeny), tally.Others(), watch.leaves, r.rotated, r,
 		len(r.wiped), inside, r.slowest.Round(time.Millisecond), watch.handshakes, len(watch.refused),
 		s.release.Balancer.Connections()-connections, float64(tally.Calls())/took.Seconds(), took.Round(time.Second),
 		tally.Percentile(50).Round(time.Millisecond/10), tally.Percentile(99).Round(time.Millisecond/10), tally.Percentile(100).Round(time.Millisecond/10))
@@ -70,18 +70,18 @@ func soakCerts(ctx context.Context, s *stand, o options) error {
 }
 
 // all rotates until there was enough of everything.
-func (r *rotations) all(ctx context.Context, o options, tally *traffic.Tally, watch *observer) error {
-	release := r.stand.release
+func (r *rotations) all(ctx context.Context, o options, tally *load.Tally, watch *observer) error {
+	deployed := r.stand.release
 	kinds := []rotation{
-		{"secret_deletions", release.DeleteCA}, {"near_expiry", release.AgeCA}, {"secret_emptied", release.EmptyCA}, {"secret_garbled", release.GarbleCA},
+		{"secret_deletions", deployed.DeleteCA}, {"near_expiry", deployed.AgeCA}, {"secret_emptied", deployed.EmptyCA}, {"secret_garbled", deployed.GarbleCA},
 		{"expired", func(context.Context) error { return nil }}, // by itself, after two thirds of its life
 	}
-	gates := len(release.Gates())
+	gates := len(deployed.Replicas())
 	for r.rotated < o.caRotations || watch.count() < o.leafRotations || tally.Calls() < o.calls {
 		kind := kinds[r.rotated%len(kinds)]
 		restarted := make(chan error, 1)
 		if restart := r.rotated%restartEvery == restartEvery-3; restart {
-			go func() { restarted <- release.Restart(ctx, r.rotated%gates) }()
+			go func() { restarted <- deployed.Restart(ctx, r.rotated%gates) }()
 		} else {
 			restarted <- nil
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // observePeriod is how often the observer looks; a leaf is served for seconds at least.
@@ -19,14 +19,14 @@ type observer struct {
 	stand *stand
 
 	mu         sync.Mutex
-	serials    map[*local.Gate]string
+	serials    map[*release.Replica]string
 	leaves     int
 	handshakes int
 	refused    []string
 }
 
 func newObserver(s *stand) *observer {
-	return &observer{stand: s, serials: map[*local.Gate]string{}}
+	return &observer{stand: s, serials: map[*release.Replica]string{}}
 }
 
 func (o *observer) run(ctx context.Context) error {
@@ -38,7 +38,7 @@ func (o *observer) run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		for _, gate := range o.stand.release.Gates() {
+		for _, gate := range o.stand.release.Replicas() {
 			if gate.Ready(ctx) != nil {
 				continue // a Service sends it nothing
 			}
@@ -57,7 +57,7 @@ func (o *observer) run(ctx context.Context) error {
 }
 
 // look handshakes once. The bundle was read before: what is served may not be ahead of it.
-func (o *observer) look(gate *local.Gate, bundle []byte) {
+func (o *observer) look(gate *release.Replica, bundle []byte) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	leaf, err := gate.Leaf(roots)

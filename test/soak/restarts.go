@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 // recovery is how soon after a SIGKILL every call has to be answered again.
@@ -23,15 +23,15 @@ func soakRestarts(ctx context.Context, s *stand, o options) error {
 }
 
 func rolling(ctx context.Context, s *stand, o options) error {
-	tally := &traffic.Tally{}
-	load, err := s.load(ctx, "rolling", o, tally)
+	tally := &load.Tally{}
+	sender, err := s.load(ctx, "rolling", o, tally)
 	if err != nil {
 		return err
 	}
 	began, connections, restarted := time.Now(), s.release.Balancer.Connections(), 0
-	err = during(ctx, load, func(ctx context.Context) error {
+	err = during(ctx, sender, func(ctx context.Context) error {
 		for round := 0; round < o.restarts || tally.Calls() < o.calls; round++ {
-			for i := range s.release.Gates() {
+			for i := range s.release.Replicas() {
 				if err := s.release.Restart(ctx, i); err != nil {
 					return err
 				}
@@ -46,31 +46,31 @@ func rolling(ctx context.Context, s *stand, o options) error {
 	}
 	took := time.Since(began)
 	fmt.Printf("soak-restarts: SIGTERM %s rolling_restarts=%d replicas_restarted=%d connections=%d rate=%.0f/s took=%s\n",
-		tally, restarted/len(s.release.Gates()), restarted, s.release.Balancer.Connections()-connections,
+		tally, restarted/len(s.release.Replicas()), restarted, s.release.Balancer.Connections()-connections,
 		float64(tally.Calls())/took.Seconds(), took.Round(time.Second))
 	report(tally)
 	var g goals
 	g.common(tally, o)
-	g.require(tally.Count(traffic.Failed) == 0, "0 failed calls")
+	g.require(tally.Count(load.Failed) == 0, "0 failed calls")
 	return g.err()
 }
 
 func killing(ctx context.Context, s *stand, o options) error {
-	tally := &traffic.Tally{}
-	load, err := s.load(ctx, "killing", o, tally)
+	tally := &load.Tally{}
+	sender, err := s.load(ctx, "killing", o, tally)
 	if err != nil {
 		return err
 	}
 	var kills []time.Time
 	began := time.Now()
-	err = during(ctx, load, func(ctx context.Context) error {
+	err = during(ctx, sender, func(ctx context.Context) error {
 		for len(kills) < o.kills {
-			i := len(kills) % len(s.release.Gates())
+			i := len(kills) % len(s.release.Replicas())
 			if err := s.release.WaitReady(ctx); err != nil {
 				return err
 			}
 			kills = append(kills, time.Now())
-			s.release.Gates()[i].Kill()
+			s.release.Replicas()[i].Kill()
 			if err := s.release.Start(ctx, i); err != nil {
 				return err
 			}
@@ -92,14 +92,14 @@ func killing(ctx context.Context, s *stand, o options) error {
 		tally, len(kills), slowest.Round(time.Millisecond), float64(tally.Calls())/took.Seconds(), took.Round(time.Second))
 	report(tally)
 	var g goals
-	g.require(tally.Count(traffic.WrongAllow) == 0, "nothing wrongly admitted")
-	g.require(tally.Count(traffic.WrongDeny) == 0, "nothing wrongly denied")
+	g.require(tally.Count(load.WrongAllow) == 0, "nothing wrongly admitted")
+	g.require(tally.Count(load.WrongDeny) == 0, "nothing wrongly denied")
 	g.require(slowest <= recovery, "recovered within %s of every SIGKILL", recovery)
 	return g.err()
 }
 
 // slowestRecovery is the longest time from a SIGKILL to the last failure that came before the next one.
-func slowestRecovery(kills []time.Time, failures []traffic.Failure) time.Duration {
+func slowestRecovery(kills []time.Time, failures []load.Failure) time.Duration {
 	var slowest time.Duration
 	for i, kill := range kills {
 		for _, f := range failures {
@@ -112,14 +112,14 @@ func slowestRecovery(kills []time.Time, failures []traffic.Failure) time.Duratio
 }
 
 // common are the goals of every soak.
-func (g *goals) common(tally *traffic.Tally, o options) {
+func (g *goals) common(tally *load.Tally, o options) {
 	g.require(tally.Calls() >= o.calls, "at least %d calls", o.calls)
-	g.require(tally.Count(traffic.WrongAllow) == 0, "nothing wrongly admitted")
-	g.require(tally.Count(traffic.WrongDeny) == 0, "nothing wrongly denied")
+	g.require(tally.Count(load.WrongAllow) == 0, "nothing wrongly admitted")
+	g.require(tally.Count(load.WrongDeny) == 0, "nothing wrongly denied")
 }
 
 // report tells on stderr what went wrong.
-func report(tally *traffic.Tally) {
+func report(tally *load.Tally) {
 	for _, f := range tally.Failures() {
 		progress("failed at %s after %s: %v", f.Ended.Format("15:04:05.000"), f.Ended.Sub(f.Began).Round(time.Millisecond), f.Err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepgate/stepgate/test/traffic"
+	"github.com/stepgate/stepgate/test/load"
 )
 
 const (
@@ -24,7 +24,7 @@ type rotations struct {
 	rotated int
 	counts  map[string]int
 	// wiped are the times in which the API server could not verify anything.
-	wiped []traffic.Failure
+	wiped []load.Failure
 	// slowest is the longest that a wiped bundle was away.
 	slowest time.Duration
 }
@@ -69,14 +69,14 @@ func (r *rotations) wipe(ctx context.Context) error {
 	}
 	progress("bundle wiped at %s, back after %s", wiped.Format("15:04:05.000"), back.Sub(wiped).Round(time.Millisecond))
 	r.slowest = max(r.slowest, back.Sub(wiped))
-	r.wiped = append(r.wiped, traffic.Failure{Began: wiped, Ended: back.Add(informed)})
+	r.wiped = append(r.wiped, load.Failure{Began: wiped, Ended: back.Add(informed)})
 	return nil
 }
 
 // apart counts the failures outside of the times without a bundle, and inside.
-func (r *rotations) apart(failures []traffic.Failure) (outside, inside int) {
+func (r *rotations) apart(failures []load.Failure) (outside, inside int) {
 	for _, f := range failures {
-		if slices.ContainsFunc(r.wiped, func(w traffic.Failure) bool { return f.Ended.After(w.Began) && f.Began.Before(w.Ended) }) {
+		if slices.ContainsFunc(r.wiped, func(w load.Failure) bool { return f.Ended.After(w.Began) && f.Began.Before(w.Ended) }) {
 			inside++
 		} else {
 			outside++

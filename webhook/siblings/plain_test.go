@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/test/plain"
+	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	reads := &recorder{}
-	set, err := plain.NewPlain(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
+	set, err := oracle.New(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set.ApplicationSet).To(Equal(siblings.ProjectSet(applicationSet())))
 	g.Expect(set.Annotations).To(Equal(map[string]string{"stepgate.io/require": "health"}))
@@ -39,7 +39,7 @@ func TestAnApplicationSetThatIsNotThere(t *testing.T) {
 	reads := &recorder{}
 	elsewhere := applicationSet()
 	elsewhere.Namespace = "other"
-	set, err := plain.NewPlain(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(), setName())
+	set, err := oracle.New(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set).To(BeNil())
 	g.Expect(reads.errs).To(Equal([]error{nil}))
@@ -67,7 +67,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	reads := &recorder{}
 	in := input()
 	in.Siblings = []*policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
-	d, err := plain.NewPlain(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
+	d, err := oracle.New(cluster(t, funcs, objects...), reads).Judge(context.Background(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Blockers).To(HaveLen(1))
@@ -81,7 +81,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g := NewWithT(t)
 	live := cluster(t, interceptor.Funcs{}, degraded("dev", owner("guestbook", setUID, true)))
-	reader := plain.NewPlain(live, &recorder{})
+	reader := oracle.New(live, &recorder{})
 	before, err := reader.Judge(context.Background(), input())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(before.Outcome).To(Equal(policy.Deny))
@@ -119,7 +119,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 					}
 					return nil
 				}
-				reader := plain.NewPlain(cluster(t, failing(fails), applicationSet(), healthy("dev")), reads)
+				reader := oracle.New(cluster(t, failing(fails), applicationSet(), healthy("dev")), reads)
 				set, err := reader.ApplicationSet(context.Background(), setName())
 				if k == 0 {
 					g.Expect(set).To(BeNil())
@@ -143,7 +143,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 func TestAListThatIsNotFound(t *testing.T) {
 	g := NewWithT(t)
 	missing := apierrors.NewNotFound(applications(), "")
-	d, err := plain.NewPlain(cluster(t, failing(func() error { return missing })), &recorder{}).Judge(context.Background(), input())
+	d, err := oracle.New(cluster(t, failing(func() error { return missing })), &recorder{}).Judge(context.Background(), input())
 	g.Expect(err).To(MatchError(missing))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -155,7 +155,7 @@ func TestAPartialListIsNoAnswer(t *testing.T) {
 		list.SetContinue("more")
 		return err
 	}}
-	d, err := plain.NewPlain(cluster(t, funcs, healthy("dev")), &recorder{}).Judge(context.Background(), input())
+	d, err := oracle.New(cluster(t, funcs, healthy("dev")), &recorder{}).Judge(context.Background(), input())
 	g.Expect(err).To(MatchError("list Applications of namespace argocd: the answer is partial"))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }

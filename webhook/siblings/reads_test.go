@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/test/plain"
+	"github.com/stepgate/stepgate/test/oracle"
 )
 
 // TestWhatIsSettledReadsNothing judges writes that the ApplicationSet alone settles.
@@ -36,7 +36,7 @@ func TestWhatIsSettledReadsNothing(t *testing.T) {
 			g := NewWithT(t)
 			in := input()
 			row.edit(&in)
-			d, err := plain.NewPlain(untouchable{t}, untouchable{t}).Judge(context.Background(), in)
+			d, err := oracle.New(untouchable{t}, untouchable{t}).Judge(context.Background(), in)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(d.Outcome).To(Equal(row.wantOutcome))
 			g.Expect(d.Reason).To(Equal(row.wantReason))
@@ -66,7 +66,7 @@ func TestReadsAreLinearizable(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	}
-	reader := plain.NewPlain(cluster(t, funcs, applicationSet(), healthy("dev")), &recorder{})
+	reader := oracle.New(cluster(t, funcs, applicationSet(), healthy("dev")), &recorder{})
 	_, err := reader.ApplicationSet(context.Background(), setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	d, err := reader.Judge(context.Background(), input())

@@ -1,0 +1,170 @@
+package release
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/eventually"
+)
+
+// agedName is the common name of a CA that AgeCA stores.
+const agedName = "aged"
+
+func (r *Release) secret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name(), Name: r.Name() + "-ca"}}
+}
+
+// CA is the one in the Secret.
+func (r *Release) CA(ctx context.Context) (*x509.Certificate, error) {
+	secret := r.secret()
+	if err := r.env.Admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(secret.Data["ca.crt"])
+	if block == nil {
+		return nil, errors.New("the Secret has no CA")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+// WaitRotated waits until the CA is another than before, and every replica serves a leaf of it.
+func (r *Release) WaitRotated(ctx context.Context, before *x509.Certificate) error {
+	return eventually.Succeeds(ctx, func() error {
+		now, err := r.CA(ctx)
+		if err != nil {
+			return err
+		}
+		if now.Equal(before) || now.Subject.CommonName == agedName {
+			return errors.New("the CA is still the one before")
+		}
+		for _, replica := range r.Replicas() {
+			leaf, err := replica.Leaf(nil)
+			if err != nil {
+				return err
+			}
+			if err := leaf.CheckSignatureFrom(now); err != nil {
+				return fmt.Errorf("%s serves a leaf of another CA: %w", replica.Webhook, err)
+			}
+		}
+		return nil
+	})
+}
+
+// DeleteCA deletes the Secret.
+func (r *Release) DeleteCA(ctx context.Context) error { return r.env.Admin.Delete(ctx, r.secret()) }
+
+// EmptyCA leaves the Secret without content.
+func (r *Release) EmptyCA(ctx context.Context) error { return r.writeCA(ctx, nil, nil) }
+
+// GarbleCA stores what is no certificate and no key.
+func (r *Release) GarbleCA(ctx context.Context) error {
+	return r.writeCA(ctx, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("no key"))
+}
+
+// AgeCA injects a clock near expiry: it stores a valid CA of whose life two thirds, and more, are over.
+func (r *Release) AgeCA(ctx context.Context) error {
+	certificate, key, err := SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
+	if err != nil {
+		return err
+	}
+	return r.writeCA(ctx, certificate, key)
+}
+
+func (r *Release) writeCA(ctx context.Context, certificate, key []byte) error {
+	secret := r.secret()
+	if err := r.env.Admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return err
+	}
+	before := secret.DeepCopy()
+	secret.Data = map[string][]byte{"ca.crt": certificate, "tls.crt": certificate, "tls.key": key}
+	return r.env.Admin.Patch(ctx, secret, client.MergeFrom(before))
+}
+
+// Registered reads the ValidatingWebhookConfiguration.
+func (r *Release) Registered(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
+	return configuration, r.env.Admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)
+}
+
+// Bundle is the caBundle that is stored.
+func (r *Release) Bundle(ctx context.Context) ([]byte, error) {
+	configuration, err := r.Registered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return configuration.Webhooks[0].ClientConfig.CABundle, nil
+}
+
+// WipeBundle empties the caBundle and waits until it is there again. Until then no call can succeed: the API server
+// trusts nothing that stepgate could show. It returns when it was wiped, and when it was back.
+func (r *Release) WipeBundle(ctx context.Context) (wiped, back time.Time, err error) {
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
+	wiped = time.Now()
+	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
+	if err := r.env.Admin.Patch(ctx, configuration, patch); err != nil {
+		return wiped, wiped, err
+	}
+	err = eventually.Succeeds(ctx, func() error {
+		bundle, err := r.Bundle(ctx)
+		if err == nil && len(bundle) == 0 {
+			err = errors.New("the bundle is empty")
+		}
+		return err
+	})
+	return wiped, time.Now(), err
+}
+
+// Leaf is the certificate that it serves; it is verified if there are roots.
+func (r *Replica) Leaf(roots *x509.CertPool) (*x509.Certificate, error) {
+	dialer := tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: time.Second},
+		Config:    &tls.Config{RootCAs: roots, InsecureSkipVerify: roots == nil},
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "tcp", r.Webhook)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// SelfSigned makes a certificate for loopback, which is its own CA, and its key, both in PEM.
+func SelfSigned(name string, from, to time.Time) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(from.UnixNano()), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+}
