@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -36,9 +38,11 @@ type Cluster struct {
 	// Application or ApplicationSet.
 	AuditLog string
 
-	env    *envtest.Environment
-	dir    string
-	scheme *runtime.Scheme
+	env     *envtest.Environment
+	dir     string
+	scheme  *runtime.Scheme
+	mu      sync.Mutex
+	cleanup []func()
 }
 
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -97,8 +101,20 @@ func Start(o Options) (*Cluster, error) {
 	return c, argo.AddToScheme(c.scheme)
 }
 
-// Stop stops the processes and removes what they stored.
+// Cleanup has Stop call a function first. The last one is called first.
+func (c *Cluster) Cleanup(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cleanup = append(c.cleanup, f)
+}
+
+// Stop stops the processes and removes the files that they stored.
 func (c *Cluster) Stop() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range slices.Backward(c.cleanup) {
+		f()
+	}
 	err := c.env.Stop()
 	if removeErr := os.RemoveAll(c.dir); err == nil {
 		err = removeErr

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -75,7 +77,7 @@ func build(ctx context.Context, root, dir string) (string, error) {
 }
 
 // Main starts an Environment for the tests of a package, runs them, and returns the exit code. prepare may do more
-// before the tests run. `go test -list` starts nothing.
+// before the tests run. `go test -list` starts nothing, and an interrupt leaves no process behind.
 func Main(m *testing.M, prepare func(*Environment) error) int {
 	flag.Parse()
 	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
@@ -86,6 +88,13 @@ func Main(m *testing.M, prepare func(*Environment) error) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		_ = e.Stop()
+		os.Exit(1)
+	}()
 	code := 1
 	if err = prepare(e); err == nil {
 		code = m.Run()

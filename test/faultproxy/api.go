@@ -50,7 +50,7 @@ type APIProxy struct {
 // Fault is what a request meets before, or instead of, the API server.
 type Fault func(kind string, rw http.ResponseWriter, r *http.Request, next http.Handler)
 
-// NewAPIProxy starts a proxy in front of a cluster's API server.
+// NewAPIProxy starts a proxy in front of a cluster's API server. It ends with the cluster.
 func NewAPIProxy(c *cluster.Cluster) (*APIProxy, error) {
 	target, err := c.URL()
 	if err != nil {
@@ -83,6 +83,7 @@ func NewAPIProxy(c *cluster.Cluster) (*APIProxy, error) {
 	p.server = &http.Server{Handler: p, ErrorLog: quiet, ReadHeaderTimeout: 0}
 	certificate, key := c.ServingCertificate()
 	go func() { _ = p.server.ServeTLS(wire, certificate, key) }()
+	c.Cleanup(p.Close)
 	return p, nil
 }
 
@@ -127,11 +128,15 @@ func (p *APIProxy) Close() {
 	_ = p.Wire.Close()
 }
 
-// Count is how many requests of a kind have come.
-func (p *APIProxy) Count(kind string) int {
+// Count is how many requests of some kinds it has received.
+func (p *APIProxy) Count(kinds ...string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.counts[kind]
+	n := 0
+	for _, kind := range kinds {
+		n += p.counts[kind]
+	}
+	return n
 }
 
 // ServeHTTP forwards one request through the faults.

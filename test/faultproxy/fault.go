@@ -110,3 +110,14 @@ func send(rw http.ResponseWriter, answer *httptest.ResponseRecorder, body []byte
 	rw.WriteHeader(answer.Code)
 	_, _ = bytes.NewReader(body).WriteTo(rw)
 }
+
+// NotServed is the answer of an API server that does not serve the resource, or of a load balancer without a backend.
+func NotServed(_ string, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	http.Error(rw, "404 page not found", http.StatusNotFound)
+}
+
+// Hollow answers with valid JSON and nothing in it.
+func Hollow(_ string, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	rw.Header().Set("Content-Type", "application/json")
+	_, _ = rw.Write([]byte("{}"))
+}

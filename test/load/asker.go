@@ -19,15 +19,15 @@ import (
 
 // Asker sends AdmissionReviews straight to one replica, as the API server does.
 type Asker struct {
-	gate   *release.Replica
-	client *http.Client
-	tally  *Tally
+	replica *release.Replica
+	client  *http.Client
+	tally   *Tally
 }
 
 // NewAsker returns an Asker that counts the answers.
-func NewAsker(gate *release.Replica, tally *Tally) *Asker {
+func NewAsker(replica *release.Replica, tally *Tally) *Asker {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 100}
-	return &Asker{gate: gate, client: &http.Client{Transport: transport}, tally: tally}
+	return &Asker{replica: replica, client: &http.Client{Transport: transport}, tally: tally}
 }
 
 // Close closes its connections.
@@ -69,7 +69,7 @@ func (a *Asker) Ask(ctx context.Context, r *Rollout, timeout time.Duration) (Out
 
 // Post sends any body and returns the answer.
 func (a *Asker) Post(ctx context.Context, query, contentType string, body []byte) (code int, text []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.gate.Webhook+"/validate"+query, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.replica.Webhook+"/validate"+query, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

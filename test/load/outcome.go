@@ -18,7 +18,7 @@ const (
 	Regardless
 )
 
-// Outcome is what came of a write.
+// Outcome is the result of a write.
 type Outcome int
 
 const (
@@ -32,7 +32,12 @@ const (
 	WrongDeny
 )
 
-// denial is how the API server begins the text of what stepgate has denied.
+// String names it.
+func (o Outcome) String() string {
+	return [...]string{"right", "no decision", "wrong allow", "wrong deny"}[o]
+}
+
+// denial is how the API server begins the text of a denial by stepgate.
 const denial = `admission webhook "operation.stepgate.io" denied the request: `
 
 // Judge compares the API server's answer with the right one.

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
 )
 
@@ -33,11 +34,11 @@ type Rollout struct {
 }
 
 // NewRollout creates a namespace and in it the ApplicationSet and its Applications.
-func (w *Writer) NewRollout(ctx context.Context, c *cluster.Cluster, namespace string) (*Rollout, error) {
-	if err := c.CreateNamespace(ctx, namespace); err != nil {
+func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, error) {
+	if err := w.cluster.CreateNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	admin, err := c.Client("")
+	admin, err := w.cluster.Client("")
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,21 @@ func (w *Writer) NewRollout(ctx context.Context, c *cluster.Cluster, namespace s
 	return r, admin.Create(ctx, r.alone)
 }
 
+// NewProbe creates a rollout and returns when the API server calls stepgate for it: the API server learns of a
+// registration a moment after it is stored.
+func (w *Writer) NewProbe(ctx context.Context, namespace string) (*Rollout, error) {
+	r, err := w.NewRollout(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return r, eventually.Succeeds(ctx, func() error {
+		if r.SetDegraded(ctx, true) != Right || r.Sync(ctx) != Right {
+			return errors.New("a write that has to be denied is not")
+		}
+		return nil
+	})
+}
+
 // Fatten adds so many bytes to every Application, in the status as Argo CD's controller fills it.
 func (r *Rollout) Fatten(ctx context.Context, admin client.Client, bytes int) error {
 	message := make([]byte, 1000)
@@ -82,7 +98,7 @@ func (r *Rollout) Fatten(ctx context.Context, admin client.Client, bytes int) er
 	if err != nil {
 		return err
 	}
-	// Of prod the AdmissionReviews that are made here are as large as those of the API server.
+	// r.Prod is patched itself, so that the AdmissionReviews that Review makes are as large as the API server's.
 	for _, app := range []*argo.Application{r.Dev.DeepCopy(), r.Prod} {
 		if err := admin.Patch(ctx, app, client.RawPatch("application/merge-patch+json", body)); err != nil {
 			return err
@@ -97,7 +113,7 @@ func (r *Rollout) Next(ctx context.Context) Outcome {
 	turn := r.turn % 8
 	r.turn++
 	if (turn == 0 || turn == 4) && r.SetDegraded(ctx, turn == 0) != Right {
-		r.turn-- // who knows whether it was stored
+		r.turn-- // it may be stored or not
 		return WrongDeny
 	}
 	if turn == 7 {
@@ -135,7 +151,7 @@ func (r *Rollout) SyncWithin(ctx context.Context, within time.Duration) Outcome 
 	case want == Admitted && outcome == Right || outcome == WrongAllow:
 		r.stored = operation
 	case outcome == Failed:
-		r.stored = nil // who knows
+		r.stored = nil // unknown
 	}
 	return outcome
 }

@@ -17,20 +17,21 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 )
 
-// patience is how long a write is waited for. It is longer than the webhook's time, so that the API server's answer is seen.
-const patience = 20 * time.Second
+// writeTimeout limits one write. It is longer than the webhook's timeout, so that the API server's answer is seen.
+const writeTimeout = 20 * time.Second
 
 // Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status, so
 // that it costs little.
 type Writer struct {
+	cluster *cluster.Cluster
 	// applicationSet and controller write as the ApplicationSet controller and the application controller.
 	applicationSet, controller rest.Interface
 	tally                      atomic.Pointer[Tally]
 }
 
-// NewWriter returns a Writer that counts what comes of its writes. The cluster needs InstallWriters.
+// NewWriter returns a Writer that counts the outcomes of its writes. The cluster needs InstallWriters.
 func NewWriter(c *cluster.Cluster, tally *Tally) (*Writer, error) {
-	w := &Writer{}
+	w := &Writer{cluster: c}
 	w.Count(tally)
 	for user, into := range map[string]*rest.Interface{
 		cluster.ApplicationSetAccount: &w.applicationSet, cluster.ControllerAccount: &w.controller,
@@ -51,7 +52,7 @@ func NewWriter(c *cluster.Cluster, tally *Tally) (*Writer, error) {
 	return w, nil
 }
 
-// Count has what comes of its writes counted with another tally.
+// Count counts the outcomes of its writes with another tally from now on.
 func (w *Writer) Count(tally *Tally) { w.tally.Store(tally) }
 
 // write is one merge PATCH.
@@ -66,7 +67,7 @@ type write struct {
 
 // send sends one write and counts it.
 func (w *Writer) send(ctx context.Context, one write) Outcome {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	text, err := json.Marshal(one.body)
 	if err != nil {

@@ -43,8 +43,16 @@ func (r *Release) CA(ctx context.Context) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// WaitRotated waits until the CA is another than before, and every replica serves a leaf of it.
-func (r *Release) WaitRotated(ctx context.Context, before *x509.Certificate) error {
+// Rotate calls trigger, which has the CA replaced sooner or later, and returns when there is another CA than before and
+// every replica serves a leaf of it.
+func (r *Release) Rotate(ctx context.Context, trigger func(context.Context) error) error {
+	before, err := r.CA(ctx)
+	if err != nil {
+		return err
+	}
+	if err := trigger(ctx); err != nil {
+		return err
+	}
 	return eventually.Succeeds(ctx, func() error {
 		now, err := r.CA(ctx)
 		if err != nil {

@@ -103,7 +103,7 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 			r.Name = name
 		}
 	}
-	return r, r.start(ctx, e.Binary, serve)
+	return r, r.start(ctx, e, serve)
 }
 
 // pod is the Pod of the chart's Deployment.

@@ -69,6 +69,11 @@ func install(ctx context.Context, e *environment.Environment, r Registration, ig
 	return nil
 }
 
+// Unregister deletes the registration of an instance: the API server does not call it any more.
+func Unregister(ctx context.Context, e *environment.Environment, name string) error {
+	return client.IgnoreNotFound(e.Admin.Delete(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+}
+
 // resources are the files that a kustomization names.
 func resources(folder string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))

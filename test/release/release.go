@@ -27,18 +27,14 @@ type Release struct {
 
 // Start installs stepgate from config/ and starts a replica for each of apis, the addresses at which they reach the API
 // server; an empty one is the API server's own. It returns when all replicas are ready.
-func Start(ctx context.Context, e *environment.Environment, o Options, apis ...string) (r *Release, err error) {
+func Start(ctx context.Context, e *environment.Environment, o Options, apis ...string) (*Release, error) {
 	balancer, err := NewBalancer()
 	if err != nil {
 		return nil, err
 	}
 	o.URL = balancer.URL()
-	r = &Release{Balancer: balancer, env: e, options: o, replicas: make([]*Replica, len(apis)), apis: apis}
-	defer func() {
-		if err != nil {
-			r.Stop()
-		}
-	}()
+	e.Cleanup(balancer.Close)
+	r := &Release{Balancer: balancer, env: e, options: o, replicas: make([]*Replica, len(apis)), apis: apis}
 	if err := install(ctx, e, o.Registration, nil); err != nil {
 		return nil, err
 	}
@@ -127,12 +123,13 @@ func (r *Release) WaitReady(ctx context.Context) error {
 	})
 }
 
-// Stop kills every replica.
-func (r *Release) Stop() {
+// Stop ends the release: it kills every replica, and the API server does not call it any more.
+func (r *Release) Stop(ctx context.Context) error {
 	r.Balancer.Close()
-	for _, g := range r.Replicas() {
-		if g != nil {
-			g.Kill()
+	for _, replica := range r.Replicas() {
+		if replica != nil {
+			replica.Kill()
 		}
 	}
+	return Unregister(ctx, r.env, r.Name())
 }

@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
-// answers its probes; WaitReady waits until it is ready.
+// answers its probes; WaitReady waits until it is ready. The replica ends with the environment at the latest.
 func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Replica, error) {
 	r, err := newReplica(o.Name)
 	if err != nil {
@@ -78,11 +78,11 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
-	return r.start(ctx, e.Binary, append(args, o.Args...))
+	return r.start(ctx, e, append(args, o.Args...))
 }
 
-func (r *Replica) start(ctx context.Context, binary string, args []string) error {
-	r.command = exec.CommandContext(context.WithoutCancel(ctx), binary, args...)
+func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
+	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Binary, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	if err := r.command.Start(); err != nil {
 		return err
@@ -91,6 +91,7 @@ func (r *Replica) start(ctx context.Context, binary string, args []string) error
 		_ = r.command.Wait()
 		close(r.exited)
 	}()
+	e.Cleanup(r.Kill)
 	return r.wait(ctx, func() error {
 		_, err := get(ctx, "http://"+r.Probe+"/healthz")
 		return err
