@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,11 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-const (
-	pollTimeout = 30 * time.Second
-	// The last version whose module has the CRDs in it.
-	prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-)
+// prometheusOperator is the last version whose module has the CRDs in it.
+const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 // crds are the CRDs of cert-manager (the module that go.mod names) and prometheus-operator.
 func crds(t *testing.T) []string {

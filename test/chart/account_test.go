@@ -173,7 +173,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	merge := func(before *argo.Application) client.Patch { return client.MergeFrom(before) }
 	// A policy takes effect a moment after it was stored.
 	label := attempts()["a label"]
-	g.Eventually(func() error { return try(label.change, merge) }).WithTimeout(pollTimeout).Should(MatchError(ContainSubstring(label.want)))
+	g.Eventually(func() error { return try(label.change, merge) }).Should(MatchError(ContainSubstring(label.want)))
 	for name, a := range attempts() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

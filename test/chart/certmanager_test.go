@@ -3,7 +3,6 @@ package chart
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -40,27 +39,27 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	mounted := mount(t, "managed", "stepgate-tls", dir)
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(BeEmpty(), "a certificate is issued")
+	g.Eventually(mounted).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
 	denied(t, set)
 	calls := callAllTheTime(t, set)
 
 	before, injected := mounted(), caBundle(t)
 	renew(t, "stepgate-tls")
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before), "the leaf is renewed")
+	g.Eventually(mounted).ShouldNot(Equal(before), "the leaf is renewed")
 	g.Expect(caBundle(t)).To(Equal(injected), "by the same CA")
-	g.Eventually(func() error { return servedBy(gate, injected, mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	g.Eventually(func() error { return servedBy(replica, injected, mounted()) }).Should(Succeed(), "the new leaf is served")
 
 	renew(t, "stepgate-ca")
-	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the CA is renewed")
+	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).ShouldNot(Equal(injected), "the CA is renewed")
 	before = mounted()
 	renew(t, "stepgate-tls")
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before))
-	g.Eventually(func() string { return caBundle(t) }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the new CA is injected")
-	g.Eventually(func() error { return servedBy(gate, caBundle(t), mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	g.Eventually(mounted).ShouldNot(Equal(before))
+	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Equal(injected), "the new CA is injected")
+	g.Eventually(func() error { return servedBy(replica, caBundle(t), mounted()) }).Should(Succeed(), "the new leaf is served")
 	atTheEnd := calls.n.Load()
-	g.Eventually(calls.n.Load).WithTimeout(pollTimeout).Should(BeNumerically(">", atTheEnd+5), "calls go on")
+	g.Eventually(calls.n.Load).Should(BeNumerically(">", atTheEnd+5), "calls go on")
 	failures := calls.end()
 	t.Logf("%d calls meanwhile, %d failed", calls.n.Load(), len(failures))
 	g.Expect(failures).To(BeEmpty())
@@ -146,7 +145,7 @@ func renew(t *testing.T, name string) {
 		conditions = append(conditions, map[string]any{"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test"})
 		g.Expect(unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions")).To(Succeed())
 		g.Expect(administrator(g).Status().Update(t.Context(), certificate)).To(Succeed())
-	}).WithTimeout(pollTimeout).Should(Succeed())
+	}).Should(Succeed())
 }
 
 func secretOf(t *testing.T, name string) string {
@@ -165,19 +164,15 @@ func caBundle(t *testing.T) string {
 	return string(configuration.Webhooks[0].ClientConfig.CABundle)
 }
 
-// servedBy says why what is served is not the mounted certificate, verified by a CA.
-func servedBy(gate *release.Replica, ca, mounted string) error {
+// servedBy returns an error unless the mounted certificate is served, verified by a CA.
+func servedBy(replica *release.Replica, ca, mounted string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
-	conn, err := tls.Dial("tcp", gate.Webhook, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
-	if err != nil {
-		return err
-	}
-	leaf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
-	if !strings.HasPrefix(mounted, string(leaf)) {
+	leaf, err := replica.Leaf(roots)
+	if err == nil && !strings.HasPrefix(mounted, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))) {
 		err = errors.New("another certificate is served than the one that is mounted")
 	}
-	return errors.Join(err, conn.Close())
+	return err
 }
 
 // caller sends syncs that must be denied, one after the other.

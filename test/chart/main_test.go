@@ -5,6 +5,9 @@ package chart
 import (
 	"os"
 	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/release"
@@ -17,6 +20,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
 	os.Exit(environment.Main(m, func(e *environment.Environment) (err error) {
 		shared = e
 		helm, err = release.NewHelm(e)

@@ -105,7 +105,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(registered()).To(Equal("Fail"))
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
 // bundle is a certificate of an authority in PEM: that of the API server.

@@ -27,17 +27,17 @@ func serve(t *testing.T, r release.Chart) *release.Replica {
 	t.Helper()
 	g := NewWithT(t)
 	r.Values = append(r.Values, "shutdownDelay=0s")
-	gate, err := release.StartChart(t.Context(), shared, r)
+	replica, err := release.StartChart(t.Context(), shared, r)
 	g.Expect(err).NotTo(HaveOccurred())
 	uninstallAtEnd(t, r.Name, r.Namespace)
 	t.Cleanup(func() {
-		gate.Kill()
+		replica.Kill()
 		if t.Failed() {
-			t.Log(gate.Log())
+			t.Log(replica.Log())
 		}
 	})
-	g.Expect(gate.WaitReady(t.Context())).To(Succeed())
-	return gate
+	g.Expect(replica.WaitReady(t.Context())).To(Succeed())
+	return replica
 }
 
 // rollout creates the guestbook in a namespace: prod must wait for dev, which is Progressing.
@@ -71,13 +71,13 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 // denied waits until the API server, which learns of a registration a moment after it is stored, refuses a sync of prod.
 func denied(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(
 		MatchError(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace)))
 }
 
-func requests(t *testing.T, gate *release.Replica) float64 {
+func requests(t *testing.T, replica *release.Replica) float64 {
 	t.Helper()
-	n, err := gate.Metric(t.Context(), "stepgate_requests_total")
+	n, err := replica.Metric(t.Context(), "stepgate_requests_total")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -97,17 +97,17 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
-	gateA := serve(t, release.Chart{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
-	gateB := serve(t, release.Chart{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
+	replicaA := serve(t, release.Chart{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
+	replicaB := serve(t, release.Chart{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
 	denied(t, a)
 	denied(t, b)
 
-	beforeA, beforeB := requests(t, gateA), requests(t, gateB)
+	beforeA, beforeB := requests(t, replicaA), requests(t, replicaB)
 	g.Expect(sync(t, a, "prod")).NotTo(Succeed())
-	g.Expect(requests(t, gateA)).To(Equal(beforeA + 1))
-	g.Expect(requests(t, gateB)).To(Equal(beforeB), "the other release is not called")
+	g.Expect(requests(t, replicaA)).To(Equal(beforeA + 1))
+	g.Expect(requests(t, replicaB)).To(Equal(beforeB), "the other release is not called")
 	g.Expect(sync(t, nobody, "prod")).To(Succeed())
-	g.Expect(requests(t, gateA) + requests(t, gateB)).To(Equal(beforeA + beforeB + 1))
+	g.Expect(requests(t, replicaA) + requests(t, replicaB)).To(Equal(beforeA + beforeB + 1))
 
 	for release, elsewhere := range map[string]string{"a": "apps-b", "b": "apps-a"} {
 		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: administrator(g).Scheme(), Mapper: administrator(g).RESTMapper()})
@@ -124,11 +124,11 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
-	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: gate.Name}, configuration)).To(Succeed())
+	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: replica.Name}, configuration)).To(Succeed())
 	before := configuration.DeepCopy()
 	selector := configuration.Webhooks[0].NamespaceSelector
 	for i := range selector.MatchExpressions {
@@ -138,10 +138,10 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	}
 	g.Expect(administrator(g).Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
 
-	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).Should(
 		MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("stepgate cannot decide"))))
 	g.Expect(sync(t, outside, "dev")).NotTo(Succeed(), "and it is not stored")
-	g.Expect(gate.Log()).To(ContainSubstring("is forbidden"))
+	g.Expect(replica.Log()).To(ContainSubstring("is forbidden"))
 }
 
 // helmTest runs helm test and plays the kubelet: it runs what the Pod would run, under the Pod's service account.
@@ -159,7 +159,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 		// Not the one of an earlier run, which helm deletes.
 		g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
-	}).WithTimeout(pollTimeout).Should(Succeed())
+	}).Should(Succeed())
 	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	args := append(append([]string{}, pod.Spec.Containers[0].Args...), "--kubeconfig="+kubeconfig)
@@ -175,15 +175,15 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 // helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	gate := serve(t, release.Chart{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
 	before := stored(ctx, g)
 
 	text, err := helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
 		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: step 1 has 1 Application that is not done: stepgate-selftest-first (NotCreated"))
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
-	decisions, err := gate.Metric(ctx, "stepgate_decisions_total")
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
+	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decisions).To(BeZero(), "a server dry-run is not counted")
 
@@ -196,11 +196,11 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func() string {
 		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
 		return text
-	}).WithTimeout(2 * pollTimeout).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
+	}).WithTimeout(time.Minute).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
 	_, err = helmTest(t, "stepgate", "tested", "--timeout=1s")
 	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
 	g.Expect(administrator(g).Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
 // In audit mode nothing is refused; the API server's warning is what the test looks for.

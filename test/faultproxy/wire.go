@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Wire is a listener whose connections can be disturbed as a network disturbs them: held silently, delayed, reset.
 type Wire struct {
 	listener net.Listener
+	bytes    atomic.Int64
 
 	mu       sync.Mutex
 	open     chan struct{} // closed while bytes pass
@@ -145,7 +147,8 @@ func (c *wireConn) Read(p []byte) (int, error) {
 	if n > 0 && !c.pass() {
 		return 0, net.ErrClosed
 	}
-	// The end of a connection is no more told of than its data.
+	c.wire.bytes.Add(int64(n))
+	// A held wire hides the end of a connection as it hides data.
 	if errors.Is(err, io.EOF) && !c.pass() {
 		return n, net.ErrClosed
 	}
@@ -157,7 +160,9 @@ func (c *wireConn) Write(p []byte) (int, error) {
 	if !c.pass() {
 		return 0, net.ErrClosed
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	c.wire.bytes.Add(int64(n))
+	return n, err
 }
 
 // Close closes the connection.
@@ -204,8 +209,30 @@ func (c *wireConn) forget() {
 	delete(c.wire.conns, c)
 }
 
-// Reset ends a connection that a Wire has accepted, with a RST.
-func Reset(c net.Conn) {
-	c.(*wireConn).reset()
-	_ = c.Close()
+// Forward forwards every connection to the address that target returns for it, until the Wire is closed. It resets a
+// connection when nobody listens there.
+func (w *Wire) Forward(target func() string) {
+	for {
+		client, err := w.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			server, err := net.Dial("tcp", target())
+			if err != nil {
+				client.(*wireConn).reset()
+				_ = client.Close()
+				return
+			}
+			go pipe(server, client)
+			pipe(client, server)
+		}()
+	}
+}
+
+// pipe copies until one side ends, and then ends the other.
+func pipe(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
 }

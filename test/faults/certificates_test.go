@@ -3,8 +3,6 @@ package faults
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,7 +20,8 @@ func TestF15_ExpiredFiles(t *testing.T) {
 	f := begin(t, "F15 the mounted certificate expires and is replaced")
 	const name = "stepgate-files"
 	dir := t.TempDir()
-	bundle := f.mount(dir, 10*time.Second)
+	bundle, err := release.MountFiles(dir, 10*time.Second)
+	f.Expect(err).NotTo(HaveOccurred())
 	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
 		Registration: release.Registration{Name: name, Namespaces: []string{"files"}},
 		CertArgs:     []string{"--cert-mode=files", "--cert-dir=" + dir},
@@ -44,26 +43,15 @@ func TestF15_ExpiredFiles(t *testing.T) {
 		r.Next(f.ctx) // on a connection from before, or not at all
 	}
 	replaced := time.Now()
-	f.setBundle(name, append(bundle, f.mount(dir, time.Hour)...))
+	next, err := release.MountFiles(dir, time.Hour)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.setBundle(name, append(bundle, next...))
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	f.recovery = time.Since(replaced)
 	f.note("ready %s after the files and the bundle were replaced", f.recovery.Round(time.Millisecond))
 	if f.recovery > 10*time.Second {
 		f.Errorf("a new certificate was served after %s, not within 10 s", f.recovery)
 	}
-}
-
-// mount renames a certificate and its key into place, as the kubelet does, and returns the certificate.
-func (f *trial) mount(dir string, life time.Duration) []byte {
-	f.Helper()
-	certificate, key, err := release.SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
-	f.Expect(err).NotTo(HaveOccurred())
-	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
-		temporary := filepath.Join(dir, "."+name)
-		f.Expect(os.WriteFile(temporary, text, 0o600)).To(Succeed())
-		f.Expect(os.Rename(temporary, filepath.Join(dir, name))).To(Succeed())
-	}
-	return certificate
 }
 
 func (f *trial) setBundle(name string, bundle []byte) {

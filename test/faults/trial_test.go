@@ -154,6 +154,7 @@ func (f *trial) inject(n int) { f.injections += n }
 
 // note adds a line below the table.
 func (f *trial) note(format string, args ...any) {
+	f.Helper()
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 	f.Logf(format, args...)
 }

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"net/url"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 
 func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 	r := newRollout(t)
-	r.gate.Kill()
+	r.replica.Kill()
 
 	err := r.sync(cluster.ApplicationSetAccount, "dev")
 	r.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)
@@ -30,7 +29,7 @@ func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
 	r := newRolloutWith(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
-	r.gate.Kill()
+	r.replica.Kill()
 
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 }
@@ -39,13 +38,9 @@ func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
 func cutRollout(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	g := NewWithT(t)
-	target, err := url.Parse(shared.Config.Host)
+	target, err := shared.URL()
 	g.Expect(err).NotTo(HaveOccurred())
-	host := target.Host
-	if host == "" {
-		host = shared.Config.Host
-	}
-	proxy, err := faultproxy.NewProxy(host)
+	proxy, err := faultproxy.NewProxy(target.Host)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(proxy.Close)
 	o.APIServer = "https://" + proxy.Addr()
@@ -66,22 +61,22 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 		ContainSubstring("stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time"),
 	)))
 	r.Expect(took).To(BeNumerically("<", 5*time.Second), "the webhook's timeoutSeconds")
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
 	defer cancel()
-	r.Expect(r.gate.Ready(ctx)).To(MatchError(ContainSubstring("the API server cannot be reached")))
+	r.Expect(r.replica.Ready(ctx)).To(MatchError(ContainSubstring("the API server cannot be reached")))
 }
 
 func TestAGateWithoutAPIServerLeavesItToFailurePolicyIgnore(t *testing.T) {
 	r := cutRollout(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
 
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 }
 
 func TestAGateWithoutAPIServerAdmitsInAuditMode(t *testing.T) {
 	r := cutRollout(t, release.Options{Args: []string{"--mode=audit"}})
 
 	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) { app.Operation = guestbook.RollingSync() })).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode", "audit")).To(BeNumerically("==", 1))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode", "audit")).To(BeNumerically("==", 1))
 }

@@ -16,7 +16,7 @@ func (r *rollout) reads() map[string]float64 {
 	r.t.Helper()
 	reads := map[string]float64{}
 	for _, kind := range []string{"applicationset_metadata_list", "applicationset_get", "application_get", "application_metadata_list"} {
-		n, err := r.gate.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind)
+		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind)
 		r.Expect(err).NotTo(HaveOccurred())
 		reads[kind] = n
 	}

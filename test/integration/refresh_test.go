@@ -47,7 +47,7 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 	r.done("qa")
 	r.Expect(r.asked("dev")).To(BeEmpty())
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_refreshes_total", "result", "requested")).To(Equal(2.0))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_refreshes_total", "result", "requested")).To(Equal(2.0))
 }
 
 // TestAHardRefreshIsNotReplaced asks as the gate does, with its own account, for what somebody else has asked for.
@@ -56,7 +56,7 @@ func TestAHardRefreshIsNotReplaced(t *testing.T) {
 	hard := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`))
 	r.Expect(r.as(cluster.ServerAccount).Patch(r.ctx, r.app("dev"), hard)).To(Succeed())
 
-	account := "system:serviceaccount:" + r.gate.Name + ":" + r.gate.Name
+	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name
 	ask := refresh.NewAnnotation(r.as(account))
 	err := ask.AskRefresh(r.ctx, client.ObjectKeyFromObject(r.app("dev")))
 	r.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)

@@ -27,7 +27,7 @@ type rollout struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	gate      *release.Replica
+	replica   *release.Replica
 	admin     client.Client
 	set       *argo.ApplicationSet
 	now       time.Time
@@ -44,7 +44,7 @@ func newRollout(t *testing.T, args ...string) *rollout {
 func newRolloutWith(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := newRolloutNotReady(t, o)
-	r.Expect(r.gate.WaitReady(r.ctx)).To(Succeed())
+	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 	r.waitUntilCalled()
 	return r
 }
@@ -60,13 +60,13 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
-	gate, err := release.StartOne(r.ctx, shared, o)
+	replica, err := release.StartOne(r.ctx, shared, o)
 	r.Expect(err).NotTo(HaveOccurred())
-	r.gate = gate
+	r.replica = replica
 	t.Cleanup(func() {
-		gate.Kill()
+		replica.Kill()
 		if t.Failed() {
-			t.Log(gate.Log())
+			t.Log(replica.Log())
 		}
 	})
 	return r
@@ -92,8 +92,8 @@ func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
 	r.Eventually(func() (float64, error) {
 		_ = r.sync(cluster.Human, "prod", client.DryRunAll)
-		return r.gate.Metric(r.ctx, "stepgate_requests_total")
-	}).WithTimeout(20 * time.Second).Should(BeNumerically(">", 0))
+		return r.replica.Metric(r.ctx, "stepgate_requests_total")
+	}).Should(BeNumerically(">", 0))
 }
 
 // as returns a client of a user.
@@ -143,7 +143,7 @@ func (r *rollout) stored(env string) bool { return r.app(env).Operation != nil }
 // requests is how often the API server has called the gate.
 func (r *rollout) requests() float64 {
 	r.t.Helper()
-	n, err := r.gate.Metric(r.ctx, "stepgate_requests_total")
+	n, err := r.replica.Metric(r.ctx, "stepgate_requests_total")
 	r.Expect(err).NotTo(HaveOccurred())
 	return n
 }

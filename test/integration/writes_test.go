@@ -68,7 +68,7 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 
 			r.Expect(write(r, "prod")).To(Succeed())
 			r.Expect(r.stored("prod")).To(BeTrue())
-			r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
+			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
 		})
 	}
 }

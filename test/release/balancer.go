@@ -2,8 +2,6 @@ package release
 
 import (
 	"context"
-	"io"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -43,7 +41,7 @@ func NewBalancer() (*Balancer, error) {
 		return nil, err
 	}
 	b := &Balancer{Wire: wire}
-	go b.serve()
+	go wire.Forward(b.pick)
 	return b, nil
 }
 
@@ -114,27 +112,6 @@ func (b *Balancer) probe(ctx context.Context, r *backend) {
 	}
 }
 
-func (b *Balancer) serve() {
-	for {
-		client, err := b.Accept()
-		if err != nil {
-			return
-		}
-		go b.connect(client)
-	}
-}
-
-// connect forwards one connection. It does not try a second replica: a Service does not, either.
-func (b *Balancer) connect(client net.Conn) {
-	server, err := net.Dial("tcp", b.pick())
-	if err != nil {
-		faultproxy.Reset(client)
-		return
-	}
-	go forward(server, client)
-	go forward(client, server)
-}
-
 // pick is the address of the next replica that is ready; it is empty, and nobody can dial it, when there is none.
 func (b *Balancer) pick() string {
 	b.mu.Lock()
@@ -146,11 +123,4 @@ func (b *Balancer) pick() string {
 		}
 	}
 	return ""
-}
-
-// forward copies until one side ends, and then ends the other.
-func forward(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = from.Close()
 }

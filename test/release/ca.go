@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -175,4 +177,15 @@ func SelfSigned(name string, from, to time.Time) (certificate, key []byte, err e
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+}
+
+// MountFiles makes a certificate that is valid for life from now on, and renames it and its key into place as tls.crt and
+// tls.key, as the kubelet does with a mounted Secret. It returns the certificate, which is its own CA.
+func MountFiles(dir string, life time.Duration) ([]byte, error) {
+	certificate, key, err := SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
+	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		temporary := filepath.Join(dir, "."+name)
+		err = errors.Join(err, os.WriteFile(temporary, text, 0o600), os.Rename(temporary, filepath.Join(dir, name)))
+	}
+	return certificate, err
 }
