@@ -99,6 +99,13 @@ func accept(g *WithT, t *testing.T, values string) {
 	}
 }
 
+// administrator is a new client, which knows the CRDs of the moment.
+func administrator(g Gomega) client.Client {
+	admin, err := shared.Client("")
+	g.Expect(err).NotTo(HaveOccurred())
+	return admin
+}
+
 func namespaced(g *WithT, kind schema.GroupVersionKind) bool {
 	mapping, err := administrator(g).RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -154,16 +154,15 @@ func attempts() map[string]attempt {
 // Of an Application, stepgate's account may write one annotation, whatever kind of patch it sends, and nothing else.
 func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
 	g.Expect(shared.CreateNamespace(ctx, "confined")).To(Succeed())
 	set := guestbook.Set("confined")
-	g.Expect(admin.Create(ctx, set)).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
 	app := guestbook.Application(set, "prod")
 	app.Annotations = map[string]string{"kept": "yes"}
-	g.Expect(admin.Create(ctx, app)).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
 	// Nobody serves the webhook here; what counts is what is refused before.
 	install(t, "stepgate", "confined", "webhook.failurePolicy=Ignore")
-	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: admin.Scheme(), Mapper: admin.RESTMapper()})
+	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 	g.Expect(err).NotTo(HaveOccurred())
 	try := func(change func(*argo.Application), patch func(before *argo.Application) client.Patch) error {
 		changed := app.DeepCopy()
@@ -207,9 +206,9 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	refreshed := app.DeepCopy()
 	refreshed.Annotations[argo.AnnotationKeyRefresh] = "normal"
 	g.Expect(stepgate.Patch(ctx, refreshed, client.MergeFrom(app.DeepCopy()))).To(Succeed())
-	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	g.Expect(app.Annotations).To(HaveKeyWithValue(argo.AnnotationKeyRefresh, "normal"))
 	// Nobody else is confined.
 	app.Labels["x"] = "y"
-	g.Expect(admin.Update(ctx, app)).To(Succeed())
+	g.Expect(shared.Admin.Update(ctx, app)).To(Succeed())
 }

@@ -17,7 +17,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -90,7 +89,6 @@ func startCertManager(t *testing.T) {
 func mount(t *testing.T, namespace, name, dir string) func() string {
 	t.Helper()
 	g := NewWithT(t)
-	admin := administrator(g)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-stopped })
@@ -100,7 +98,7 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 	var version string
 	sync := func() error {
 		var secret corev1.Secret
-		if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
+		if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
 			return client.IgnoreNotFound(err)
 		}
 		// A folder per version, and one rename that swaps all files at once.
@@ -139,12 +137,12 @@ func renew(t *testing.T, name string) {
 	certificate := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate"}}
 	key := client.ObjectKey{Namespace: "managed", Name: name}
 	g.Eventually(func(g Gomega) {
-		g.Expect(administrator(g).Get(t.Context(), key, certificate)).To(Succeed())
+		g.Expect(shared.Admin.Get(t.Context(), key, certificate)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
 		g.Expect(err).NotTo(HaveOccurred())
 		conditions = append(conditions, map[string]any{"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test"})
 		g.Expect(unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions")).To(Succeed())
-		g.Expect(administrator(g).Status().Update(t.Context(), certificate)).To(Succeed())
+		g.Expect(shared.Admin.Status().Update(t.Context(), certificate)).To(Succeed())
 	}).Should(Succeed())
 }
 
@@ -152,16 +150,15 @@ func secretOf(t *testing.T, name string) string {
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
+	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
 	return string(secret.Data["tls.crt"])
 }
 
 func caBundle(t *testing.T) string {
 	t.Helper()
-	g := NewWithT(t)
-	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Name: "stepgate"}, &configuration)).To(Succeed())
-	return string(configuration.Webhooks[0].ClientConfig.CABundle)
+	bundle, err := release.Bundle(t.Context(), shared, "stepgate")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(bundle)
 }
 
 // servedBy returns an error unless the mounted certificate is served, verified by a CA.

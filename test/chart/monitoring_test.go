@@ -95,15 +95,14 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
 	set := rollout(t, "observed")
 	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
 	annotate := func(key, value string) {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		set.Annotations = map[string]string{key: value}
-		g.Expect(admin.Update(ctx, set)).To(Succeed())
+		g.Expect(shared.Admin.Update(ctx, set)).To(Succeed())
 	}
 	annotate("stepgate.io/mode", "none")
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
@@ -139,9 +138,9 @@ func observedMetrics(t *testing.T) string {
 func bypass(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
+	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	set.Annotations = map[string]string{"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1"}
-	g.Expect(administrator(g).Update(t.Context(), set)).To(Succeed())
+	g.Expect(shared.Admin.Update(t.Context(), set)).To(Succeed())
 }
 
 // Every alert has a section in the runbook, and every section an alert.

@@ -51,17 +51,10 @@ func stored(ctx context.Context, g Gomega) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func administrator(g Gomega) client.Client {
-	admin, err := shared.Client("")
-	g.Expect(err).NotTo(HaveOccurred())
-	return admin
-}
-
 // An upgrade, with other values and back, keeps the CA and the bundle that stepgate has written; and an uninstall leaves
 // nothing behind.
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
 	g.Expect(shared.CreateNamespace(ctx, "lifecycle")).To(Succeed())
 	before := stored(ctx, g)
 	run := func(args ...string) {
@@ -80,18 +73,18 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	))
 	// What stepgate writes.
 	ca := &corev1.Secret{}
-	g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
-	g.Expect(admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
+	g.Expect(shared.Admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
 	unchanged := configuration.DeepCopy()
 	configuration.Webhooks[0].ClientConfig.CABundle = bundle(g)
-	g.Expect(admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
 	registered := func() string {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
 		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
 		g.Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(bundle(g)))
 		return string(*configuration.Webhooks[0].FailurePolicy)
 	}

@@ -46,11 +46,11 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
 	set := guestbook.Set(namespace)
-	g.Expect(administrator(g).Create(ctx, set)).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(set, env)
 		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusProgressing)
-		g.Expect(administrator(g).Create(ctx, app)).To(Succeed())
+		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
 	}
 	return set
 }
@@ -110,7 +110,7 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g.Expect(requests(t, replicaA) + requests(t, replicaB)).To(Equal(beforeA + beforeB + 1))
 
 	for release, elsewhere := range map[string]string{"a": "apps-b", "b": "apps-a"} {
-		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: administrator(g).Scheme(), Mapper: administrator(g).RESTMapper()})
+		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(reader.List(t.Context(), &argo.ApplicationList{}, client.InNamespace("apps-"+release))).To(Succeed())
 		for _, namespace := range []string{elsewhere, "apps-nobody", ""} {
@@ -128,7 +128,7 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: replica.Name}, configuration)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: replica.Name}, configuration)).To(Succeed())
 	before := configuration.DeepCopy()
 	selector := configuration.Webhooks[0].NamespaceSelector
 	for i := range selector.MatchExpressions {
@@ -136,7 +136,7 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 			e.Values = append(e.Values, "apps-outside")
 		}
 	}
-	g.Expect(administrator(g).Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
 
 	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).Should(
 		MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("stepgate cannot decide"))))
@@ -148,7 +148,6 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 func helmTest(t *testing.T, release, namespace string, extra ...string) (output string, err error) {
 	t.Helper()
 	g := NewWithT(t)
-	admin := administrator(g)
 	finished := make(chan error, 1)
 	go func() {
 		_, err := helm.Run(t.Context(), "test", release, "--namespace="+namespace, "--timeout=60s")
@@ -157,7 +156,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 	pod := &corev1.Pod{}
 	g.Eventually(func(g Gomega) {
 		// Not the one of an earlier run, which helm deletes.
-		g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
+		g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
 	}).Should(Succeed())
 	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
@@ -168,7 +167,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 	if runErr != nil {
 		pod.Status.Phase = corev1.PodFailed
 	}
-	g.Expect(admin.Status().Update(t.Context(), pod)).To(Succeed())
+	g.Expect(shared.Admin.Status().Update(t.Context(), pod)).To(Succeed())
 	return string(text), <-finished
 }
 
@@ -189,17 +188,17 @@ func TestHelmTest(t *testing.T) {
 
 	// The emergency switch: the sync is admitted, and the test says so.
 	namespace := &corev1.Namespace{}
-	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: "tested"}, namespace)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: "tested"}, namespace)).To(Succeed())
 	labelled := namespace.DeepCopy()
 	labelled.Labels["stepgate.io/ignore"] = "true"
-	g.Expect(administrator(g).Patch(ctx, labelled, client.MergeFrom(namespace))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, labelled, client.MergeFrom(namespace))).To(Succeed())
 	g.Eventually(func() string {
 		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
 		return text
 	}).WithTimeout(time.Minute).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
 	_, err = helmTest(t, "stepgate", "tested", "--timeout=1s")
 	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
-	g.Expect(administrator(g).Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
+	g.Expect(shared.Admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 

@@ -7,9 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/release"
 )
@@ -31,7 +28,7 @@ func TestF15_ExpiredFiles(t *testing.T) {
 		replica.Kill()
 		f.Expect(release.Unregister(f.ctx, f.Environment, name)).To(Succeed())
 	}()
-	f.setBundle(name, bundle)
+	f.Expect(release.SetBundle(f.ctx, f.Environment, name, bundle)).To(Succeed())
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	r := f.rollout("files")
 	for range 8 {
@@ -45,22 +42,13 @@ func TestF15_ExpiredFiles(t *testing.T) {
 	replaced := time.Now()
 	next, err := release.MountFiles(dir, time.Hour)
 	f.Expect(err).NotTo(HaveOccurred())
-	f.setBundle(name, append(bundle, next...))
+	f.Expect(release.SetBundle(f.ctx, f.Environment, name, append(bundle, next...))).To(Succeed())
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	f.recovery = time.Since(replaced)
 	f.note("ready %s after the files and the bundle were replaced", f.recovery.Round(time.Millisecond))
 	if f.recovery > 10*time.Second {
 		f.Errorf("a new certificate was served after %s, not within 10 s", f.recovery)
 	}
-}
-
-func (f *trial) setBundle(name string, bundle []byte) {
-	f.Helper()
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	f.Expect(f.Admin.Get(f.ctx, types.NamespacedName{Name: name}, configuration)).To(Succeed())
-	before := configuration.DeepCopy()
-	configuration.Webhooks[0].ClientConfig.CABundle = bundle
-	f.Expect(f.Admin.Patch(f.ctx, configuration, client.MergeFrom(before))).To(Succeed())
 }
 
 // TestF16_LeavesRotate waits for leaves to be replaced: after two thirds of the 30 s that they live here.
@@ -98,13 +86,13 @@ func (f *trial) rotate(ways ...func(context.Context) error) {
 	f.under(func() {
 		for range times(5) {
 			for _, way := range ways {
-				before, err := f.release.Registered(f.ctx)
+				before, err := release.Registered(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
 				began := time.Now()
 				f.inject(1)
 				f.Expect(f.release.Rotate(f.ctx, way)).To(Succeed())
 				f.recovery = max(f.recovery, time.Since(began))
-				after, err := f.release.Registered(f.ctx)
+				after, err := release.Registered(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
 				if writes := after.Generation - before.Generation; writes > 3*replicas {
 					f.Errorf("%d writes of the bundle for one CA", writes)

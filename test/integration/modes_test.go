@@ -16,10 +16,10 @@ import (
 func (r *rollout) annotate(annotations map[string]string) {
 	r.t.Helper()
 	set := r.set.DeepCopy()
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	before := set.DeepCopy()
 	set.Annotations = annotations
-	r.Expect(r.admin.Patch(r.ctx, set, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Patch(r.ctx, set, client.MergeFrom(before))).To(Succeed())
 }
 
 func TestAuditModeAdmitsAndRecords(t *testing.T) {
@@ -109,10 +109,10 @@ func TestADenialIsOneEventHoweverOftenItIsRetried(t *testing.T) {
 func TestTheNamespaceLabelIsTheEmergencySwitch(t *testing.T) {
 	r := newRollout(t)
 	namespace := &corev1.Namespace{}
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())
 	before := namespace.DeepCopy()
 	namespace.Labels["stepgate.io/ignore"] = "true"
-	r.Expect(r.admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
 
 	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
 }

@@ -28,7 +28,6 @@ type rollout struct {
 	ctx       context.Context
 	namespace string
 	replica   *release.Replica
-	admin     client.Client
 	set       *argo.ApplicationSet
 	now       time.Time
 }
@@ -54,7 +53,6 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context(), now: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
-	r.admin = r.as("")
 	r.Expect(shared.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
 	r.create()
 	o.Name = "stepgate-" + r.namespace
@@ -75,7 +73,7 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 // create writes the ApplicationSet and its Applications before the gate is registered.
 func (r *rollout) create() {
 	r.set = guestbook.Set(r.namespace)
-	r.Expect(r.admin.Create(r.ctx, r.set)).To(Succeed())
+	r.Expect(shared.Admin.Create(r.ctx, r.set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(r.set, env)
 		sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
@@ -83,7 +81,7 @@ func (r *rollout) create() {
 			sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
 		}
 		guestbook.Compare(app, r.tick(), guestbook.NewCommit, sync, state)
-		r.Expect(r.admin.Create(r.ctx, app)).To(Succeed())
+		r.Expect(shared.Admin.Create(r.ctx, app)).To(Succeed())
 	}
 }
 
@@ -111,7 +109,7 @@ func (r *rollout) tick() time.Time {
 
 func (r *rollout) app(env string) *argo.Application {
 	app := guestbook.Application(r.set, env)
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	return app
 }
 
@@ -151,7 +149,7 @@ func (r *rollout) requests() float64 {
 // events are the Events on an Application with a reason.
 func (r *rollout) events(env, reason string) []eventsv1.Event {
 	var list eventsv1.EventList
-	r.Expect(r.admin.List(r.ctx, &list, client.InNamespace(r.namespace))).To(Succeed())
+	r.Expect(shared.Admin.List(r.ctx, &list, client.InNamespace(r.namespace))).To(Succeed())
 	var found []eventsv1.Event
 	for _, e := range list.Items {
 		if e.Reason == reason && e.Regarding.Name == "engineering-"+env+"-guestbook" {

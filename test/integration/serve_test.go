@@ -7,7 +7,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,21 +26,15 @@ func TestSIGTERMDrains(t *testing.T) {
 	r.Expect(r.replica.Wait()).To(Equal(0))
 }
 
-// registration reads the gate's own ValidatingWebhookConfiguration.
-func (r *rollout) registration() *admissionregistrationv1.ValidatingWebhookConfiguration {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKey{Name: r.replica.Name}, configuration)).To(Succeed())
-	return configuration
+func (r *rollout) bundle() []byte {
+	bundle, err := release.Bundle(r.ctx, shared, r.replica.Name)
+	r.Expect(err).NotTo(HaveOccurred())
+	return bundle
 }
-
-func (r *rollout) bundle() []byte { return r.registration().Webhooks[0].ClientConfig.CABundle }
 
 func (r *rollout) setBundle(bundle []byte) {
 	r.t.Helper()
-	configuration := r.registration()
-	before := configuration.DeepCopy()
-	configuration.Webhooks[0].ClientConfig.CABundle = bundle
-	r.Expect(r.admin.Patch(r.ctx, configuration, client.MergeFrom(before))).To(Succeed())
+	r.Expect(release.SetBundle(r.ctx, shared, r.replica.Name, bundle)).To(Succeed())
 }
 
 func TestAWipedBundleIsRestored(t *testing.T) {
@@ -59,7 +52,7 @@ func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
 	r := newRollout(t)
 	before := r.bundle()
 
-	r.Expect(r.admin.Delete(r.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.replica.Name, Name: r.replica.Name + "-ca"}})).To(Succeed())
+	r.Expect(shared.Admin.Delete(r.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.replica.Name, Name: r.replica.Name + "-ca"}})).To(Succeed())
 
 	// Every call is answered with a decision while the new CA is published, and after the leaf of it is served.
 	r.Eventually(func() int {
@@ -81,7 +74,9 @@ func TestOnlyTheBundleOfTheRegistrationIsWritten(t *testing.T) {
 	r := newRollout(t)
 
 	var fields []string
-	for _, m := range r.registration().ManagedFields {
+	registration, err := release.Registered(r.ctx, shared, r.replica.Name)
+	r.Expect(err).NotTo(HaveOccurred())
+	for _, m := range registration.ManagedFields {
 		if m.Manager == "stepgate" {
 			fields = append(fields, m.FieldsV1.GetRawString())
 		}

@@ -42,7 +42,7 @@ var writeForms = map[string]func(r *rollout, env string) error{
 	},
 	"create with operation": func(r *rollout, env string) error {
 		app := r.app(env)
-		r.Expect(r.admin.Delete(r.ctx, app)).To(Succeed())
+		r.Expect(shared.Admin.Delete(r.ctx, app)).To(Succeed())
 		app = guestbook.Application(r.set, env)
 		app.Operation = guestbook.RollingSync()
 		return r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)

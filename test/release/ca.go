@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -106,32 +105,15 @@ func (r *Release) writeCA(ctx context.Context, certificate, key []byte) error {
 	return r.env.Admin.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-// Registered reads the ValidatingWebhookConfiguration.
-func (r *Release) Registered(ctx context.Context) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
-	return configuration, r.env.Admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)
-}
-
-// Bundle is the caBundle that is stored.
-func (r *Release) Bundle(ctx context.Context) ([]byte, error) {
-	configuration, err := r.Registered(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return configuration.Webhooks[0].ClientConfig.CABundle, nil
-}
-
 // WipeBundle empties the caBundle and waits until it is there again. Until then no call can succeed: the API server
-// trusts nothing that stepgate could show. It returns when it was wiped, and when it was back.
+// trusts no certificate that stepgate could serve. It returns when it wiped the bundle, and when the bundle was back.
 func (r *Release) WipeBundle(ctx context.Context) (wiped, back time.Time, err error) {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Name()}}
 	wiped = time.Now()
-	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
-	if err := r.env.Admin.Patch(ctx, configuration, patch); err != nil {
+	if err := SetBundle(ctx, r.env, r.Name(), nil); err != nil {
 		return wiped, wiped, err
 	}
 	err = eventually.Succeeds(ctx, func() error {
-		bundle, err := r.Bundle(ctx)
+		bundle, err := Bundle(ctx, r.env, r.Name())
 		if err == nil && len(bundle) == 0 {
 			err = errors.New("the bundle is empty")
 		}

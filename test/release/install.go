@@ -69,6 +69,32 @@ func install(ctx context.Context, e *environment.Environment, r Registration, ig
 	return nil
 }
 
+// Registered reads the registration of an instance.
+func Registered(ctx context.Context, e *environment.Environment, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	return configuration, e.Admin.Get(ctx, client.ObjectKey{Name: name}, configuration)
+}
+
+// Bundle reads the caBundle of an instance.
+func Bundle(ctx context.Context, e *environment.Environment, name string) ([]byte, error) {
+	configuration, err := Registered(ctx, e, name)
+	if err != nil {
+		return nil, err
+	}
+	return configuration.Webhooks[0].ClientConfig.CABundle, nil
+}
+
+// SetBundle writes the caBundle of an instance; nil empties it.
+func SetBundle(ctx context.Context, e *environment.Environment, name string, bundle []byte) error {
+	configuration, err := Registered(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	before := configuration.DeepCopy()
+	configuration.Webhooks[0].ClientConfig.CABundle = bundle
+	return e.Admin.Patch(ctx, configuration, client.MergeFrom(before))
+}
+
 // Unregister deletes the registration of an instance: the API server does not call it any more.
 func Unregister(ctx context.Context, e *environment.Environment, name string) error {
 	return client.IgnoreNotFound(e.Admin.Delete(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}))

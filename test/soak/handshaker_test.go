@@ -42,7 +42,7 @@ func (h *handshaker) run(ctx context.Context) error {
 			if replica.Ready(ctx) != nil {
 				continue // a Service sends it nothing
 			}
-			bundle, err := h.release.Bundle(ctx)
+			bundle, err := release.Bundle(ctx, shared, h.release.Name())
 			if ctx.Err() != nil {
 				return nil
 			}
