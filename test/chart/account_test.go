@@ -59,8 +59,8 @@ func account(t *testing.T, namespace, name string) *rest.Config {
 	return config
 }
 
-// What stepgate's account may do, as the API server says, is written down: a right more or less is a change of a golden
-// file, which somebody reads.
+// A golden file has all permissions of stepgate's account, as the API server lists them. One right more or less changes
+// the file, and somebody reviews that.
 func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
@@ -95,7 +95,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// rules are the rules in lines that are sorted; what every account may do is left out.
+// rules are the rules as sorted lines, without the rights that every account has.
 func rules(all []authorizationv1.ResourceRule) string {
 	var lines []string
 	for _, r := range all {
@@ -119,7 +119,7 @@ type attempt struct {
 	want string
 }
 
-// attempts are the ways to change an Application, and what is said to each.
+// attempts are the ways to change an Application, each with the expected answer.
 func attempts() map[string]attempt {
 	annotate := func(key, value string) func(*argo.Application) {
 		return func(a *argo.Application) { a.Annotations[key] = value }
@@ -160,7 +160,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	app := guestbook.Application(set, "prod")
 	app.Annotations = map[string]string{"kept": "yes"}
 	g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
-	// Nobody serves the webhook here; what counts is what is refused before.
+	// Nobody serves the webhook here; only the refusals before it count.
 	install(t, "stepgate", "confined", "webhook.failurePolicy=Ignore")
 	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -192,7 +192,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 		options := []client.PatchOption{client.DryRunAll, client.FieldOwner("stepgate")}
 		g.Expect(stepgate.Patch(ctx, app.DeepCopy(), patch, options...)).To(MatchError(ContainSubstring(".operation")), name)
 	}
-	// What RBAC alone refuses.
+	// Writes that RBAC alone refuses.
 	for name, err := range map[string]error{
 		"update":     stepgate.Update(ctx, app.DeepCopy()),
 		"create":     stepgate.Create(ctx, guestbook.Application(set, "dev")),
@@ -202,7 +202,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	} {
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", name, err)
 	}
-	// And what is allowed is stored.
+	// An allowed write is stored.
 	refreshed := app.DeepCopy()
 	refreshed.Annotations[argo.AnnotationKeyRefresh] = "normal"
 	g.Expect(stepgate.Patch(ctx, refreshed, client.MergeFrom(app.DeepCopy()))).To(Succeed())

@@ -28,7 +28,7 @@ import (
 )
 
 // With cert-manager's own controllers and cainjector: the certificate is issued for the name by which the API server
-// calls, the caBundle arrives, and neither the renewal of the leaf nor that of the CA makes a call fail.
+// calls, the caBundle arrives, and no call fails when the leaf or the CA is renewed.
 func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	g := NewWithT(t)
 	installCRDs(t)

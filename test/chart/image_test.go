@@ -13,7 +13,7 @@ import (
 
 var copied = regexp.MustCompile(`(?m)^COPY ([^-].*) (\S+)$`)
 
-// What the Dockerfile copies is all that its build needs, and .dockerignore lets it through. The image itself needs a
+// The Dockerfile copies everything that its build needs, and .dockerignore lets it through. The image itself needs a
 // container engine.
 func TestTheImagesBuildHasAllThatItNeeds(t *testing.T) {
 	g := NewWithT(t)

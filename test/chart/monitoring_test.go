@@ -34,7 +34,7 @@ func alerts(g *WithT) []alert {
 	return all
 }
 
-// expressions are those of the alerts and of the dashboard, by where they are.
+// expressions are the expressions of the alerts and of the dashboard, by their place.
 func expressions(g *WithT) map[string]string {
 	all := map[string]string{}
 	for _, a := range alerts(g) {
@@ -90,7 +90,7 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	g.Expect(len(names)).To(BeNumerically(">", 15), "the expressions were found")
 }
 
-// observedMetrics is what stepgate and the API server have to say after a denial, a bypass, a call that failed under
+// observedMetrics are the metrics of stepgate and of the API server after a denial, a bypass, a call that failed under
 // either policy, a read that failed and an annotation that cannot be read.
 func observedMetrics(t *testing.T) string {
 	t.Helper()

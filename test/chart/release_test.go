@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stored are the names of all objects that the cluster stores, but for what the cluster writes by itself.
+// stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
 func stored(ctx context.Context, g Gomega) []string {
 	byItself := []string{"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices"}
 	clients, err := discovery.NewDiscoveryClientForConfig(shared.Config)
@@ -71,7 +71,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		"policy/poddisruptionbudgets/lifecycle/stepgate", "/secrets/lifecycle/stepgate-ca",
 		"flowcontrol.apiserver.k8s.io/flowschemas//stepgate", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations//stepgate",
 	))
-	// What stepgate writes.
+	// stepgate writes these two.
 	ca := &corev1.Secret{}
 	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
@@ -101,7 +101,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// bundle is a certificate of an authority in PEM: that of the API server.
+// bundle is a CA certificate in PEM: the API server's.
 func bundle(g Gomega) []byte {
 	config := rest.CopyConfig(shared.Config)
 	g.Expect(config.CAData).NotTo(BeEmpty())

@@ -120,7 +120,7 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-// A registration that covers more than argocd.namespaces does not make stepgate admit what it cannot judge.
+// A registration that covers more than argocd.namespaces does not make stepgate admit writes that it cannot judge.
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
@@ -144,7 +144,7 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g.Expect(replica.Log()).To(ContainSubstring("is forbidden"))
 }
 
-// helmTest runs helm test and plays the kubelet: it runs what the Pod would run, under the Pod's service account.
+// helmTest runs helm test and does the kubelet's work: it runs the Pod's command under the Pod's service account.
 func helmTest(t *testing.T, release, namespace string, extra ...string) (output string, err error) {
 	t.Helper()
 	g := NewWithT(t)
@@ -202,7 +202,7 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// In audit mode nothing is refused; the API server's warning is what the test looks for.
+// In audit mode stepgate refuses nothing; the test looks for the API server's warning.
 func TestHelmTestInAuditMode(t *testing.T) {
 	g := NewWithT(t)
 	serve(t, release.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})

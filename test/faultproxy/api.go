@@ -33,7 +33,7 @@ const (
 )
 
 // APIProxy is an HTTPS proxy in front of the API server that answers some requests itself, wrongly. It has the API
-// server's own certificate, so that nothing but the address has to change in a kubeconfig. Its Wire disturbs what is
+// server's own certificate, so that only the address has to change in a kubeconfig. Its Wire disturbs the connections
 // below HTTP.
 type APIProxy struct {
 	*Wire
@@ -47,7 +47,7 @@ type APIProxy struct {
 	frozen chan struct{} // closed while watches deliver
 }
 
-// Fault is what a request meets before, or instead of, the API server.
+// Fault handles a request before, or instead of, the API server.
 type Fault func(kind string, rw http.ResponseWriter, r *http.Request, next http.Handler)
 
 // NewAPIProxy starts a proxy in front of a cluster's API server. It ends with the cluster.
@@ -90,7 +90,7 @@ func NewAPIProxy(c *cluster.Cluster) (*APIProxy, error) {
 // URL is the address for a kubeconfig.
 func (p *APIProxy) URL() string { return "https://" + p.Addr().String() }
 
-// Set has these faults, and no others, happen to every request, the first outermost.
+// Set replaces the faults that happen to every request; the first is the outermost.
 func (p *APIProxy) Set(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *APIProxy) Freeze() {
 	}
 }
 
-// Heal ends all faults. A frozen watch delivers what it has held back.
+// Heal ends all faults. A frozen watch delivers the events that it has held back.
 func (p *APIProxy) Heal() {
 	p.Set()
 	p.Wire.Heal()

@@ -70,7 +70,7 @@ func Hang(_ string, _ http.ResponseWriter, r *http.Request, _ http.Handler) { <-
 // Abort ends the connection, or the stream, without an answer.
 func Abort(string, http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
-// Lose has the API server do what was asked, and loses its answer.
+// Lose forwards the request to the API server, and loses the answer.
 func Lose(_ string, _ http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(httptest.NewRecorder(), r)
 	<-r.Context().Done()
@@ -84,7 +84,7 @@ func Truncate(_ string, rw http.ResponseWriter, r *http.Request, next http.Handl
 	panic(http.ErrAbortHandler)
 }
 
-// Garble answers with what is no object.
+// Garble answers with a body that is no object.
 func Garble(_ string, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	rw.Header().Set("Content-Type", "application/json")
 	_, _ = rw.Write([]byte("<html>proxy error</html>"))

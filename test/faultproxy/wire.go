@@ -70,7 +70,7 @@ func (w *Wire) Reset() {
 	}
 }
 
-// Heal ends all disturbance. What was held arrives late, as after retransmission.
+// Heal ends all disturbance. Held bytes arrive late, as after a retransmission.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ type wireConn struct {
 	closed chan struct{}
 }
 
-// Read reads what the wire lets pass.
+// Read reads when the wire lets bytes pass.
 func (c *wireConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.pass() {
@@ -155,7 +155,7 @@ func (c *wireConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes when the wire lets pass.
+// Write writes when the wire lets bytes pass.
 func (c *wireConn) Write(p []byte) (int, error) {
 	if !c.pass() {
 		return 0, net.ErrClosed

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// echo is a Wire that gives back what it gets, and a connection to it.
+// echo is a Wire that returns every byte, and a connection to it.
 func echo(t *testing.T) (*Wire, net.Conn) {
 	t.Helper()
 	g := NewWithT(t)
@@ -41,9 +41,9 @@ func dial(t *testing.T, w *Wire) net.Conn {
 	return conn
 }
 
-// say sends a word and waits so long for it to come back.
-func say(conn net.Conn, word string, patience time.Duration) error {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+// say sends a word and waits for its echo, up to a limit.
+func say(conn net.Conn, word string, limit time.Duration) error {
+	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(conn, word); err != nil {
@@ -65,7 +65,7 @@ func TestWireHoldsAndDeliversLate(t *testing.T) {
 
 	w.Heal()
 	g.Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
-	g.Expect(io.ReadFull(conn, make([]byte, 1))).To(Equal(1), "what was held arrives")
+	g.Expect(io.ReadFull(conn, make([]byte, 1))).To(Equal(1), "the held byte arrives")
 	g.Expect(say(conn, "d", time.Minute)).To(Succeed())
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stepgate/stepgate/test/guestbook"
 )
 
-// TestTricksAreNoWayRound writes what would make prod look like something else together with its operation.
+// TestTricksAreNoWayRound changes prod so that it looks like another Application, in the same write as its operation.
 func TestTricksAreNoWayRound(t *testing.T) {
 	r := newRollout(t)
 	for trick, patch := range map[string]string{

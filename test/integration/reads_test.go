@@ -52,8 +52,8 @@ func TestADecisionCostsTwoReads(t *testing.T) {
 	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 0}), "the first step")
 }
 
-// TestADecisionIsTrueAtOnce changes a sibling and asks in the same moment, over and over: what is known is then older
-// than what is live, most of the time.
+// TestADecisionIsTrueAtOnce changes a sibling and asks in the same moment, over and over: most of the time the cache
+// is then older than the live state.
 func TestADecisionIsTrueAtOnce(t *testing.T) {
 	r := newRollout(t)
 	r.done("qa")

@@ -33,8 +33,8 @@ func NewAsker(replica *release.Replica, tally *Tally) *Asker {
 // Close closes its connections.
 func (a *Asker) Close() { a.client.CloseIdleConnections() }
 
-// Ask asks about an operation of prod. timeout is what the API server says that it waits; the Asker itself waits
-// longer, and Failed with no answer at all is an error.
+// Ask asks about an operation of prod. timeout is the API server's timeout in the request; the Asker itself waits longer.
+// It returns an error when there is no answer at all.
 func (a *Asker) Ask(ctx context.Context, r *Rollout, timeout time.Duration) (Outcome, time.Duration, error) {
 	body, err := r.Review()
 	if err != nil {

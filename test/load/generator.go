@@ -76,7 +76,7 @@ func (g *Generator) During(ctx context.Context, work func()) {
 }
 
 // run sends until ctx is done, and returns when every answer has come. A write that takes longer than the period
-// delays its own rollout's next, and no other.
+// delays only the next write of its own rollout.
 func (g *Generator) run(ctx context.Context) {
 	var group sync.WaitGroup
 	starts := make([]chan struct{}, len(g.rollouts))

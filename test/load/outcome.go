@@ -24,7 +24,7 @@ type Outcome int
 const (
 	// Right is the right answer.
 	Right Outcome = iota
-	// Failed is no answer: neither admitted nor denied by a decision. In enforce mode that is safe, and no more.
+	// Failed is no answer: neither admitted nor denied by a decision. In enforce mode that is safe.
 	Failed
 	// WrongAllow was admitted, and had to be denied.
 	WrongAllow

@@ -19,16 +19,16 @@ func TestJudge(t *testing.T) {
 		err  error
 		is   Outcome
 	}{
-		"a denial that is right":                    {Denied, denied, Right},
-		"a denial that is wrong":                    {Admitted, denied, WrongDeny},
-		"an admission that is right":                {Admitted, nil, Right},
-		"an admission that is wrong":                {Denied, nil, WrongAllow},
-		"no answer to what had to be admitted":      {Admitted, broken, Failed},
-		"no answer to what had to be denied":        {Denied, broken, Failed},
-		"a 403 of somebody else is no denial":       {Denied, forbidden, Failed},
-		"what passes regardless, passes":            {Regardless, nil, Right},
-		"what passes regardless, and is denied":     {Regardless, denied, WrongDeny},
-		"what passes regardless, and has no answer": {Regardless, broken, WrongDeny},
+		"a denial that is right":              {Denied, denied, Right},
+		"a denial that is wrong":              {Admitted, denied, WrongDeny},
+		"an admission that is right":          {Admitted, nil, Right},
+		"an admission that is wrong":          {Denied, nil, WrongAllow},
+		"no answer to a write to be admitted": {Admitted, broken, Failed},
+		"no answer to a write to be denied":   {Denied, broken, Failed},
+		"a 403 by RBAC is no denial":          {Denied, forbidden, Failed},
+		"a free write that passes":            {Regardless, nil, Right},
+		"a free write that is denied":         {Regardless, denied, WrongDeny},
+		"a free write that has no answer":     {Regardless, broken, WrongDeny},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Judge(tc.want, tc.err)).To(Equal(tc.is)) })
 	}

@@ -23,7 +23,7 @@ type Rollout struct {
 	// Prod is the target as it was created; Dev is what opens and closes its step.
 	Prod, Dev *argo.Application
 
-	// alone is of no ApplicationSet.
+	// alone belongs to no ApplicationSet.
 	alone    *argo.Application
 	degraded bool
 	// stored is the operation that prod has, as far as is known.
@@ -107,8 +107,8 @@ func (r *Rollout) Fatten(ctx context.Context, admin client.Client, bytes int) er
 	return nil
 }
 
-// Next sends the next operation write, and before it the status write that decides what its right answer is. Of eight
-// operation writes four are to be denied and four to be admitted. Everything is really written.
+// Next sends the next operation write, and before it the status write that decides its right answer. Of eight operation
+// writes four have to be denied and four admitted. They are real writes and no dry runs.
 func (r *Rollout) Next(ctx context.Context) Outcome {
 	turn := r.turn % 8
 	r.turn++
@@ -183,7 +183,7 @@ func (r *Rollout) Untouched(ctx context.Context) {
 // fields are some of an Application's.
 type fields = map[string]any
 
-// asController writes what has to pass regardless.
+// asController sends a write that has to pass regardless.
 func (r *Rollout) asController(ctx context.Context, app *argo.Application, body fields) Outcome {
 	return r.writer.send(ctx, write{as: r.writer.controller, app: app, body: body, want: Regardless})
 }

@@ -17,7 +17,7 @@ const (
 	probeTimeout = 3 * time.Second
 )
 
-// Balancer does what a Service does: it forwards new connections to the replicas that are ready, in turn, and leaves
+// Balancer behaves like a Service: it forwards new connections to the replicas that are ready, in turn, and leaves
 // the open ones alone, whatever becomes of their replica.
 type Balancer struct {
 	*faultproxy.Wire

@@ -31,7 +31,7 @@ func (r *Release) secret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name(), Name: r.Name() + "-ca"}}
 }
 
-// CA is the one in the Secret.
+// CA is the certificate in the Secret.
 func (r *Release) CA(ctx context.Context) (*x509.Certificate, error) {
 	secret := r.secret()
 	if err := r.env.Admin.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -81,12 +81,12 @@ func (r *Release) DeleteCA(ctx context.Context) error { return r.env.Admin.Delet
 // EmptyCA leaves the Secret without content.
 func (r *Release) EmptyCA(ctx context.Context) error { return r.writeCA(ctx, nil, nil) }
 
-// GarbleCA stores what is no certificate and no key.
+// GarbleCA stores bytes that are no certificate and no key.
 func (r *Release) GarbleCA(ctx context.Context) error {
 	return r.writeCA(ctx, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), []byte("no key"))
 }
 
-// AgeCA injects a clock near expiry: it stores a valid CA of whose life two thirds, and more, are over.
+// AgeCA stores a valid CA that is near its expiry: more than two thirds of its life are over.
 func (r *Release) AgeCA(ctx context.Context) error {
 	certificate, key, err := SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
 	if err != nil {

@@ -40,7 +40,7 @@ func NewHelm(e *environment.Environment) (*Helm, error) {
 	return h, nil
 }
 
-// Run runs Helm and returns its output; the error has what it wrote to standard error.
+// Run runs Helm and returns its output; the error contains its standard error.
 func (h *Helm) Run(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, h.program, args...)

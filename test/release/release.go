@@ -46,7 +46,7 @@ func Start(ctx context.Context, e *environment.Environment, o Options, apis ...s
 	return r, r.WaitReady(ctx)
 }
 
-// Name is that of the Registration.
+// Name is the name of the Registration.
 func (r *Release) Name() string { return r.options.Name }
 
 // Reinstall creates the objects of config/ that are missing.

@@ -18,7 +18,7 @@ import (
 
 // Replica is a running `stepgate serve`.
 type Replica struct {
-	// Name is that of its Registration.
+	// Name is the name of its Registration.
 	Name string
 	// Webhook, Metrics and Probe are its addresses, HOST:PORT.
 	Webhook, Metrics, Probe string
@@ -140,7 +140,7 @@ func (r *Replica) Kill() {
 	<-r.exited
 }
 
-// Log is what it has logged.
+// Log is everything that it has logged.
 func (r *Replica) Log() string { return string(r.output.Contents()) }
 
 // freeAddress is a loopback address that nobody listens on.

@@ -56,7 +56,7 @@ func (h *handshaker) run(ctx context.Context) error {
 	}
 }
 
-// handshake handshakes once. The bundle was read before: a replica may not serve what is not in it yet.
+// handshake handshakes once. The bundle was read before: a replica may not serve a leaf of a CA that is not in it yet.
 func (h *handshaker) handshake(replica *release.Replica, bundle []byte) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
