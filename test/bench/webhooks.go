@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/stepgate/stepgate/test/plain"
+	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -141,7 +141,7 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := &siblings.Cache{}
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 
