@@ -17,7 +17,7 @@ ARGOCD_LDFLAGS := -s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.7
 HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
 # Seconds that each fuzz target is run by `make fuzz`.
 FUZZTIME ?= 30s
-# Flags of `make faults`, such as --only F4,F7.
+# Flags of `make faults`, such as -run 'F4_|F7_'.
 FAULTS_FLAGS ?=
 # Flags of `make bench`, such as --siblings 10,100 --parts 1.
 BENCH_FLAGS ?=
@@ -56,7 +56,7 @@ test: verify lint unit integration chart-test e2e-quick ## Everything that CI ru
 
 .PHONY: unit
 unit: ## Unit, property and table tests and the fuzz seeds, with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v -e /test/integration -e /test/chart)
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v -e /test/integration -e /test/chart -e /test/faults -e /test/soak)
 
 .PHONY: integration
 integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
@@ -92,25 +92,23 @@ bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the 
 
 .PHONY: soak-certs
 soak-certs: tools ## Rotate leaves and CAs under load: 0 failed calls (about 6 minutes)
-	@echo "==> building the soak (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/soak ./test/soak
-	@$(BIN)/soak certs
+	go test -count=1 -timeout 30m -v -run TestCertificates ./test/soak
 
 .PHONY: soak-restarts
 soak-restarts: tools ## Restart and kill replicas under load: 0 failed calls, recovered within a second (about 5 minutes)
-	@echo "==> building the soak (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/soak ./test/soak
-	@$(BIN)/soak restarts
+	go test -count=1 -timeout 30m -v -run TestRestarts ./test/soak
+
+.PHONY: soak-quick
+soak-quick: tools ## Both soaks, short (about a minute)
+	go test -count=1 -timeout 10m -v -short ./test/soak
 
 .PHONY: faults
-faults: tools ## Break what is around stepgate: nothing wrongly admitted or denied, all well afterwards (about 15 minutes)
-	@echo "==> building the faults (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/faults ./test/faults
-	@$(BIN)/faults $(FAULTS_FLAGS)
+faults: tools ## Break what is around stepgate: nothing wrongly admitted or denied, all well afterwards (about 11 minutes)
+	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
 
 .PHONY: faults-quick
-faults-quick: FAULTS_FLAGS += --quick
-faults-quick: faults ## The quick ones of them (about 2 minutes)
+faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
+faults-quick: faults ## The faults that take seconds, with fewer injections (about 2 minutes)
 
 ##@ Check
 

@@ -7,36 +7,31 @@ import (
 	"time"
 
 	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	applyv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 )
 
-// withBundles returns what is to be applied: of every webhook its name and its caBundle, and no other field. changed
-// is false when the configuration has it all already.
-func withBundles(current *admissionv1.ValidatingWebhookConfiguration, authorities []*x509.Certificate,
-	now time.Time) (wanted *applyv1.ValidatingWebhookConfigurationApplyConfiguration, changed bool) {
-	wanted = applyv1.ValidatingWebhookConfiguration(current.Name).
-		WithUID(current.UID).WithResourceVersion(current.ResourceVersion)
-	for _, webhook := range current.Webhooks {
-		bundle := mergeBundle(webhook.ClientConfig.CABundle, authorities, now)
+// withBundles returns the configuration with the bundle that each webhook should carry. changed is false when all of
+// them carry it already.
+func withBundles(current *configuration, authorities []*x509.Certificate, now time.Time) (wanted *configuration, changed bool) {
+	wanted = &configuration{uid: current.uid, resourceVersion: current.resourceVersion}
+	for _, webhook := range current.webhooks {
+		bundle := mergeBundle(webhook.caBundle, authorities, now)
 		if len(bundle) == 0 {
 			// Every CA has expired. An empty caBundle would make the API server trust its own roots; leave it.
 			return nil, false
 		}
-		changed = changed || !bytes.Equal(bundle, webhook.ClientConfig.CABundle)
-		wanted.WithWebhooks(applyv1.ValidatingWebhook().WithName(webhook.Name).
-			WithClientConfig(applyv1.WebhookClientConfig().WithCABundle(bundle...)))
+		changed = changed || !bytes.Equal(bundle, webhook.caBundle)
+		wanted.webhooks = append(wanted.webhooks, webhookBundle{name: webhook.name, caBundle: bundle})
 	}
 	return wanted, changed
 }
 
-// injectedBy returns the annotation by which cert-manager's cainjector was asked to write the bundle. Two writers of
-// one field would never come to rest.
-func injectedBy(configuration *admissionv1.ValidatingWebhookConfiguration) string {
+// injectedBy returns the annotation that asks cert-manager's cainjector to write the bundle. Two writers of one field
+// would overwrite each other for ever.
+func injectedBy(current *configuration) string {
 	asked := []string{
 		cmapi.WantInjectAnnotation, cmapi.WantInjectFromSecretAnnotation, cmapi.WantInjectAPIServerCAAnnotation,
 	}
-	i := slices.IndexFunc(asked, func(a string) bool { return configuration.Annotations[a] != "" })
+	i := slices.IndexFunc(asked, func(a string) bool { return current.annotations[a] != "" })
 	if i < 0 {
 		return ""
 	}

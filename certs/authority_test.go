@@ -91,7 +91,7 @@ func selfOptions() SelfOptions {
 	return SelfOptions{
 		RESTConfig: &rest.Config{}, Secret: types.NamespacedName{Namespace: testNamespace, Name: testSecret},
 		DNSNames: []string{"stepgate.argocd.svc"}, IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)},
-		WebhookConfiguration: testConfiguration,
+		Configurations: Configurations{Validating: []string{testConfiguration}},
 	}
 }
 

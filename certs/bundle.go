@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// parseBundle returns the certificates of a PEM bundle in their order. What is not a certificate is passed over, as
-// the API server does.
+// parseBundle returns the certificates of a PEM bundle in their order. It skips everything else, as the API server does.
 func parseBundle(bundle []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for {
@@ -25,9 +24,9 @@ func parseBundle(bundle []byte) []*x509.Certificate {
 	}
 }
 
-// mergeBundle returns the bundle that an entry should carry: what is in it already, in its order and without
-// duplicates, garbage and expired certificates, and then the authorities that it lacks. It is deterministic, and
-// merging its result again changes nothing, so that replicas agree. It is empty only if nothing usable came in.
+// mergeBundle returns the bundle that a webhook should carry: its present certificates in their order, without
+// duplicates, garbage and expired ones, and then the authorities that it lacks. It is deterministic, and merging its
+// result again changes nothing, so that replicas agree. It is empty only if neither holds a usable certificate.
 func mergeBundle(existing []byte, authorities []*x509.Certificate, now time.Time) []byte {
 	var merged []byte
 	seen := map[string]bool{}
@@ -41,8 +40,8 @@ func mergeBundle(existing []byte, authorities []*x509.Certificate, now time.Time
 	return merged
 }
 
-// verify says why a client that trusts the bundle would not accept the certificate at that time. Names are not
-// looked at: which one is dialled is for the Service or URL of the registration to say.
+// verify says why a client that trusts the bundle would not accept the certificate at that time. It does not check names:
+// the Service or URL of the registration decides which name the API server dials.
 func verify(certificate *tls.Certificate, bundle []byte, now time.Time) error {
 	leaf, err := leafOf(certificate)
 	if err != nil {

@@ -58,11 +58,11 @@ func TestBundle(t *testing.T) {
 			g.Expect(string(merged)).To(Equal(string(bundle(tc.want))))
 			g.Expect(mergeBundle(merged, authorities, now)).To(Equal(merged), "merging again changes nothing")
 
-			wanted, changed := withBundles(configurationOf(bundle(tc.existing)), authorities, now)
+			wanted, changed := withBundles(validatingBundles(configurationOf(bundle(tc.existing))), authorities, now)
 			g.Expect(changed).To(Equal(tc.wantChanged))
 			if changed {
-				g.Expect(wanted.Webhooks).To(HaveLen(1))
-				g.Expect(bytes.Equal(wanted.Webhooks[0].ClientConfig.CABundle, merged)).To(BeTrue())
+				g.Expect(wanted.webhooks).To(HaveLen(1))
+				g.Expect(bytes.Equal(wanted.webhooks[0].caBundle, merged)).To(BeTrue())
 			}
 		})
 	}
@@ -73,10 +73,10 @@ func TestEveryWebhookGetsItsBundle(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a, b := makeCA(t, "a", now, now.Add(time.Hour)), makeCA(t, "b", now, now.Add(time.Hour))
 
-	wanted, changed := withBundles(configurationOf(a.pem(), b.pem()), parseBundle(a.pem()), now)
+	wanted, changed := withBundles(validatingBundles(configurationOf(a.pem(), b.pem())), parseBundle(a.pem()), now)
 
 	g.Expect(changed).To(BeTrue())
-	g.Expect(wanted.Webhooks).To(HaveLen(2), "an entry left out of an apply would lose its caBundle")
-	g.Expect(wanted.Webhooks[0].ClientConfig.CABundle).To(Equal(a.pem()))
-	g.Expect(wanted.Webhooks[1].ClientConfig.CABundle).To(Equal(append(b.pem(), a.pem()...)))
+	g.Expect(wanted.webhooks).To(HaveLen(2), "an entry left out of an apply would lose its caBundle")
+	g.Expect(wanted.webhooks[0].caBundle).To(Equal(a.pem()))
+	g.Expect(wanted.webhooks[1].caBundle).To(Equal(append(b.pem(), a.pem()...)))
 }

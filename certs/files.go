@@ -18,20 +18,19 @@ import (
 )
 
 const (
-	// rereadInterval is how often the files are read when the file system tells of no change.
+	// rereadInterval is how often the files are read when the file system reports no change.
 	rereadInterval = 5 * time.Second
-	filesRemedy    = "with --cert-mode files cert-manager's cainjector writes it (annotation cert-manager.io/inject-ca-from), or you do"
+	filesRemedy    = "with --cert-mode files, cert-manager's cainjector writes it (annotation cert-manager.io/inject-ca-from), or you write it"
 )
 
-// FilesOptions say where the certificate is, and who must trust it.
+// FilesOptions say where the certificate is, and which configurations must trust it.
 type FilesOptions struct {
 	// Dir holds tls.crt and tls.key, as a mounted Secret of type kubernetes.io/tls does.
 	Dir string
-	// WebhookConfiguration is the ValidatingWebhookConfiguration whose caBundles must verify the certificate before
-	// Ready says so. It is never written. Empty: none is looked at; needed where the API server trusts the
-	// certificate by its own roots.
-	WebhookConfiguration string
-	// RESTConfig is needed only with a WebhookConfiguration.
+	// Configurations are the webhook configurations whose caBundles must verify the certificate before Ready succeeds.
+	// They are never written. Name none where the API server trusts the certificate by its own roots.
+	Configurations Configurations
+	// RESTConfig is needed only with Configurations.
 	RESTConfig *rest.Config
 	// Now is the clock of Ready; nil is time.Now.
 	Now func() time.Time
@@ -39,18 +38,17 @@ type FilesOptions struct {
 	Metrics prometheus.Registerer
 }
 
-// files is the Source that serves what is in two files.
+// files is the Source that serves the certificate of two files.
 type files struct {
-	watcher      *certwatcher.CertWatcher
-	registration *registration // nil: there is none to watch
-	acceptor     acceptor
-	now          func() time.Time
+	watcher       *certwatcher.CertWatcher
+	registrations registrations
+	now           func() time.Time
 }
 
 // NewFiles returns a Source that serves the certificate of a directory and reads it again when it changes. The files
-// must be there; when a later version of them is unusable, the last good one goes on being served.
+// must exist. When a later version of them is unusable, the last good one is still served.
 func NewFiles(o FilesOptions) (Source, error) {
-	if o.WebhookConfiguration == "" {
+	if o.Configurations.empty() {
 		return newFiles(o, nil)
 	}
 	if o.RESTConfig == nil {
@@ -70,19 +68,17 @@ func newFiles(o FilesOptions, client kubernetes.Interface) (*files, error) {
 		return nil, fmt.Errorf("serving certificate %s with key %s is not usable: %w; mount a Secret with both there, "+
 			"or use --cert-mode self", crt, key, err)
 	}
-	f := &files{watcher: watcher.WithWatchInterval(rereadInterval), acceptor: unregistered{}, now: clockOr(o.Now)}
-	if o.WebhookConfiguration != "" {
-		if f.registration, err = newRegistration(client, o.WebhookConfiguration, filesRemedy, func() {}); err != nil {
-			return nil, err
-		}
-		f.acceptor = f.registration
+	watched, err := newRegistrations(o.Configurations.open(client), filesRemedy, func() {})
+	if err != nil {
+		return nil, err
 	}
+	f := &files{watcher: watcher.WithWatchInterval(rereadInterval), registrations: watched, now: clockOr(o.Now)}
 	return f, register(o.Metrics, &collector{
-		serving: f.served, ca: func() *x509.Certificate { return nil }, registration: f.acceptor, now: f.now,
+		serving: f.served, ca: func() *x509.Certificate { return nil }, registration: f.registrations, now: f.now,
 	})
 }
 
-// Start watches the files and the configuration.
+// Start watches the files and the configurations.
 func (f *files) Start(ctx context.Context) error {
 	group, inner := errgroup.WithContext(logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithName("certs")))
 	group.Go(func() error {
@@ -91,8 +87,8 @@ func (f *files) Start(ctx context.Context) error {
 		}
 		return nil
 	})
-	if f.registration != nil {
-		group.Go(func() error { return f.registration.Start(inner) })
+	for _, r := range f.registrations {
+		group.Go(func() error { return r.Start(inner) })
 	}
 	return untilDone(ctx, group.Wait())
 }
@@ -102,8 +98,8 @@ func (f *files) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	return f.watcher.GetCertificate(hello)
 }
 
-// Ready is about the certificate as last read.
-func (f *files) Ready() error { return ready(f.served(), f.acceptor, f.now()) }
+// Ready judges the certificate as last read.
+func (f *files) Ready() error { return ready(f.served(), f.registrations, f.now()) }
 
 func (f *files) served() *tls.Certificate {
 	certificate, err := f.watcher.GetCertificate(nil)

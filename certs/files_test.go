@@ -39,7 +39,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	second := makeCA(t, "second", now, now.Add(48*time.Hour))
 	mount(t, dir, "..1", first.leaf(t, now.Add(-time.Second)))
 	client, metrics := fake.NewClientset(configurationOf(first.pem())), prometheus.NewPedanticRegistry()
-	source, err := newFiles(FilesOptions{Dir: dir, WebhookConfiguration: testConfiguration, Metrics: metrics}, client)
+	source, err := newFiles(FilesOptions{Dir: dir, Configurations: Configurations{Validating: []string{testConfiguration}}, Metrics: metrics}, client)
 	g.Expect(err).NotTo(HaveOccurred())
 	start(t, source.Start)
 
@@ -101,6 +101,6 @@ func TestFilesThatAreNotUsable(t *testing.T) {
 }
 
 func TestFilesNeedAClientToLookAtTheConfiguration(t *testing.T) {
-	_, err := NewFiles(FilesOptions{Dir: t.TempDir(), WebhookConfiguration: testConfiguration})
+	_, err := NewFiles(FilesOptions{Dir: t.TempDir(), Configurations: Configurations{Validating: []string{testConfiguration}}})
 	NewWithT(t).Expect(err).To(MatchError("serving certificate from files: RESTConfig is not set"))
 }

@@ -97,3 +97,24 @@ func configurationOf(bundles ...[]byte) *admissionv1.ValidatingWebhookConfigurat
 	}
 	return configuration
 }
+
+// validatingOf is configurationOf with another name.
+func validatingOf(name string, bundles ...[]byte) *admissionv1.ValidatingWebhookConfiguration {
+	configuration := configurationOf(bundles...)
+	configuration.Name = name
+	return configuration
+}
+
+// mutatingOf is a MutatingWebhookConfiguration with one webhook per bundle.
+func mutatingOf(name string, bundles ...[]byte) *admissionv1.MutatingWebhookConfiguration {
+	validating := configurationOf(bundles...)
+	configuration := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: validating.ObjectMeta}
+	configuration.Name = name
+	for _, w := range validating.Webhooks {
+		configuration.Webhooks = append(configuration.Webhooks, admissionv1.MutatingWebhook{
+			Name: w.Name, AdmissionReviewVersions: w.AdmissionReviewVersions, SideEffects: w.SideEffects,
+			FailurePolicy: w.FailurePolicy, ClientConfig: w.ClientConfig,
+		})
+	}
+	return configuration
+}

@@ -22,7 +22,7 @@ type collector struct {
 	now          func() time.Time
 }
 
-// register registers the collector; nil: nowhere.
+// register registers the collector, unless there is no registerer.
 func register(registerer prometheus.Registerer, c *collector) error {
 	if registerer == nil {
 		return nil
@@ -41,7 +41,7 @@ func (c *collector) expiration() *prometheus.Desc {
 
 func (c *collector) inSync() *prometheus.Desc {
 	return prometheus.NewDesc(inSyncMetric,
-		"1 if every caBundle of the ValidatingWebhookConfiguration verifies the certificate that is served, or there is none to check; else 0.",
+		"1 if every caBundle of the webhook configurations verifies the certificate that is served, or if there is none to check; else 0.",
 		nil, nil)
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -20,7 +23,7 @@ func watching(t *testing.T, configuration *admissionv1.ValidatingWebhookConfigur
 	if configuration != nil {
 		client = fake.NewClientset(configuration)
 	}
-	r, err := newRegistration(client, testConfiguration, "do something", func() {})
+	r, err := newRegistration(validating{client, testConfiguration}, "do something", func() {})
 	g.Expect(err).NotTo(HaveOccurred())
 	start(t, r.Start)
 	g.Eventually(r.informer.HasSynced).Should(BeTrue())
@@ -100,11 +103,69 @@ func TestReady(t *testing.T) {
 func TestNotReadyBeforeTheConfigurationIsRead(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
-	r, err := newRegistration(fake.NewClientset(), testConfiguration, "do something", func() {})
+	r, err := newRegistration(validating{fake.NewClientset(), testConfiguration}, "do something", func() {})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	leaf := makeCA(t, "ca", now, now.Add(time.Hour)).leaf(t, now.Add(-time.Second))
 	g.Expect(ready(leaf, r, now)).To(MatchError("ValidatingWebhookConfiguration stepgate has not been read yet: " +
 		"if this lasts, see that the API server is reachable and that stepgate's service account may get, list and watch it"))
-	g.Expect(ready(leaf, unregistered{}, now)).To(Succeed())
+	g.Expect(ready(leaf, registrations(nil), now)).To(Succeed())
+}
+
+// In each case all configurations but the named ones exist, and carry the CA of the certificate or another one.
+func TestEveryConfigurationCountsForReadiness(t *testing.T) {
+	now := time.Now()
+	ca, other := makeCA(t, "ca", now, now.Add(48*time.Hour)), makeCA(t, "other", now, now.Add(48*time.Hour))
+	lacks := func(configuration string) string {
+		return configuration + ": the caBundle of webhook a.stepgate.io lacks the CA of the serving certificate: " + filesRemedy
+	}
+	for name, tc := range map[string]struct {
+		absent, wrong string
+		want          string
+	}{
+		"all verify it":               {"", "", ""},
+		"none exists":                 {"v1 v2 m1 m2", "", ""},
+		"one of each kind is absent":  {"v1 m2", "", ""},
+		"the second validating one":   {"", "v2", lacks("ValidatingWebhookConfiguration v2")},
+		"the first mutating one":      {"", "m1", lacks("MutatingWebhookConfiguration m1")},
+		"a mutating one is all":       {"v1 v2 m1", "m2", lacks("MutatingWebhookConfiguration m2")},
+		"one of each kind is wrong":   {"m2", "v1 m1", lacks("ValidatingWebhookConfiguration v1") + "; " + lacks("MutatingWebhookConfiguration m1")},
+		"a mutating one and no other": {"v1 v2", "m1 m2", lacks("MutatingWebhookConfiguration m1") + "; " + lacks("MutatingWebhookConfiguration m2")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			bundle := func(name string) []byte {
+				if strings.Contains(tc.wrong, name) {
+					return other.pem()
+				}
+				return ca.pem()
+			}
+			var objects []runtime.Object
+			for _, n := range four.Validating {
+				if !strings.Contains(tc.absent, n) {
+					objects = append(objects, validatingOf(n, bundle(n)))
+				}
+			}
+			for _, n := range four.Mutating {
+				if !strings.Contains(tc.absent, n) {
+					objects = append(objects, mutatingOf(n, bundle(n)))
+				}
+			}
+			dir, metrics := t.TempDir(), prometheus.NewPedanticRegistry()
+			mount(t, dir, "..1", ca.leaf(t, now.Add(-time.Second)))
+			source, err := newFiles(FilesOptions{Dir: dir, Configurations: four, Metrics: metrics}, fake.NewClientset(objects...))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(source.Ready()).To(MatchError(ContainSubstring("MutatingWebhookConfiguration m2 has not been read yet")))
+			start(t, source.Start)
+
+			inSync := 0.0
+			if tc.want == "" {
+				inSync = 1
+				g.Eventually(source.Ready).Should(Succeed())
+			} else {
+				g.Eventually(source.Ready).Should(MatchError(tc.want))
+			}
+			g.Expect(gauges(g, metrics)).To(HaveKeyWithValue(inSyncMetric, inSync))
+		})
+	}
 }

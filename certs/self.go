@@ -27,7 +27,7 @@ const (
 	selfRemedy    = "stepgate writes it within seconds; if this lasts, see that its service account may get and patch the configuration"
 )
 
-// SelfOptions say whose certificate is signed, and where the CA and its bundle are kept.
+// SelfOptions say which names are certified, and where the CA and its bundle are stored.
 type SelfOptions struct {
 	RESTConfig *rest.Config
 	// Secret holds the CA and its private key. It is created, and replaced when it is unusable or two thirds of the
@@ -37,11 +37,11 @@ type SelfOptions struct {
 	// DNSNames and IPAddresses are the leaf's subject alternative names. At least one is needed.
 	DNSNames    []string
 	IPAddresses []net.IP
-	// WebhookConfiguration is the ValidatingWebhookConfiguration whose caBundles are kept; empty: none.
-	WebhookConfiguration string
+	// Configurations are the webhook configurations whose caBundles are written.
+	Configurations Configurations
 	// CADuration and LeafDuration are lifetimes; 0 is the library's default, 365 and 7 days.
 	CADuration, LeafDuration time.Duration
-	// Settle is for how long the configuration must have carried a new leaf's CA before the leaf is served; 0 is 5 s.
+	// Settle is for how long the configurations must have carried a new leaf's CA before the leaf is served; 0 is 5 s.
 	Settle time.Duration
 	// Now is the clock of all decisions made here; nil is time.Now. Signing uses the wall clock.
 	Now func() time.Time
@@ -51,13 +51,13 @@ type SelfOptions struct {
 
 // self is the Source that signs its own certificate.
 type self struct {
-	authority    cmtls.Authority
-	leaves       *cmtls.DynamicSource
-	gate         *leafGate
-	keeper       *bundleKeeper
-	registration *registration // nil: there is none to watch
-	patience     patience
-	now          func() time.Time
+	authority     cmtls.Authority
+	leaves        *cmtls.DynamicSource
+	selector      *leafSelector
+	publisher     *bundlePublisher
+	registrations registrations
+	grace         gracePeriod
+	now           func() time.Time
 }
 
 // NewSelf returns a Source that signs its own certificate. It reads nothing yet; an error is one of the options.
@@ -97,76 +97,75 @@ func (o SelfOptions) validate() error {
 
 func newSelf(o SelfOptions, client kubernetes.Interface, ca cmtls.Authority) (*self, error) {
 	ca = namedAuthority{Authority: ca, addresses: o.IPAddresses}
+	configurations := o.Configurations.open(client)
 	s := &self{
 		authority: ca,
 		leaves:    &cmtls.DynamicSource{DNSNames: o.DNSNames, Authority: ca, RetryInterval: signInterval},
-		keeper: newBundleKeeper(o.Secret, client.CoreV1().Secrets(o.Secret.Namespace),
-			o.WebhookConfiguration, client.AdmissionregistrationV1().ValidatingWebhookConfigurations()),
-		now: clockOr(o.Now),
+		publisher: newBundlePublisher(o.Secret, client.CoreV1().Secrets(o.Secret.Namespace), configurations),
+		now:       clockOr(o.Now),
 	}
-	s.gate = newLeafGate(s.leaves, unregistered{}, cmp.Or(o.Settle, defaultSettle), s.now)
-	s.keeper.now = s.now
-	if o.WebhookConfiguration != "" {
-		var err error
-		s.registration, err = newRegistration(client, o.WebhookConfiguration, selfRemedy, func() {
-			s.keeper.wake.raise()
-			s.gate.wake.raise()
-		})
-		if err != nil {
-			return nil, err
-		}
-		s.gate.registration = s.registration
+	s.publisher.now = s.now
+	var err error
+	if s.registrations, err = newRegistrations(configurations, selfRemedy, s.registrationChanged); err != nil {
+		return nil, err
 	}
+	s.selector = newLeafSelector(s.leaves, s.registrations, cmp.Or(o.Settle, defaultSettle), s.now)
 	return s, register(o.Metrics, &collector{
-		serving: s.served, ca: s.keeper.CA, registration: s.gate.registration, now: s.now,
+		serving: s.served, ca: s.publisher.CA, registration: s.registrations, now: s.now,
 	})
 }
 
-// Start runs the authority, the leaf, the bundle and the watch.
+// registrationChanged is called after every change of a configuration, once Start runs.
+func (s *self) registrationChanged() {
+	s.publisher.wake.raise()
+	s.selector.wake.raise()
+}
+
+// Start runs the authority, the leaf, the bundle and the watches.
 func (s *self) Start(ctx context.Context) error {
 	log := logr.FromContextOrDiscard(ctx).WithName("certs")
 	group, inner := errgroup.WithContext(logr.NewContext(ctx, log))
-	s.authority.WatchRotation(s.keeper.rotated)
-	defer s.authority.StopWatchingRotation(s.keeper.rotated)
+	s.authority.WatchRotation(s.publisher.rotated)
+	defer s.authority.StopWatchingRotation(s.publisher.rotated)
 	group.Go(func() error {
-		// The library tells of every step it takes; what matters of it is logged by gate and keeper.
+		// The library logs every step it takes. The selector and the publisher log the important ones.
 		if err := s.leaves.Start(logr.NewContext(inner, log.V(1).WithName("authority"))); err != nil {
 			return fmt.Errorf("signing serving certificates has stopped: %w", err)
 		}
 		return nil
 	})
-	group.Go(func() error { return s.keeper.Start(inner) })
-	group.Go(func() error { return s.gate.Start(inner) })
-	if s.registration != nil {
-		group.Go(func() error { return s.registration.Start(inner) })
+	group.Go(func() error { return s.publisher.Start(inner) })
+	group.Go(func() error { return s.selector.Start(inner) })
+	for _, r := range s.registrations {
+		group.Go(func() error { return r.Start(inner) })
 	}
 	return untilDone(ctx, group.Wait())
 }
 
 // GetCertificate returns the leaf that is served now, which may not be the newest.
 func (s *self) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.gate.GetCertificate(hello)
+	return s.selector.GetCertificate(hello)
 }
 
-// Ready forgives a wrong bundle for a moment, since the keeper writes it. It adds to the reason what hindered the
-// keeper, since that is most often the cause.
+// Ready gives a wrong bundle a grace period, since the publisher writes it. The last error of the publisher is added to
+// the reason, since it is most often the cause.
 func (s *self) Ready() error {
-	certificate, err := s.gate.GetCertificate(nil)
+	certificate, err := s.selector.GetCertificate(nil)
 	now := s.now()
 	if err == nil {
 		err = validNow(certificate, now)
 	}
 	if err == nil {
-		err = s.patience.forgive(s.gate.registration.Accepts(certificate, now), now)
+		err = s.grace.tolerate(s.registrations.Accepts(certificate, now), now)
 	}
-	if cause := s.keeper.LastError(); err != nil && cause != nil {
-		return fmt.Errorf("%w; the last attempt to keep the CA bundle failed: %w", err, cause)
+	if cause := s.publisher.LastError(); err != nil && cause != nil {
+		return fmt.Errorf("%w; the last attempt to publish the CA bundle failed: %w", err, cause)
 	}
 	return err
 }
 
 func (s *self) served() *tls.Certificate {
-	certificate, err := s.gate.GetCertificate(nil)
+	certificate, err := s.selector.GetCertificate(nil)
 	if err != nil {
 		return nil
 	}

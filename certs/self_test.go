@@ -61,7 +61,7 @@ func TestSelfServesNothingThatTheBundleCannotVerify(t *testing.T) {
 
 	g.Eventually(source.Ready, "10s").Should(MatchError("a serving certificate is signed, but held back: " +
 		"ValidatingWebhookConfiguration stepgate: webhook a.stepgate.io has no caBundle, so the API server cannot verify stepgate: " +
-		selfRemedy + "; the last attempt to keep the CA bundle failed: " +
+		selfRemedy + "; the last attempt to publish the CA bundle failed: " +
 		"writing the caBundle of ValidatingWebhookConfiguration stepgate: forbidden"))
 	_, err = source.GetCertificate(nil)
 	g.Expect(err).To(MatchError(ContainSubstring("held back")))
@@ -111,9 +111,10 @@ func TestSelfStaysReadyForAMomentWhenTheBundleIsWiped(t *testing.T) {
 }
 
 func TestSelfWithoutAConfiguration(t *testing.T) {
-	for name, configuration := range map[string]string{
-		"none is named":           "",
-		"the named one is absent": testConfiguration,
+	for name, configuration := range map[string]Configurations{
+		"none is named":             {},
+		"the named one is absent":   {Validating: []string{testConfiguration}},
+		"the named ones are absent": {Validating: []string{testConfiguration, "more"}, Mutating: []string{testConfiguration}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -121,7 +122,7 @@ func TestSelfWithoutAConfiguration(t *testing.T) {
 			own := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
 			ca.rotate(g, client, own)
 			o := selfOptions()
-			o.WebhookConfiguration, o.Metrics = configuration, metrics
+			o.Configurations, o.Metrics = configuration, metrics
 			source, err := newSelf(o, client, ca)
 			g.Expect(err).NotTo(HaveOccurred())
 			start(t, source.Start)
@@ -131,8 +132,8 @@ func TestSelfWithoutAConfiguration(t *testing.T) {
 			g.Eventually(func() map[string]float64 { return gauges(g, metrics) }, "10s").Should(And(HaveKeyWithValue(inSyncMetric, 1.0), HaveKey("ca")))
 			g.Expect(patches(client)).To(BeEmpty())
 			for _, action := range client.Actions() {
-				if configuration == "" {
-					g.Expect(action.GetResource()).NotTo(Equal(configurations), "it is not even looked at")
+				if configuration.empty() {
+					g.Expect(action.GetResource()).To(Equal(secretsResource), "no configuration is even read")
 				}
 			}
 		})
@@ -153,7 +154,7 @@ func TestSelfOptions(t *testing.T) {
 		want   string
 	}{
 		"all is set":        {func(*SelfOptions) {}, ""},
-		"no configuration":  {func(o *SelfOptions) { o.WebhookConfiguration = "" }, ""},
+		"no configuration":  {func(o *SelfOptions) { o.Configurations = Configurations{} }, ""},
 		"an address only":   {func(o *SelfOptions) { o.DNSNames = nil }, ""},
 		"no REST config":    {func(o *SelfOptions) { o.RESTConfig = nil }, "RESTConfig is not set"},
 		"no Secret":         {func(o *SelfOptions) { o.Secret.Name = "" }, "the namespace and the name of the CA Secret must be set"},

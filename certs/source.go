@@ -15,24 +15,19 @@ type Source interface {
 	Start(ctx context.Context) error
 	// GetCertificate is tls.Config.GetCertificate. Without a certificate it fails, and so does the handshake.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ready says why the certificate that is served now would not be accepted by the API server; nil means that it
-	// would be: there is one, it is valid now, and every caBundle of the ValidatingWebhookConfiguration, if that
-	// exists, verifies it. When in doubt, such as before the configuration has been read, it is an error. A source that
-	// writes the caBundles itself may give them a moment.
+	// Ready says why the API server would not accept the certificate that is served now. It returns nil if there is a
+	// certificate, it is valid now, and every caBundle of the webhook configurations that exist verifies it. When in
+	// doubt, such as before a configuration has been read, it returns an error. A source that writes the caBundles
+	// itself may give them a grace period.
 	Ready() error
 }
 
-// acceptor says why the API server would not accept a certificate, as far as its registration tells; nil means that
-// it would, or that there is nothing to verify it against. A nil certificate is never accepted by a registration.
+// acceptor says why the API server would not accept a certificate, judging by stepgate's registration with it. It
+// returns nil if the API server would, or if no webhook is registered. A registered webhook never accepts a nil
+// certificate.
 type acceptor interface {
 	Accepts(certificate *tls.Certificate, now time.Time) error
 }
-
-// unregistered is the acceptor of a stepgate that was told of no ValidatingWebhookConfiguration.
-type unregistered struct{}
-
-// Accepts accepts everything: nobody is known to call us.
-func (unregistered) Accepts(*tls.Certificate, time.Time) error { return nil }
 
 // ready is the part of Source.Ready that both modes share.
 func ready(certificate *tls.Certificate, registration acceptor, now time.Time) error {
@@ -73,7 +68,7 @@ func leafOf(certificate *tls.Certificate) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// untilDone drops the error of what ended because ctx did.
+// untilDone drops an error that comes after ctx is done.
 func untilDone(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():

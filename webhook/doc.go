@@ -1,5 +1,5 @@
-// Package webhook takes one admission request from bytes to answer: decode, read live, evaluate the rule, answer,
-// record. It is served over HTTPS by cmd/stepgate.
+// Package webhook takes one admission request from its objects to the answer: decode, read live, evaluate the rule,
+// answer, record. Package webhook/server serves it over HTTPS.
 //
 // A rule's verdict is answered with HTTP 200 and response.go words it. A failure of stepgate or of its reads is never a
 // verdict: it is answered with HTTP 503, so that the webhook's failurePolicy stays the only place that says fail-closed

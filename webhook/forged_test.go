@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"bytes"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -56,8 +55,7 @@ func TestLongTextIsCut(t *testing.T) {
 			logged := 0
 			log := funcr.New(func(_, args string) { logged += len(args) }, funcr.Options{})
 			trial := newTrial(testConfig(), clusterOf(blocked))
-			rw := httptest.NewRecorder()
-			NewHandler(trial.gate, trial.metrics, log).ServeHTTP(rw, post(bytes.NewReader(reviewOf(req))))
+			rw := trial.serveHTTP(log, post(bytes.NewReader(reviewOf(req))))
 			g.Expect(rw.Body.Len()).To(BeNumerically("<", 4096))
 			g.Expect(logged).To(BeNumerically("<", 8192))
 		})

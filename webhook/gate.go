@@ -18,6 +18,9 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
+// Path is where a Gate is served.
+const Path = "/validate"
+
 // Evaluator evaluates the rule on what the API server holds now. LiveEvaluator is one. An error of either method means
 // that there is no decision: in enforce mode the write is then not allowed.
 type Evaluator interface {
@@ -128,7 +131,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	start := time.Now()
 	v := g.judge(ctx, w)
 	v.took = time.Since(start)
-	g.Record.Record(logr.FromContextOrDiscard(ctx), w, v)
+	g.Record.Record(logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
 	g.refresh(w, v)
 	if controller {
 		g.repeats.judged(w.uid, v.denied())

@@ -28,7 +28,7 @@ func TestMetricNames(t *testing.T) {
 	g := NewWithT(t)
 	trial := newTrial(testConfig(), clusterOf(blocked))
 	m := trial.metrics
-	m.Count(200)
+	m.Count(Path, 200)
 	m.ReadDone("application_list", time.Millisecond, nil)
 	m.annotations.WithLabelValues(ModeAnnotation).Inc()
 	trial.events.count("sent")

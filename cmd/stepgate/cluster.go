@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/pflag"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,12 +14,66 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
+
+// cluster has the clients of the API server.
+type cluster struct {
+	config    *rest.Config
+	clientset kubernetes.Interface
+	objects   client.Client      // Argo CD's objects
+	versions  metadata.Interface // the metadata of any object
+}
+
+// connect makes the clients. It calls the API server only when they are used.
+func connect(kubeconfig string) (*cluster, error) {
+	config, err := restConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{config: config}
+	if c.clientset, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	if c.objects, err = argoObjects(config); err != nil {
+		return nil, err
+	}
+	if c.versions, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	return c, nil
+}
+
+func bindKubeconfig(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "kubeconfig", "", "kubeconfig file; if empty, stepgate uses the service account of its Pod")
+}
+
+// restConfig has no client-side rate limit: a decision must not wait behind others in its own process, and the API
+// server protects itself by priority and fairness.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	} else {
+		config, err = rest.InClusterConfig()
+	}
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("not running in a Pod: --kubeconfig is needed")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	config.UserAgent = "stepgate"
+	return config, nil
+}
 
 // eventCreator creates Events with a clientset.
 type eventCreator struct{ clientset kubernetes.Interface }
@@ -28,7 +84,7 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// argoObjects is a client of Argo CD's objects that goes to the API server with every call.
+// argoObjects returns a client of Argo CD's objects. It has no cache: every call goes to the API server.
 func argoObjects(config *rest.Config) (client.Client, error) {
 	scheme, err := argoScheme()
 	if err != nil {
@@ -41,7 +97,7 @@ func argoObjects(config *rest.Config) (client.Client, error) {
 	return objects, nil
 }
 
-// watched is what is kept by watches: of the namespaces, or of all when there are none.
+// watched returns a cache that watches Argo CD's objects in the namespaces, or in all if none is given.
 func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) {
 	scheme, err := argoScheme()
 	if err != nil {
@@ -75,7 +131,7 @@ func argoScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// argoMapper knows the two resources that stepgate reads, so that a decision never waits for discovery.
+// argoMapper knows the two resources that stepgate reads, and so a decision never waits for discovery.
 func argoMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets"} {

@@ -1,4 +1,4 @@
-// Command stepgate is a validating admission webhook that keeps the order of Argo CD's progressive syncs.
+// Command stepgate is an admission webhook that enforces the order of Argo CD's progressive syncs.
 package main
 
 import (
@@ -19,7 +19,7 @@ const (
 	exitUsage   = 2
 )
 
-// usageError is a mistake in the command line: one line that says what is wrong.
+// usageError is a mistake in the command line. Its text is one line that names the mistake.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -29,6 +29,11 @@ func main() {
 	code := run(ctx, os.Args[1:], os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// subCommands are all sub-commands. Each has its own file.
+func subCommands() []*cobra.Command {
+	return []*cobra.Command{newServe(), newSelfTest(), newVersion()}
 }
 
 // run executes a command line and returns the exit code: 0, 1 when stepgate failed, 2 for a bad command line.
@@ -44,14 +49,16 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
-	root.AddCommand(newServe(), newSelfTest(), newVersion())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{fmt.Sprintf("%s; see %s --help", err, cmd.CommandPath())}
+	})
+	root.AddCommand(subCommands()...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	// One line, whatever the error holds.
+	// Print one line, even if the error has several.
 	_, _ = fmt.Fprintln(stderr, "stepgate: "+strings.ReplaceAll(err.Error(), "\n", " "))
 	var usage *usageError
 	if errors.As(err, &usage) {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/stepgate/stepgate/certs"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/server"
 )
 
 const reachTimeout = 2 * time.Second
 
 // readiness says whether an API server's call would be answered with a decision.
 type readiness struct {
-	server    *webhook.Server
+	server    *server.Server
 	source    certs.Source
 	known     interface{ Synced() bool }
 	discovery rest.Interface

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/server"
 )
 
 // source is a certificate source that is ready or not.
@@ -55,7 +55,9 @@ func TestReadiness(t *testing.T) {
 			defer api.Close()
 			clientset, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL})
 			g.Expect(err).NotTo(HaveOccurred())
-			server, err := webhook.Listen("127.0.0.1:0", http.NotFoundHandler(), source{}.GetCertificate, 50*time.Millisecond, logr.Discard())
+			server, err := server.Listen(server.Options{
+				Address: "127.0.0.1:0", GetCertificate: source{}.GetCertificate, ShutdownDelay: 50 * time.Millisecond, Log: logr.Discard(),
+			})
 			g.Expect(err).NotTo(HaveOccurred())
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

@@ -24,10 +24,10 @@ const (
 	selfTestCleanup = 10 * time.Second
 )
 
-// selfTest tries a sync that must be refused: through the API server, as everybody's syncs go. It creates an
-// ApplicationSet without generators, which therefore generates nothing, records in its status that an Application of
-// step 1 has not been created yet, and sends the sync of an Application of step 2 as a server dry-run. Nothing of that
-// Application is stored, and the ApplicationSet is deleted at the end.
+// selfTest sends an early sync through the API server, and expects stepgate to deny it. It creates an ApplicationSet
+// without generators, so Argo CD generates nothing from it. It records in the ApplicationSet's status that an Application
+// of step 1 has not been created yet, and sends the sync of an Application of step 2 as a server dry-run. The API server
+// stores nothing of that Application, and the selftest deletes the ApplicationSet at the end.
 type selfTest struct {
 	kubeconfig      string
 	namespace, name string
@@ -48,7 +48,7 @@ func newSelfTest() *cobra.Command {
 	t := &selfTest{}
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Try a sync that must be refused, by a server dry-run (helm test)",
+		Short: "Check that stepgate denies an early sync, with a server dry-run (helm test)",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if t.namespace == "" || t.name == "" {
@@ -64,10 +64,10 @@ func newSelfTest() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig file; the Pod's own service account when empty")
-	f.StringVar(&t.namespace, "namespace", "", "namespace to try it in; it must be one that is gated")
-	f.StringVar(&t.name, "name", "stepgate-selftest", "name of the ApplicationSet that is created and deleted again")
-	f.DurationVar(&t.timeout, "timeout", time.Minute, "how long to go on trying")
+	bindKubeconfig(f, &t.kubeconfig)
+	f.StringVar(&t.namespace, "namespace", "", "namespace of the test; stepgate must gate it")
+	f.StringVar(&t.name, "name", "stepgate-selftest", "name of the ApplicationSet that the test creates and deletes")
+	f.DurationVar(&t.timeout, "timeout", time.Minute, "how long the test repeats the sync until it is denied")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (t *selfTest) run(ctx context.Context, config *rest.Config) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	// One that an earlier run, which was killed, has left behind.
+	// An earlier run that was killed may have left one behind.
 	if err := t.delete(ctx); err != nil {
 		return err
 	}
@@ -105,13 +105,13 @@ func (t *selfTest) run(ctx context.Context, config *rest.Config) (err error) {
 	}
 }
 
-// try sends the sync once and returns the answer if it is the one that is due.
+// try sends the sync once. It returns the answer if it is the expected one.
 func (t *selfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, error) {
 	before := set.DeepCopy()
 	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
 		Application: t.name + "-first", Step: "1", Status: argo.ProgressiveSyncPending, Message: "selftest of stepgate", TargetRevisions: []string{},
 	}}
-	// Argo CD may have removed it in the meantime: it knows of no such Application. So all of it is written again.
+	// Argo CD may have removed the status, since it knows no such Application. Write all of it again.
 	before.Status.ApplicationStatus = nil
 	if err := t.objects.Status().Patch(ctx, set, client.MergeFrom(before)); err != nil {
 		return "", fmt.Errorf("write the status of ApplicationSet %s/%s: %w", t.namespace, t.name, err)
@@ -154,7 +154,7 @@ func (t *selfTest) applicationSet() *argo.ApplicationSet {
 	return &argo.ApplicationSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: t.namespace, Name: t.name, Labels: map[string]string{selfTestLabel: "true"},
-			// Whatever else is configured, a sync of step 2 is refused.
+			// With this annotation, stepgate denies a sync of step 2 whatever its flags are.
 			Annotations: map[string]string{webhook.RequireAnnotation: "health"},
 		},
 		Spec: argo.ApplicationSetSpec{

@@ -10,12 +10,12 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 // ArgoCD is a running Argo CD.
 type ArgoCD struct {
-	cluster *local.Cluster
+	cluster *cluster.Cluster
 	options Options
 	binary  string
 	dir     string
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // Start starts Argo CD in the cluster and returns when all its parts answer.
-func Start(ctx context.Context, cluster *local.Cluster, o Options) (*ArgoCD, error) {
+func Start(ctx context.Context, cluster *cluster.Cluster, o Options) (*ArgoCD, error) {
 	a := &ArgoCD{cluster: cluster, options: o, binary: filepath.Join(o.Root, "bin", "argocd"), dir: filepath.Join(cluster.Dir(), "argocd")}
 	if _, err := os.Stat(a.binary); err != nil {
 		return nil, fmt.Errorf("no Argo CD: run `make argocd-tools`: %w", err)
@@ -146,7 +146,7 @@ func (a *ArgoCD) environment() []string {
 
 // copyWrapper puts the script that the repo-server calls for every commit on its PATH.
 func (a *ArgoCD) copyWrapper() error {
-	manifests, err := local.ArgoManifests(a.options.Root)
+	manifests, err := cluster.ArgoManifests(a.options.Root)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (a *ArgoCD) startRepoServer(ctx context.Context) error {
 }
 
 func (a *ArgoCD) startApplicationController(ctx context.Context) error {
-	kubeconfig, err := a.cluster.Kubeconfig(ctx, local.ArgoNamespace, "argocd-application-controller", "")
+	kubeconfig, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, "argocd-application-controller", "")
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (a *ArgoCD) startApplicationController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.spawn("argocd-application-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+local.ArgoNamespace,
+	p, err := a.spawn("argocd-application-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+cluster.ArgoNamespace,
 		"--metrics-port="+port, "--redis="+a.redis.Addr(), "--repo-server="+a.repoServer,
 		"--application-namespaces="+strings.Join(a.options.Namespaces, ","), "--logformat=text")
 	if err != nil {
@@ -191,7 +191,7 @@ func (a *ArgoCD) startApplicationController(ctx context.Context) error {
 }
 
 func (a *ArgoCD) startApplicationSetController(ctx context.Context) error {
-	kubeconfig, err := a.cluster.Kubeconfig(ctx, local.ArgoNamespace, "argocd-applicationset-controller", "")
+	kubeconfig, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, "argocd-applicationset-controller", "")
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (a *ArgoCD) startApplicationSetController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.spawn("argocd-applicationset-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+local.ArgoNamespace,
+	p, err := a.spawn("argocd-applicationset-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+cluster.ArgoNamespace,
 		"--enable-progressive-syncs", "--enable-scm-providers=false", "--enable-leader-election=false",
 		"--applicationset-namespaces="+strings.Join(a.options.Namespaces, ","), "--argocd-repo-server="+a.repoServer,
 		"--metrics-addr=127.0.0.1:"+ports[0], "--probe-addr=127.0.0.1:"+ports[1], "--webhook-addr=127.0.0.1:"+ports[2], "--logformat=text")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 // operator is the service account of a human with kubectl and the argocd CLI.
@@ -44,7 +44,7 @@ func (a *ArgoCD) NewCLI(ctx context.Context, namespace string) (*CLI, error) {
 			return nil, err
 		}
 	}
-	path, err := a.cluster.Kubeconfig(ctx, local.ArgoNamespace, operator, "")
+	path, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, operator, "")
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func (c *CLI) Sync(ctx context.Context, application string) (string, error) {
 
 // startKubelet registers a node whose kubelet forwards the ports of the repo-server and of Redis.
 func (a *ArgoCD) startKubelet(ctx context.Context, admin client.Client) error {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: local.ArgoNamespace, Name: operator}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.ArgoNamespace, Name: operator}}
 	if err := admin.Create(ctx, account); err != nil {
 		return err
 	}
 	err := admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: operator},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: local.ArgoNamespace, Name: operator}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cluster.ArgoNamespace, Name: operator}},
 	})
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *ArgoCD) copySettings(ctx context.Context, admin client.Client, namespac
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argocd-rbac-cm"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "argocd-secret"}},
 	} {
-		if err := admin.Get(ctx, client.ObjectKey{Namespace: local.ArgoNamespace, Name: o.GetName()}, o); err != nil {
+		if err := admin.Get(ctx, client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: o.GetName()}, o); err != nil {
 			return err
 		}
 		o.SetNamespace(namespace)

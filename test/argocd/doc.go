@@ -1,4 +1,4 @@
-// Package argocd runs the real Argo CD on this machine, next to a local.Cluster: repo-server, application controller and
+// Package argocd runs the real Argo CD on this machine, next to a cluster.Cluster: repo-server, application controller and
 // ApplicationSet controller as processes under their own service accounts, Redis in this process, git repositories as
 // folders, and the argocd CLI in its core mode. It writes nothing outside the folder of the Cluster.
 package argocd

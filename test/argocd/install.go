@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 // HealthAnnotation on a live ConfigMap, or else its data key "health", is the health of the Application that deploys it.
@@ -47,12 +47,12 @@ func (a *ArgoCD) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, namespace := range append([]string{local.ArgoNamespace}, a.options.Namespaces...) {
+	for _, namespace := range append([]string{cluster.ArgoNamespace}, a.options.Namespaces...) {
 		if err := a.cluster.CreateNamespace(ctx, namespace); err != nil {
 			return err
 		}
 	}
-	manifests, err := local.ArgoManifests(a.options.Root)
+	manifests, err := cluster.ArgoManifests(a.options.Root)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func (a *ArgoCD) install(ctx context.Context) error {
 			return err
 		}
 		if o.GroupVersionKind().Group != rbacv1.GroupName || o.GetKind() == "Role" || o.GetKind() == "RoleBinding" {
-			o.SetNamespace(local.ArgoNamespace)
+			o.SetNamespace(cluster.ArgoNamespace)
 		}
 		if err := admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return admin.Create(ctx, project(local.ArgoNamespace))
+	return admin.Create(ctx, project(cluster.ArgoNamespace))
 }
 
 func project(namespace string) *argo.AppProject {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/eventually"
 )
 
 const (
@@ -24,7 +24,7 @@ func burst(ctx context.Context, s *stand, _ options) ([]goal, error) {
 	}
 	progress("%d concurrent allows at %d siblings, %d times", concurrent, r.siblings, bursts)
 	p := newPoster(s.gate.Webhook)
-	if err := local.Poll(ctx, func() error { return p.post(ctx, r, allow) }); err != nil {
+	if err := eventually.Succeeds(ctx, func() error { return p.post(ctx, r, allow) }); err != nil {
 		return nil, err
 	}
 	var took []time.Duration

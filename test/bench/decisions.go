@@ -8,8 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 
+	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // experiment is part 1: what one decision costs.
@@ -200,9 +201,9 @@ func (e *experiment) gateReads(ctx context.Context) (float64, error) {
 
 // settled waits until both instances of stepgate know what is live: then a decision costs two reads.
 func (e *experiment) settled(ctx context.Context, r *rollout, want answer) error {
-	for _, gate := range []*local.Gate{e.gate, e.counted} {
+	for _, gate := range []*release.Replica{e.gate, e.counted} {
 		post := e.post(gate.Webhook, r, want)
-		err := local.Poll(ctx, func() error {
+		err := eventually.Succeeds(ctx, func() error {
 			before, err := gate.Metric(ctx, "stepgate_live_reads_total")
 			if err != nil {
 				return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // memory is part 3: what an instance of stepgate holds that starts in a cluster with many Applications.
@@ -20,7 +20,7 @@ func memory(ctx context.Context, s *stand, o options) ([]goal, error) {
 	}
 	progress("memory of a stepgate that starts with %d Applications", have)
 	start := time.Now()
-	gate, err := s.startGate(ctx, local.GateOptions{Registration: local.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
+	gate, err := s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *stand) fill(ctx context.Context, applications int) (int, error) {
 }
 
 // printMemory prints what a process holds at a moment, and returns its resident memory in MiB.
-func printMemory(ctx context.Context, gate *local.Gate, moment string) (float64, error) {
+func printMemory(ctx context.Context, gate *release.Replica, moment string) (float64, error) {
 	resident, err := gate.ResidentMiB()
 	if err != nil {
 		return 0, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/eventually"
 )
 
 // routed waits until the write of every user calls its own webhook and no other.
@@ -13,7 +13,7 @@ func (e *experiment) routed(ctx context.Context, r *rollout) error {
 		user    string
 		rollout *rollout
 	}{{noWebhook, e.none}, {alwaysUser, r}, {plainUser, r}, {gateUser, r}} {
-		err := local.Poll(ctx, func() error { return e.callsOnly(ctx, route.user, route.rollout) })
+		err := eventually.Succeeds(ctx, func() error { return e.callsOnly(ctx, route.user, route.rollout) })
 		if err != nil {
 			return fmt.Errorf("write by %s in %s: %w", route.user, route.rollout.namespace, err)
 		}

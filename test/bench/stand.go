@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -16,7 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // The users by whom the webhooks are told apart: a registration calls its webhook for the writes of one user. What
@@ -30,15 +31,13 @@ const (
 
 // stand is what the measurements share.
 type stand struct {
-	root    string
-	cluster *local.Cluster
+	cluster *environment.Environment
 	admin   client.Client
-	binary  string
 	server  int // the process of the kube-apiserver
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
-	gate, counted *local.Gate
-	meter         *local.Proxy
+	gate, counted *release.Replica
+	meter         *faultproxy.Proxy
 	// reader is the configuration of a client under stepgate's service account, and counter of one through meter.
 	reader, counter *rest.Config
 	patchers        map[string]*patcher
@@ -57,10 +56,7 @@ func start(ctx context.Context) (s *stand, err error) {
 		}
 	}()
 	progress("starting etcd and kube-apiserver, building stepgate")
-	if s.root, err = os.Getwd(); err != nil {
-		return s, err
-	}
-	if s.cluster, err = local.StartCluster(s.root); err != nil {
+	if s.cluster, err = environment.Start(ctx, environment.Options{}); err != nil {
 		return s, err
 	}
 	s.cleanup = append(s.cleanup, s.cluster.Stop)
@@ -71,13 +67,8 @@ func start(ctx context.Context) (s *stand, err error) {
 	if s.server, err = apiServerPid(host.Port()); err != nil {
 		return s, err
 	}
-	if s.admin, err = s.cluster.Client(""); err != nil {
-		return s, err
-	}
-	if s.binary, err = local.Build(s.root, s.cluster.Dir()); err != nil {
-		return s, err
-	}
-	if s.meter, err = local.NewProxy(host.Host); err != nil {
+	s.admin = s.cluster.Admin
+	if s.meter, err = faultproxy.NewProxy(host.Host); err != nil {
 		return s, err
 	}
 	s.cleanup = append(s.cleanup, func() error { s.meter.Close(); return nil })
@@ -89,11 +80,11 @@ func start(ctx context.Context) (s *stand, err error) {
 
 // startGates starts the instance that is measured and the one whose reads are counted, and makes clients like theirs.
 func (s *stand) startGates(ctx context.Context) (err error) {
-	if s.gate, err = s.startGate(ctx, local.GateOptions{Registration: local.Registration{Name: "stepgate"}}); err != nil {
+	if s.gate, err = s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate"}}); err != nil {
 		return err
 	}
-	s.counted, err = s.startGate(ctx, local.GateOptions{
-		Registration: local.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: "https://" + s.meter.Addr(),
+	s.counted, err = s.startGate(ctx, release.Options{
+		Registration: release.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: "https://" + s.meter.Addr(),
 	})
 	if err != nil {
 		return err
@@ -105,9 +96,8 @@ func (s *stand) startGates(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *stand) startGate(ctx context.Context, o local.GateOptions) (*local.Gate, error) {
-	o.Binary = s.binary
-	gate, err := s.cluster.StartGate(ctx, s.root, o)
+func (s *stand) startGate(ctx context.Context, o release.Options) (*release.Replica, error) {
+	gate, err := release.StartOne(ctx, s.cluster, o)
 	if gate != nil {
 		s.cleanup = append(s.cleanup, func() error { gate.Kill(); return nil })
 	}

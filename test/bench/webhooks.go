@@ -27,8 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/stepgate/stepgate/test/plain"
+	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -116,7 +117,10 @@ func (h *hosted) certify() error {
 // serve serves a handler until the program ends, and returns its address.
 func (h *hosted) serve(ctx context.Context, handler admission.AdmissionHandler, metrics *webhook.Metrics) (string, error) {
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &h.certificate, nil }
-	server, err := webhook.Listen("127.0.0.1:0", webhook.NewHandler(handler, metrics, logr.Discard()), certificate, 0, logr.Discard())
+	server, err := server.Listen(server.Options{
+		Address: "127.0.0.1:0", Handlers: map[string]admission.AdmissionHandler{webhook.Path: handler}, Requests: metrics,
+		GetCertificate: certificate, Log: logr.Discard(),
+	})
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +141,7 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := &siblings.Cache{}
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: plain.NewPlain(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 

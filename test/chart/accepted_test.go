@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,11 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-const (
-	pollTimeout = 30 * time.Second
-	// The last version whose module has the CRDs in it.
-	prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-)
+// prometheusOperator is the last version whose module has the CRDs in it.
+const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 
 // crds are the CRDs of cert-manager (the module that go.mod names) and prometheus-operator.
 func crds(t *testing.T) []string {
@@ -26,7 +22,7 @@ func crds(t *testing.T) []string {
 	g := NewWithT(t)
 	dir := func(args ...string) string {
 		command := exec.CommandContext(t.Context(), "go", args...)
-		command.Dir = root
+		command.Dir = shared.Root
 		text, err := command.Output()
 		g.Expect(err).NotTo(HaveOccurred(), strings.Join(command.Args, " "))
 		var module struct{ Dir string }
@@ -46,9 +42,9 @@ func crds(t *testing.T) []string {
 func installCRDs(t *testing.T) {
 	t.Helper()
 	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true}
-	_, err := envtest.InstallCRDs(cluster.Config, options)
+	_, err := envtest.InstallCRDs(shared.Config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(cluster.Config, options)).To(Succeed()) })
+	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed()) })
 }
 
 // Every object of every set of values is accepted by the API server, and none has a field that it does not know.
@@ -57,7 +53,7 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	sets := valueSets(t)
 	for _, namespace := range []string{"accepted", "argocd", "team-a"} {
-		g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+		g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
 	}
 	install := func(name string) error {
 		_, err := helm.Run(ctx, "install", "accepted", helm.Chart, "--namespace=accepted", "--values="+sets[name])
@@ -101,6 +97,13 @@ func accept(g *WithT, t *testing.T, values string) {
 		g.Expect(kinds["PrometheusRule"]).To(Equal(served(g, "ServiceMonitor")))
 		g.Expect(kinds["ConfigMap"]).To(BeTrue())
 	}
+}
+
+// administrator is a new client, which knows the CRDs of the moment.
+func administrator(g Gomega) client.Client {
+	admin, err := shared.Client("")
+	g.Expect(err).NotTo(HaveOccurred())
+	return admin
 }
 
 func namespaced(g *WithT, kind schema.GroupVersionKind) bool {

@@ -30,7 +30,7 @@ const refreshGolden = "UPDATE_GOLDEN"
 func install(t *testing.T, release, namespace string, values ...string) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(cluster.CreateNamespace(t.Context(), namespace)).To(Succeed())
+	g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 	args := []string{"install", release, helm.Chart, "--namespace=" + namespace}
 	for _, value := range values {
 		args = append(args, "--set="+value)
@@ -51,7 +51,7 @@ func uninstallAtEnd(t *testing.T, release, namespace string) {
 func account(t *testing.T, namespace, name string) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
-	kubeconfig, err := cluster.Kubeconfig(t.Context(), namespace, name, "")
+	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, name, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -59,8 +59,8 @@ func account(t *testing.T, namespace, name string) *rest.Config {
 	return config
 }
 
-// What stepgate's account may do, as the API server says, is written down: a right more or less is a change of a golden
-// file, which somebody reads.
+// A golden file has all permissions of stepgate's account, as the API server lists them. One right more or less changes
+// the file, and somebody reviews that.
 func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
@@ -70,7 +70,7 @@ func TestPermissions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			for _, namespace := range []string{"team-a", "elsewhere"} {
-				g.Expect(cluster.CreateNamespace(t.Context(), namespace)).To(Succeed())
+				g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 			}
 			install(t, "stepgate", "permissions", values...)
 			clients, err := kubernetes.NewForConfig(account(t, "permissions", "stepgate"))
@@ -95,7 +95,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// rules are the rules in lines that are sorted; what every account may do is left out.
+// rules are the rules as sorted lines, without the rights that every account has.
 func rules(all []authorizationv1.ResourceRule) string {
 	var lines []string
 	for _, r := range all {
@@ -119,7 +119,7 @@ type attempt struct {
 	want string
 }
 
-// attempts are the ways to change an Application, and what is said to each.
+// attempts are the ways to change an Application, each with the expected answer.
 func attempts() map[string]attempt {
 	annotate := func(key, value string) func(*argo.Application) {
 		return func(a *argo.Application) { a.Annotations[key] = value }
@@ -154,16 +154,15 @@ func attempts() map[string]attempt {
 // Of an Application, stepgate's account may write one annotation, whatever kind of patch it sends, and nothing else.
 func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
-	g.Expect(cluster.CreateNamespace(ctx, "confined")).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, "confined")).To(Succeed())
 	set := guestbook.Set("confined")
-	g.Expect(admin.Create(ctx, set)).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
 	app := guestbook.Application(set, "prod")
 	app.Annotations = map[string]string{"kept": "yes"}
-	g.Expect(admin.Create(ctx, app)).To(Succeed())
-	// Nobody serves the webhook here; what counts is what is refused before.
+	g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
+	// Nobody serves the webhook here; only the refusals before it count.
 	install(t, "stepgate", "confined", "webhook.failurePolicy=Ignore")
-	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: admin.Scheme(), Mapper: admin.RESTMapper()})
+	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 	g.Expect(err).NotTo(HaveOccurred())
 	try := func(change func(*argo.Application), patch func(before *argo.Application) client.Patch) error {
 		changed := app.DeepCopy()
@@ -173,7 +172,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	merge := func(before *argo.Application) client.Patch { return client.MergeFrom(before) }
 	// A policy takes effect a moment after it was stored.
 	label := attempts()["a label"]
-	g.Eventually(func() error { return try(label.change, merge) }).WithTimeout(pollTimeout).Should(MatchError(ContainSubstring(label.want)))
+	g.Eventually(func() error { return try(label.change, merge) }).Should(MatchError(ContainSubstring(label.want)))
 	for name, a := range attempts() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -193,7 +192,7 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 		options := []client.PatchOption{client.DryRunAll, client.FieldOwner("stepgate")}
 		g.Expect(stepgate.Patch(ctx, app.DeepCopy(), patch, options...)).To(MatchError(ContainSubstring(".operation")), name)
 	}
-	// What RBAC alone refuses.
+	// Writes that RBAC alone refuses.
 	for name, err := range map[string]error{
 		"update":     stepgate.Update(ctx, app.DeepCopy()),
 		"create":     stepgate.Create(ctx, guestbook.Application(set, "dev")),
@@ -203,13 +202,13 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	} {
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", name, err)
 	}
-	// And what is allowed is stored.
+	// An allowed write is stored.
 	refreshed := app.DeepCopy()
 	refreshed.Annotations[argo.AnnotationKeyRefresh] = "normal"
 	g.Expect(stepgate.Patch(ctx, refreshed, client.MergeFrom(app.DeepCopy()))).To(Succeed())
-	g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	g.Expect(app.Annotations).To(HaveKeyWithValue(argo.AnnotationKeyRefresh, "normal"))
 	// Nobody else is confined.
 	app.Labels["x"] = "y"
-	g.Expect(admin.Update(ctx, app)).To(Succeed())
+	g.Expect(shared.Admin.Update(ctx, app)).To(Succeed())
 }

@@ -3,7 +3,6 @@ package chart
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -18,18 +17,18 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // With cert-manager's own controllers and cainjector: the certificate is issued for the name by which the API server
-// calls, the caBundle arrives, and neither the renewal of the leaf nor that of the CA makes a call fail.
+// calls, the caBundle arrives, and no call fails when the leaf or the CA is renewed.
 func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	g := NewWithT(t)
 	installCRDs(t)
@@ -39,27 +38,27 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	mounted := mount(t, "managed", "stepgate-tls", dir)
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(BeEmpty(), "a certificate is issued")
+	g.Eventually(mounted).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
 	denied(t, set)
 	calls := callAllTheTime(t, set)
 
 	before, injected := mounted(), caBundle(t)
 	renew(t, "stepgate-tls")
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before), "the leaf is renewed")
+	g.Eventually(mounted).ShouldNot(Equal(before), "the leaf is renewed")
 	g.Expect(caBundle(t)).To(Equal(injected), "by the same CA")
-	g.Eventually(func() error { return servedBy(gate, injected, mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	g.Eventually(func() error { return servedBy(replica, injected, mounted()) }).Should(Succeed(), "the new leaf is served")
 
 	renew(t, "stepgate-ca")
-	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the CA is renewed")
+	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).ShouldNot(Equal(injected), "the CA is renewed")
 	before = mounted()
 	renew(t, "stepgate-tls")
-	g.Eventually(mounted).WithTimeout(pollTimeout).ShouldNot(Equal(before))
-	g.Eventually(func() string { return caBundle(t) }).WithTimeout(pollTimeout).ShouldNot(Equal(injected), "the new CA is injected")
-	g.Eventually(func() error { return servedBy(gate, caBundle(t), mounted()) }).WithTimeout(pollTimeout).Should(Succeed(), "the new leaf is served")
+	g.Eventually(mounted).ShouldNot(Equal(before))
+	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Equal(injected), "the new CA is injected")
+	g.Eventually(func() error { return servedBy(replica, caBundle(t), mounted()) }).Should(Succeed(), "the new leaf is served")
 	atTheEnd := calls.n.Load()
-	g.Eventually(calls.n.Load).WithTimeout(pollTimeout).Should(BeNumerically(">", atTheEnd+5), "calls go on")
+	g.Eventually(calls.n.Load).Should(BeNumerically(">", atTheEnd+5), "calls go on")
 	failures := calls.end()
 	t.Logf("%d calls meanwhile, %d failed", calls.n.Load(), len(failures))
 	g.Expect(failures).To(BeEmpty())
@@ -68,9 +67,9 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 func startCertManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	program := filepath.Join(root, "bin", "certmanager")
+	program := filepath.Join(shared.Root, "bin", "certmanager")
 	g.Expect(program).To(BeARegularFile(), "run `make chart-test`")
-	kubeconfig, err := cluster.AdminKubeconfig()
+	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
 	var log bytes.Buffer
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--kubeconfig="+kubeconfig)
@@ -90,7 +89,6 @@ func startCertManager(t *testing.T) {
 func mount(t *testing.T, namespace, name, dir string) func() string {
 	t.Helper()
 	g := NewWithT(t)
-	admin := administrator(g)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-stopped })
@@ -100,7 +98,7 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 	var version string
 	sync := func() error {
 		var secret corev1.Secret
-		if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
+		if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
 			return client.IgnoreNotFound(err)
 		}
 		// A folder per version, and one rename that swaps all files at once.
@@ -139,44 +137,39 @@ func renew(t *testing.T, name string) {
 	certificate := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate"}}
 	key := client.ObjectKey{Namespace: "managed", Name: name}
 	g.Eventually(func(g Gomega) {
-		g.Expect(administrator(g).Get(t.Context(), key, certificate)).To(Succeed())
+		g.Expect(shared.Admin.Get(t.Context(), key, certificate)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
 		g.Expect(err).NotTo(HaveOccurred())
 		conditions = append(conditions, map[string]any{"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test"})
 		g.Expect(unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions")).To(Succeed())
-		g.Expect(administrator(g).Status().Update(t.Context(), certificate)).To(Succeed())
-	}).WithTimeout(pollTimeout).Should(Succeed())
+		g.Expect(shared.Admin.Status().Update(t.Context(), certificate)).To(Succeed())
+	}).Should(Succeed())
 }
 
 func secretOf(t *testing.T, name string) string {
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
+	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
 	return string(secret.Data["tls.crt"])
 }
 
 func caBundle(t *testing.T) string {
 	t.Helper()
-	g := NewWithT(t)
-	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKey{Name: "stepgate"}, &configuration)).To(Succeed())
-	return string(configuration.Webhooks[0].ClientConfig.CABundle)
+	bundle, err := release.Bundle(t.Context(), shared, "stepgate")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(bundle)
 }
 
-// servedBy says why what is served is not the mounted certificate, verified by a CA.
-func servedBy(gate *local.Gate, ca, mounted string) error {
+// servedBy returns an error unless the mounted certificate is served, verified by a CA.
+func servedBy(replica *release.Replica, ca, mounted string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
-	conn, err := tls.Dial("tcp", gate.Webhook, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
-	if err != nil {
-		return err
-	}
-	leaf := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: conn.ConnectionState().PeerCertificates[0].Raw})
-	if !strings.HasPrefix(mounted, string(leaf)) {
+	leaf, err := replica.Leaf(roots)
+	if err == nil && !strings.HasPrefix(mounted, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))) {
 		err = errors.New("another certificate is served than the one that is mounted")
 	}
-	return errors.Join(err, conn.Close())
+	return err
 }
 
 // caller sends syncs that must be denied, one after the other.
@@ -196,7 +189,7 @@ func (c *caller) end() []error {
 func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := cluster.Client(local.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ApplicationSetAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))

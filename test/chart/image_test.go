@@ -13,19 +13,19 @@ import (
 
 var copied = regexp.MustCompile(`(?m)^COPY ([^-].*) (\S+)$`)
 
-// What the Dockerfile copies is all that its build needs, and .dockerignore lets it through. The image itself needs a
+// The Dockerfile copies everything that its build needs, and .dockerignore lets it through. The image itself needs a
 // container engine.
 func TestTheImagesBuildHasAllThatItNeeds(t *testing.T) {
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	text, err := os.ReadFile(filepath.Join(shared.Root, "Dockerfile"))
 	g.Expect(err).NotTo(HaveOccurred())
-	ignore, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
+	ignore, err := os.ReadFile(filepath.Join(shared.Root, ".dockerignore"))
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	for _, match := range copied.FindAllStringSubmatch(string(text), -1) {
 		for _, name := range strings.Fields(match[1]) {
 			g.Expect(strings.Split(string(ignore), "\n")).To(ContainElement("!" + name))
-			_, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(root, name), dir).CombinedOutput()
+			_, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(shared.Root, name), dir).CombinedOutput()
 			g.Expect(err).NotTo(HaveOccurred(), name)
 		}
 	}

@@ -3,56 +3,27 @@
 package chart
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
+	"time"
 
-	"github.com/go-logr/logr"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/onsi/gomega"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/release"
 )
 
-// The parts that all tests share.
+// All tests share these.
 var (
-	root    string
-	cluster *local.Cluster
-	helm    *local.Helm
-	binary  string
+	shared *environment.Environment
+	helm   *release.Helm
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, "chart:", err)
-		return 1
-	}
-	ctrllog.SetLogger(logr.Discard())
-	var err error
-	if root, err = filepath.Abs("../.."); err != nil {
-		return fail(err)
-	}
-	if cluster, err = local.StartCluster(root); err != nil {
-		return fail(err)
-	}
-	defer func() {
-		if err := cluster.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "chart: stop:", err)
-		}
-	}()
-	if helm, err = cluster.Helm(root); err != nil {
-		return fail(err)
-	}
-	if binary, err = local.Build(root, cluster.Dir()); err != nil {
-		return fail(err)
-	}
-	if err := cluster.InstallWriters(context.Background()); err != nil {
-		return fail(err)
-	}
-	return m.Run()
+	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
+	os.Exit(environment.Main(m, func(e *environment.Environment) (err error) {
+		shared = e
+		helm, err = release.NewHelm(e)
+		return err
+	}))
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // alert is one alert of files/alerts.yaml.
@@ -34,7 +34,7 @@ func alerts(g *WithT) []alert {
 	return all
 }
 
-// expressions are those of the alerts and of the dashboard, by where they are.
+// expressions are the expressions of the alerts and of the dashboard, by their place.
 func expressions(g *WithT) map[string]string {
 	all := map[string]string{}
 	for _, a := range alerts(g) {
@@ -90,25 +90,24 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	g.Expect(len(names)).To(BeNumerically(">", 15), "the expressions were found")
 }
 
-// observedMetrics is what stepgate and the API server have to say after a denial, a bypass, a call that failed under
+// observedMetrics are the metrics of stepgate and of the API server after a denial, a bypass, a call that failed under
 // either policy, a read that failed and an annotation that cannot be read.
 func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
 	set := rollout(t, "observed")
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
 	annotate := func(key, value string) {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		set.Annotations = map[string]string{key: value}
-		g.Expect(admin.Update(ctx, set)).To(Succeed())
+		g.Expect(shared.Admin.Update(ctx, set)).To(Succeed())
 	}
 	annotate("stepgate.io/mode", "none")
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
-	g.Eventually(func() (float64, error) { return gate.Metric(ctx, "stepgate_events_total", "result", "sent") }).WithTimeout(pollTimeout).Should(BeNumerically(">", 0))
-	since, err := gate.Metric(ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
+	g.Eventually(func() (float64, error) { return replica.Metric(ctx, "stepgate_events_total", "result", "sent") }).Should(BeNumerically(">", 0))
+	since, err := replica.Metric(ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(since).To(BeNumerically(">", 1e9))
 	bypass(t, set)
@@ -119,16 +118,16 @@ func observedMetrics(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() (float64, error) {
 		_ = sync(t, set, "prod")
-		return gate.Metric(ctx, "stepgate_decisions_total", "outcome", "error")
-	}).WithTimeout(pollTimeout).Should(BeNumerically(">", 0))
-	own, err := gate.MetricsText(ctx)
+		return replica.Metric(ctx, "stepgate_decisions_total", "outcome", "error")
+	}).Should(BeNumerically(">", 0))
+	own, err := replica.MetricsText(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	gate.Kill()
+	replica.Kill()
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed(), "failurePolicy Fail")
 	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values", "--set=webhook.failurePolicy=Ignore")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(func() error { return sync(t, set, "prod") }).WithTimeout(pollTimeout).Should(Succeed())
-	clients, err := kubernetes.NewForConfig(cluster.Config)
+	g.Eventually(func() error { return sync(t, set, "prod") }).Should(Succeed())
+	clients, err := kubernetes.NewForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	server, err := clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -139,15 +138,15 @@ func observedMetrics(t *testing.T) string {
 func bypass(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Expect(administrator(g).Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
+	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	set.Annotations = map[string]string{"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1"}
-	g.Expect(administrator(g).Update(t.Context(), set)).To(Succeed())
+	g.Expect(shared.Admin.Update(t.Context(), set)).To(Succeed())
 }
 
 // Every alert has a section in the runbook, and every section an alert.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(root, "docs", "runbook.md"))
+	text, err := os.ReadFile(filepath.Join(shared.Root, "docs", "runbook.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	sections := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(string(text), -1) {

@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stored are the names of all objects that the cluster stores, but for what the cluster writes by itself.
+// stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
 func stored(ctx context.Context, g Gomega) []string {
 	byItself := []string{"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices"}
-	clients, err := discovery.NewDiscoveryClientForConfig(cluster.Config)
+	clients, err := discovery.NewDiscoveryClientForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	objects, err := metadata.NewForConfig(cluster.Config)
+	objects, err := metadata.NewForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, groups, err := clients.ServerGroupsAndResources()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -51,18 +51,11 @@ func stored(ctx context.Context, g Gomega) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func administrator(g Gomega) client.Client {
-	admin, err := cluster.Client("")
-	g.Expect(err).NotTo(HaveOccurred())
-	return admin
-}
-
 // An upgrade, with other values and back, keeps the CA and the bundle that stepgate has written; and an uninstall leaves
 // nothing behind.
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	admin := administrator(g)
-	g.Expect(cluster.CreateNamespace(ctx, "lifecycle")).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, "lifecycle")).To(Succeed())
 	before := stored(ctx, g)
 	run := func(args ...string) {
 		t.Helper()
@@ -78,20 +71,20 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		"policy/poddisruptionbudgets/lifecycle/stepgate", "/secrets/lifecycle/stepgate-ca",
 		"flowcontrol.apiserver.k8s.io/flowschemas//stepgate", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations//stepgate",
 	))
-	// What stepgate writes.
+	// stepgate writes these two.
 	ca := &corev1.Secret{}
-	g.Expect(admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
-	g.Expect(admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
+	g.Expect(shared.Admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
 	unchanged := configuration.DeepCopy()
 	configuration.Webhooks[0].ClientConfig.CABundle = bundle(g)
-	g.Expect(admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
 	registered := func() string {
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
 		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
-		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
 		g.Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(bundle(g)))
 		return string(*configuration.Webhooks[0].FailurePolicy)
 	}
@@ -105,12 +98,12 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(registered()).To(Equal("Fail"))
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// bundle is a certificate of an authority in PEM: that of the API server.
+// bundle is a CA certificate in PEM: the API server's.
 func bundle(g Gomega) []byte {
-	config := rest.CopyConfig(cluster.Config)
+	config := rest.CopyConfig(shared.Config)
 	g.Expect(config.CAData).NotTo(BeEmpty())
 	return config.CAData
 }

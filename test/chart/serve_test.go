@@ -15,42 +15,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 func contextOfCleanup() context.Context { return context.Background() }
 
 // serve starts a release until the test ends, and waits until it is ready.
-func serve(t *testing.T, r local.Release) *local.Gate {
+func serve(t *testing.T, r release.Chart) *release.Replica {
 	t.Helper()
 	g := NewWithT(t)
-	r.Binary = binary
 	r.Values = append(r.Values, "shutdownDelay=0s")
-	gate, err := cluster.StartRelease(t.Context(), root, r)
+	replica, err := release.StartChart(t.Context(), shared, r)
 	g.Expect(err).NotTo(HaveOccurred())
 	uninstallAtEnd(t, r.Name, r.Namespace)
 	t.Cleanup(func() {
-		gate.Kill()
+		replica.Kill()
 		if t.Failed() {
-			t.Log(gate.Log())
+			t.Log(replica.Log())
 		}
 	})
-	g.Expect(gate.WaitReady(t.Context())).To(Succeed())
-	return gate
+	g.Expect(replica.WaitReady(t.Context())).To(Succeed())
+	return replica
 }
 
 // rollout creates the guestbook in a namespace: prod must wait for dev, which is Progressing.
 func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
-	g.Expect(cluster.CreateNamespace(ctx, namespace)).To(Succeed())
+	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
 	set := guestbook.Set(namespace)
-	g.Expect(administrator(g).Create(ctx, set)).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(set, env)
 		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusProgressing)
-		g.Expect(administrator(g).Create(ctx, app)).To(Succeed())
+		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
 	}
 	return set
 }
@@ -59,7 +59,7 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := cluster.Client(local.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ApplicationSetAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	app := guestbook.Application(set, env)
 	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
@@ -71,13 +71,13 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 // denied waits until the API server, which learns of a registration a moment after it is stored, refuses a sync of prod.
 func denied(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
-	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(
 		MatchError(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace)))
 }
 
-func requests(t *testing.T, gate *local.Gate) float64 {
+func requests(t *testing.T, replica *release.Replica) float64 {
 	t.Helper()
-	n, err := gate.Metric(t.Context(), "stepgate_requests_total")
+	n, err := replica.Metric(t.Context(), "stepgate_requests_total")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -85,7 +85,7 @@ func requests(t *testing.T, gate *local.Gate) float64 {
 // The demo, with stepgate under the chart's service account, arguments and RBAC.
 func TestTheDemoPassesUnderTheChart(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./test/demo", "-chart")
-	demo.Dir = root
+	demo.Dir = shared.Root
 	text, err := demo.CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(text))
 	NewWithT(t).Expect(string(text)).To(ContainSubstring("installed from the chart"))
@@ -97,20 +97,20 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
-	gateA := serve(t, local.Release{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
-	gateB := serve(t, local.Release{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
+	replicaA := serve(t, release.Chart{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
+	replicaB := serve(t, release.Chart{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
 	denied(t, a)
 	denied(t, b)
 
-	beforeA, beforeB := requests(t, gateA), requests(t, gateB)
+	beforeA, beforeB := requests(t, replicaA), requests(t, replicaB)
 	g.Expect(sync(t, a, "prod")).NotTo(Succeed())
-	g.Expect(requests(t, gateA)).To(Equal(beforeA + 1))
-	g.Expect(requests(t, gateB)).To(Equal(beforeB), "the other release is not called")
+	g.Expect(requests(t, replicaA)).To(Equal(beforeA + 1))
+	g.Expect(requests(t, replicaB)).To(Equal(beforeB), "the other release is not called")
 	g.Expect(sync(t, nobody, "prod")).To(Succeed())
-	g.Expect(requests(t, gateA) + requests(t, gateB)).To(Equal(beforeA + beforeB + 1))
+	g.Expect(requests(t, replicaA) + requests(t, replicaB)).To(Equal(beforeA + beforeB + 1))
 
 	for release, elsewhere := range map[string]string{"a": "apps-b", "b": "apps-a"} {
-		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: administrator(g).Scheme(), Mapper: administrator(g).RESTMapper()})
+		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(reader.List(t.Context(), &argo.ApplicationList{}, client.InNamespace("apps-"+release))).To(Succeed())
 		for _, namespace := range []string{elsewhere, "apps-nobody", ""} {
@@ -120,15 +120,15 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-// A registration that covers more than argocd.namespaces does not make stepgate admit what it cannot judge.
+// A registration that covers more than argocd.namespaces does not make stepgate admit writes that it cannot judge.
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: gate.Name}, configuration)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: replica.Name}, configuration)).To(Succeed())
 	before := configuration.DeepCopy()
 	selector := configuration.Webhooks[0].NamespaceSelector
 	for i := range selector.MatchExpressions {
@@ -136,19 +136,18 @@ func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 			e.Values = append(e.Values, "apps-outside")
 		}
 	}
-	g.Expect(administrator(g).Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, configuration, client.MergeFrom(before))).To(Succeed())
 
-	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).WithTimeout(pollTimeout).Should(
+	g.Eventually(func() error { return sync(t, outside, "dev", client.DryRunAll) }).Should(
 		MatchError(And(ContainSubstring("failed calling webhook"), ContainSubstring("stepgate cannot decide"))))
 	g.Expect(sync(t, outside, "dev")).NotTo(Succeed(), "and it is not stored")
-	g.Expect(gate.Log()).To(ContainSubstring("is forbidden"))
+	g.Expect(replica.Log()).To(ContainSubstring("is forbidden"))
 }
 
-// helmTest runs helm test and plays the kubelet: it runs what the Pod would run, under the Pod's service account.
+// helmTest runs helm test and does the kubelet's work: it runs the Pod's command under the Pod's service account.
 func helmTest(t *testing.T, release, namespace string, extra ...string) (output string, err error) {
 	t.Helper()
 	g := NewWithT(t)
-	admin := administrator(g)
 	finished := make(chan error, 1)
 	go func() {
 		_, err := helm.Run(t.Context(), "test", release, "--namespace="+namespace, "--timeout=60s")
@@ -157,56 +156,56 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 	pod := &corev1.Pod{}
 	g.Eventually(func(g Gomega) {
 		// Not the one of an earlier run, which helm deletes.
-		g.Expect(admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
+		g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
-	}).WithTimeout(pollTimeout).Should(Succeed())
-	kubeconfig, err := cluster.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
+	}).Should(Succeed())
+	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	args := append(append([]string{}, pod.Spec.Containers[0].Args...), "--kubeconfig="+kubeconfig)
-	text, runErr := exec.CommandContext(t.Context(), binary, append(args, extra...)...).CombinedOutput()
+	text, runErr := exec.CommandContext(t.Context(), shared.Binary, append(args, extra...)...).CombinedOutput()
 	pod.Status.Phase = corev1.PodSucceeded
 	if runErr != nil {
 		pod.Status.Phase = corev1.PodFailed
 	}
-	g.Expect(admin.Status().Update(t.Context(), pod)).To(Succeed())
+	g.Expect(shared.Admin.Status().Update(t.Context(), pod)).To(Succeed())
 	return string(text), <-finished
 }
 
 // helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	gate := serve(t, local.Release{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
+	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
 	before := stored(ctx, g)
 
 	text, err := helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
 		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: 1 Application of step 1 is not done: stepgate-selftest-first (NotCreated"))
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
-	decisions, err := gate.Metric(ctx, "stepgate_decisions_total")
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
+	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decisions).To(BeZero(), "a server dry-run is not counted")
 
 	// The emergency switch: the sync is admitted, and the test says so.
 	namespace := &corev1.Namespace{}
-	g.Expect(administrator(g).Get(ctx, client.ObjectKey{Name: "tested"}, namespace)).To(Succeed())
+	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: "tested"}, namespace)).To(Succeed())
 	labelled := namespace.DeepCopy()
 	labelled.Labels["stepgate.io/ignore"] = "true"
-	g.Expect(administrator(g).Patch(ctx, labelled, client.MergeFrom(namespace))).To(Succeed())
+	g.Expect(shared.Admin.Patch(ctx, labelled, client.MergeFrom(namespace))).To(Succeed())
 	g.Eventually(func() string {
 		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
 		return text
-	}).WithTimeout(2 * pollTimeout).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
+	}).WithTimeout(time.Minute).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
 	_, err = helmTest(t, "stepgate", "tested", "--timeout=1s")
 	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
-	g.Expect(administrator(g).Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
-	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).WithTimeout(pollTimeout).Should(Succeed())
+	g.Expect(shared.Admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// In audit mode nothing is refused; the API server's warning is what the test looks for.
+// In audit mode stepgate refuses nothing; the test looks for the API server's warning.
 func TestHelmTestInAuditMode(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, local.Release{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
+	serve(t, release.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: step 2 of ApplicationSet audited/stepgate-selftest"))

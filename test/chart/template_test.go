@@ -76,14 +76,14 @@ func TestRendering(t *testing.T) {
 				}
 				hooks := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "" })
 				for _, o := range hooks {
-					g.Expect(o.GetAnnotations()["helm.sh/hook"]).To(Equal("test"), "there is no hook but those of helm test")
+					g.Expect(o.GetAnnotations()["helm.sh/hook"]).To(Equal("test"), "helm test has the only hooks")
 				}
 			}
 		})
 	}
 }
 
-// versions are what a Kubernetes of a version serves without feature gates, and what cert-manager serves.
+// versions are the API versions that Kubernetes of a version serves without feature gates, and cert-manager's.
 func versions(kubernetes string) []string {
 	served := []string{
 		"v1", "apps/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1", "cert-manager.io/v1",
@@ -122,7 +122,7 @@ func TestAdmissionPolicyByVersion(t *testing.T) {
 	}
 }
 
-// What cannot work is refused, with a message that names the key.
+// Helm refuses values that cannot work, with a message that names the key.
 func TestBadValues(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
 		"an unknown key":                {"replicas=3", "additional properties 'replicas' not allowed"},
@@ -170,7 +170,7 @@ func TestAnOldKubernetesIsRefused(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("requires kubeVersion: >=1.28.0-0")))
 }
 
-// The schema knows exactly the values that values.yaml has: what is added to one must be added to the other.
+// The schema knows exactly the values that values.yaml has: a key that is added to one must be added to the other.
 func TestSchemaAndValuesAgree(t *testing.T) {
 	g := NewWithT(t)
 	var values map[string]any

@@ -10,15 +10,16 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/stepgate/stepgate/test/local"
-	"github.com/stepgate/stepgate/test/terminal"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 func main() {
 	chart := flag.Bool("chart", false, "install stepgate from the chart, with Helm, and not from config/")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	out := &printer{terminal.New(os.Stdout)}
+	out := &printer{report.New(os.Stdout)}
 	unexpected, err := run(ctx, out, *chart)
 	stop()
 	switch {
@@ -31,43 +32,32 @@ func main() {
 }
 
 func run(ctx context.Context, out *printer, chart bool) (unexpected int, err error) {
-	root, err := os.Getwd()
-	if err != nil {
-		return 0, err
-	}
 	out.Heading("Starting the real parts")
 	out.progress("etcd and kube-apiserver, with Argo CD's CRDs")
-	cluster, err := local.StartCluster(root)
+	out.progress("the service accounts of Argo CD, and jane with kubectl")
+	e, err := environment.Start(ctx, environment.Options{})
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		if stopErr := cluster.Stop(); err == nil {
+		if stopErr := e.Stop(); err == nil {
 			err = stopErr
 		}
 	}()
-	out.progress("the service accounts of Argo CD, and jane with kubectl")
-	if err := cluster.InstallWriters(ctx); err != nil {
-		return 0, err
-	}
-	p := &play{ctx: ctx, out: out, cluster: cluster}
+	p := &play{ctx: ctx, out: out, cluster: e.Cluster}
 	if err := p.prepare(); err != nil {
 		return 0, err
 	}
-	binary, err := local.Build(root, cluster.Dir())
-	if err != nil {
-		return 0, err
-	}
-	var gate *local.Gate
+	var gate *release.Replica
 	if chart {
 		out.progress("stepgate serve, installed from the chart, under its own service account")
-		gate, err = cluster.StartRelease(ctx, root, local.Release{
-			Binary: binary, Name: "stepgate", Namespace: "stepgate", Values: []string{"config.bypassUsers={alice}"},
+		gate, err = release.StartChart(ctx, e, release.Chart{
+			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.bypassUsers={alice}"},
 		})
 	} else {
 		out.progress("stepgate serve, installed from config/, under its own service account")
-		gate, err = cluster.StartGate(ctx, root, local.GateOptions{
-			Binary: binary, Registration: local.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
+		gate, err = release.StartOne(ctx, e, release.Options{
+			Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
 		})
 	}
 	if err != nil {

@@ -11,16 +11,18 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // play is the running demo.
 type play struct {
 	ctx     context.Context
 	out     *printer
-	cluster *local.Cluster
-	gate    *local.Gate
+	cluster *cluster.Cluster
+	gate    *release.Replica
 	set     *argo.ApplicationSet
 	now     time.Time
 
@@ -52,24 +54,24 @@ func (h *heard) HandleWarningHeader(_ int, _, text string) { h.texts = append(h.
 type writer struct{ name, account string }
 
 var (
-	controller     = writer{"application controller", local.ControllerAccount}
-	applicationSet = writer{"ApplicationSet ctrl", local.ApplicationSetAccount}
-	server         = writer{"argocd-server", local.ServerAccount}
-	kubectl        = writer{"kubectl, as jane", local.Human}
+	controller     = writer{"application controller", cluster.ControllerAccount}
+	applicationSet = writer{"ApplicationSet ctrl", cluster.ApplicationSetAccount}
+	server         = writer{"argocd-server", cluster.ServerAccount}
+	kubectl        = writer{"kubectl, as jane", cluster.Human}
 	administrator  = writer{"administrator", ""}
 )
 
 // prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
 func (p *play) prepare() error {
 	p.now = time.Now().Add(-time.Hour).Truncate(time.Second)
-	if err := p.cluster.CreateNamespace(p.ctx, local.ArgoNamespace); err != nil {
+	if err := p.cluster.CreateNamespace(p.ctx, cluster.ArgoNamespace); err != nil {
 		return err
 	}
 	admin, err := p.cluster.Client("")
 	if err != nil {
 		return err
 	}
-	p.set = guestbook.Set(local.ArgoNamespace)
+	p.set = guestbook.Set(cluster.ArgoNamespace)
 	if err := admin.Create(p.ctx, p.set); err != nil {
 		return err
 	}
@@ -88,11 +90,11 @@ func (p *play) prepare() error {
 
 // waitUntilCalled waits until the API server has learnt of the registration.
 func (p *play) waitUntilCalled() error {
-	jane, err := p.cluster.Client(local.Human)
+	jane, err := p.cluster.Client(cluster.Human)
 	if err != nil {
 		return err
 	}
-	return local.Poll(p.ctx, func() error {
+	return eventually.Succeeds(p.ctx, func() error {
 		app, err := p.app("dev")
 		if err != nil {
 			return err

@@ -3,28 +3,28 @@ package main
 import (
 	"fmt"
 
-	"github.com/stepgate/stepgate/test/terminal"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // printer writes the demo's output.
-type printer struct{ *terminal.Printer }
+type printer struct{ *report.Printer }
 
 func (p *printer) progress(text string) { p.Line("  starting %s", text) }
 
 // write shows one write and its answer.
 func (p *printer) write(n int, who, what string, answer answer) {
-	p.Line("\n%3d  %s %s", n, p.Paint(terminal.Bold, fmt.Sprintf("%-24s", who)), what)
-	verdict := p.Paint(terminal.Green, "admitted")
+	p.Line("\n%3d  %s %s", n, p.Paint(report.Bold, fmt.Sprintf("%-24s", who)), what)
+	verdict := p.Paint(report.Green, "admitted")
 	if answer.err != nil {
-		verdict = p.Paint(terminal.Red, "DENIED  ")
+		verdict = p.Paint(report.Red, "DENIED  ")
 	}
 	p.Line("     -> %s  %s", verdict, p.Wrap(answer.text(), 18))
 	for _, w := range answer.warnings {
 		p.Line("        Warning: %s", p.Wrap(w, 17))
 	}
 	if answer.unexpected {
-		p.Line("     %s", p.Paint(terminal.Red, "!! UNEXPECTED: this is not what stepgate promises"))
+		p.Line("     %s", p.Paint(report.Red, "!! UNEXPECTED: this is not what stepgate promises"))
 	}
 }
 
-func (p *printer) note(text string) { p.Line("\n     %s", p.Paint(terminal.Dim, "# "+text)) }
+func (p *printer) note(text string) { p.Line("\n     %s", p.Paint(report.Dim, "# "+text)) }

@@ -9,7 +9,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/eventually"
 )
 
 // report shows what an operator sees afterwards, and the closing line.
@@ -53,9 +54,9 @@ func (p *play) events() ([]eventsv1.Event, error) {
 		return nil, err
 	}
 	var events []eventsv1.Event
-	err = local.Poll(p.ctx, func() error {
+	err = eventually.Succeeds(p.ctx, func() error {
 		var list eventsv1.EventList
-		if err := admin.List(p.ctx, &list, client.InNamespace(local.ArgoNamespace)); err != nil {
+		if err := admin.List(p.ctx, &list, client.InNamespace(cluster.ArgoNamespace)); err != nil {
 			return err
 		}
 		events = list.Items

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
-	"github.com/stepgate/stepgate/test/terminal"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // late is when the demo's git server tells Argo CD about the Applications that it did not mention at first.
@@ -15,7 +15,7 @@ const late = 10 * time.Second
 
 // demo plays one rollout without the gate and with it, and shows both as timelines.
 func demo(ctx context.Context, s *stand) error {
-	out := terminal.New(os.Stdout)
+	out := report.New(os.Stdout)
 	out.Heading("An ApplicationSet with three steps: 1 dev, 2 qa, 3 prod")
 	out.Line("They share a repository. A commit changes all three, and Argo CD happens to be told about prod first; it would")
 	out.Line("look at dev and qa %.0f s later. Everything here is real: Argo CD v3.5.7, git, the API server.", late.Seconds())
@@ -61,7 +61,7 @@ func toldAboutProd(ctx context.Context, r *rollout) error {
 	return r.refresh(ctx, 0, append(r.in("dev"), r.in("qa")...)...)
 }
 
-func (s *stand) show(out *terminal.Printer, o *outcome) error {
+func (s *stand) show(out *report.Printer, o *outcome) error {
 	r := o.rollout
 	heading := "Without stepgate"
 	if r.mode == on {
@@ -80,10 +80,10 @@ func (s *stand) show(out *terminal.Printer, o *outcome) error {
 	for _, e := range events {
 		text := out.Wrap(e.text, 15)
 		if e.wrong {
-			text = out.Paint(terminal.Red, text)
+			text = out.Paint(report.Red, text)
 		}
 		if e.good {
-			text = out.Paint(terminal.Green, text)
+			text = out.Paint(report.Green, text)
 		}
 		out.Line("%s  %-4s  %s", e.offset(r.began), e.env, text)
 	}
@@ -91,7 +91,7 @@ func (s *stand) show(out *terminal.Printer, o *outcome) error {
 		out.Line("%s  all   at the commit", event{at: r.finished}.offset(r.began))
 	}
 	if repeated > 0 {
-		out.Line("%s", out.Paint(terminal.Dim, fmt.Sprintf("         (Argo CD started %d of these syncs again before it noticed that they ran; left out)", repeated)))
+		out.Line("%s", out.Paint(report.Dim, fmt.Sprintf("         (Argo CD started %d of these syncs again before it noticed that they ran; left out)", repeated)))
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/test/argocd"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // loop is the mode of a gate that does not refresh, so that a denial lasts.
@@ -119,7 +120,7 @@ func (r *rollout) denialRate(writes []write, from, to time.Time) string {
 	var denials, lastDenials, others int
 	for _, w := range writes {
 		at := w.RequestReceivedTimestamp
-		if w.ObjectRef.Namespace != string(r.mode) || w.User.Username != local.ApplicationSetAccount || at.Before(from) || at.After(to) {
+		if w.ObjectRef.Namespace != string(r.mode) || w.User.Username != cluster.ApplicationSetAccount || at.Before(from) || at.After(to) {
 			continue
 		}
 		if w.ResponseStatus.Code != 403 {
@@ -136,7 +137,7 @@ func (r *rollout) denialRate(writes []write, from, to time.Time) string {
 
 // reconciles is how many the ApplicationSet controller has done, and when that was.
 func (r *rollout) reconciles(ctx context.Context) (time.Time, float64, error) {
-	n, err := local.Metric(ctx, r.argo.ApplicationSetMetrics(), "controller_runtime_reconcile_total")
+	n, err := release.Metric(ctx, r.argo.ApplicationSetMetrics(), "controller_runtime_reconcile_total")
 	return time.Now(), n, err
 }
 

@@ -93,5 +93,5 @@ func run(ctx context.Context, o options) (err error) {
 			return fmt.Errorf("lasting denials: %w", err)
 		}
 	}
-	return report(s, chosen, outcomes)
+	return printReport(s, chosen, outcomes)
 }

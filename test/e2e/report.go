@@ -10,8 +10,8 @@ import (
 // slower is by how much a rollout may take longer with the gate than without.
 const slower = 5 * time.Second
 
-// report prints the table and the final line, and returns an error when the gate did not keep its promise.
-func report(s *stand, chosen []scenario, all table) error {
+// printReport prints the table and the final line, and returns an error when the gate did not keep its promise.
+func printReport(s *stand, chosen []scenario, all table) error {
 	writes, err := readTraffic(s.cluster.AuditLog)
 	if err != nil {
 		return err

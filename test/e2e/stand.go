@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/argocd"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // mode is how a rollout is gated; it is also the namespace of its Applications, to which the registration of the gate is
@@ -28,11 +29,11 @@ func (m mode) gateName() string { return "stepgate-" + string(m) }
 
 // stand is everything that runs: the cluster, Argo CD, and the gates.
 type stand struct {
-	cluster  *local.Cluster
+	cluster  *environment.Environment
 	argo     *argocd.ArgoCD
 	recorder *recorder
 	unwatch  context.CancelFunc
-	gates    map[mode]*local.Gate
+	gates    map[mode]*release.Replica
 	clis     map[mode]*argocd.CLI
 }
 
@@ -40,11 +41,11 @@ type stand struct {
 const longResync = 6 * time.Hour
 
 func newStand(ctx context.Context, root string, modes []mode) (*stand, error) {
-	cluster, err := local.StartCluster(root)
+	e, err := environment.Start(ctx, environment.Options{OnlyArgoCD: true})
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{cluster: cluster, gates: map[mode]*local.Gate{}}
+	s := &stand{cluster: e, gates: map[mode]*release.Replica{}}
 	if err := s.start(ctx, root, modes); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -59,7 +60,7 @@ func (s *stand) start(ctx context.Context, root string, modes []mode) (err error
 			return err
 		}
 	}
-	if s.argo, err = argocd.Start(ctx, s.cluster, argocd.Options{Root: root, Namespaces: namespaces, Resync: longResync}); err != nil {
+	if s.argo, err = argocd.Start(ctx, s.cluster.Cluster, argocd.Options{Root: root, Namespaces: namespaces, Resync: longResync}); err != nil {
 		return err
 	}
 	watching, unwatch := context.WithCancel(ctx)
@@ -73,26 +74,22 @@ func (s *stand) start(ctx context.Context, root string, modes []mode) (err error
 			return fmt.Errorf("the argocd CLI: %w", err)
 		}
 	}
-	return s.startGates(ctx, root, modes)
+	return s.startGates(ctx, modes)
 }
 
-func (s *stand) startGates(ctx context.Context, root string, modes []mode) error {
-	binary, err := local.Build(root, s.cluster.Dir())
-	if err != nil {
-		return err
-	}
+func (s *stand) startGates(ctx context.Context, modes []mode) (err error) {
 	for _, m := range modes {
 		if m == off {
 			continue
 		}
-		o := local.GateOptions{Binary: binary, Registration: local.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}}
+		o := release.Options{Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}}
 		if m == audit {
 			o.Args = []string{"--mode=audit"}
 		}
 		if m == loop {
 			o.Args = []string{"--refresh-stale-siblings=false"}
 		}
-		if s.gates[m], err = s.cluster.StartGate(ctx, root, o); err != nil {
+		if s.gates[m], err = release.StartOne(ctx, s.cluster, o); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
 		}
 	}

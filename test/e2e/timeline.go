@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/e2e/observer"
-	"github.com/stepgate/stepgate/test/local"
 )
 
 // event is a line of a timeline.
@@ -85,7 +85,7 @@ func (r *rollout) asked(m *member, writes []write) []event {
 		}
 		text := ""
 		switch {
-		case w.ResponseStatus.Code == 403 && w.User.Username == local.ApplicationSetAccount:
+		case w.ResponseStatus.Code == 403 && w.User.Username == cluster.ApplicationSetAccount:
 			text = "stepgate DENIES its sync: " + r.short(w.ResponseStatus.Message)
 		case strings.HasPrefix(w.User.Username, "system:serviceaccount:"+r.mode.gateName()+":"):
 			text = "stepgate asks Argo CD to compare it now"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 // write is a line of the API server's audit log: a write of an Application or an ApplicationSet.
@@ -78,7 +78,7 @@ func (o *outcome) traffic(writes []write) traffic {
 			t.denials++
 		}
 		switch {
-		case w.User.Username == local.ApplicationSetAccount:
+		case w.User.Username == cluster.ApplicationSetAccount:
 			t.controller++
 		case strings.HasPrefix(w.User.Username, "system:serviceaccount:"+r.mode.gateName()+":"):
 			t.refreshes++

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
 )
 
 // TestWritesThatAreNoOperationWritesNeverReachTheWebhook counts the calls that the gate gets.
 func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 	r := newRollout(t)
-	r.Expect(r.sync(local.ApplicationSetAccount, "dev")).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev")).To(Succeed())
 	before := r.requests()
 
 	merge := func(user, patch string) func() error {
@@ -27,30 +27,30 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 		name  string
 		write func() error
 	}{
-		{"the same operation", func() error { return r.sync(local.ApplicationSetAccount, "dev") }},
+		{"the same operation", func() error { return r.sync(cluster.ApplicationSetAccount, "dev") }},
 		{"a status patch while the operation is set", func() error {
-			return r.update(local.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
+			return r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
 		}},
-		{"a terminate", merge(local.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`)},
-		{"a refresh annotation", merge(local.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`)},
-		{"a spec change", merge(local.Human, `{"spec":{"source":{"targetRevision":"main"}}}`)},
-		{"a write of a later app", func() error { return r.as(local.Human).Update(r.ctx, r.app("prod")) }},
-		{"a delete", func() error { return r.as(local.Human).Delete(r.ctx, r.app("qa")) }},
+		{"a terminate", merge(cluster.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`)},
+		{"a refresh annotation", merge(cluster.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`)},
+		{"a spec change", merge(cluster.Human, `{"spec":{"source":{"targetRevision":"main"}}}`)},
+		{"a write of a later app", func() error { return r.as(cluster.Human).Update(r.ctx, r.app("prod")) }},
+		{"a delete", func() error { return r.as(cluster.Human).Delete(r.ctx, r.app("qa")) }},
 		{"an Application of no ApplicationSet", func() error {
 			app := guestbook.Application(r.set, "prod")
 			app.Name, app.OwnerReferences, app.Operation = "alone", nil, guestbook.UserSync("admin")
-			return r.as(local.Human).Create(r.ctx, app)
+			return r.as(cluster.Human).Create(r.ctx, app)
 		}},
 	} {
 		r.Expect(row.write()).To(Succeed(), row.name)
 		r.Expect(r.requests()).To(Equal(before), "%s reached the webhook", row.name)
 	}
-	r.Expect(r.as(local.ControllerAccount).Patch(r.ctx, r.app("dev"), client.RawPatch(types.JSONPatchType,
+	r.Expect(r.as(cluster.ControllerAccount).Patch(r.ctx, r.app("dev"), client.RawPatch(types.JSONPatchType,
 		[]byte(`[{"op":"remove","path":"/operation"}]`)))).To(Succeed())
 	r.Expect(r.requests()).To(Equal(before), "an operation removal reached the webhook")
 
 	// The counter does count.
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 	r.Expect(r.requests()).To(Equal(before + 1))
 }
 
@@ -65,7 +65,7 @@ func TestMatchConditionsAreTotal(t *testing.T) {
 		`{"metadata":{"ownerReferences":null,"labels":null},"operation":{"info":[]}}`,
 		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"1"}]},"operation":{"retry":{}}}`,
 	} {
-		err := r.as(local.Human).Patch(r.ctx, r.app("dev"), client.RawPatch(types.MergePatchType, []byte(body)))
+		err := r.as(cluster.Human).Patch(r.ctx, r.app("dev"), client.RawPatch(types.MergePatchType, []byte(body)))
 		r.Expect(err).NotTo(HaveOccurred(), body)
 	}
 }

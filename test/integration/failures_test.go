@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"net/url"
 	"testing"
 	"time"
 
@@ -11,39 +10,37 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 	r := newRollout(t)
-	r.gate.Kill()
+	r.replica.Kill()
 
-	err := r.sync(local.ApplicationSetAccount, "dev")
+	err := r.sync(cluster.ApplicationSetAccount, "dev")
 	r.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)
 	r.Expect(err).To(MatchError(ContainSubstring(`failed calling webhook "operation.stepgate.io"`)))
 	r.done("dev")
 }
 
 func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
-	r := newRolloutWith(t, local.GateOptions{Registration: local.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
-	r.gate.Kill()
+	r := newRolloutWith(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
+	r.replica.Kill()
 
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 }
 
 // cutRollout is a rollout whose gate has lost the API server, silently.
-func cutRollout(t *testing.T, o local.GateOptions) *rollout {
+func cutRollout(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	g := NewWithT(t)
-	target, err := url.Parse(cluster.Config.Host)
+	target, err := shared.URL()
 	g.Expect(err).NotTo(HaveOccurred())
-	host := target.Host
-	if host == "" {
-		host = cluster.Config.Host
-	}
-	proxy, err := local.NewProxy(host)
+	proxy, err := faultproxy.NewProxy(target.Host)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(proxy.Close)
 	o.APIServer = "https://" + proxy.Addr()
@@ -53,10 +50,10 @@ func cutRollout(t *testing.T, o local.GateOptions) *rollout {
 }
 
 func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
-	r := cutRollout(t, local.GateOptions{})
+	r := cutRollout(t, release.Options{})
 
 	start := time.Now()
-	err := r.sync(local.ApplicationSetAccount, "dev")
+	err := r.sync(cluster.ApplicationSetAccount, "dev")
 	took := time.Since(start)
 
 	r.Expect(err).To(MatchError(And(
@@ -64,22 +61,22 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 		ContainSubstring("stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time"),
 	)))
 	r.Expect(took).To(BeNumerically("<", 5*time.Second), "the webhook's timeoutSeconds")
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
 	defer cancel()
-	r.Expect(r.gate.Ready(ctx)).To(MatchError(ContainSubstring("the API server cannot be reached")))
+	r.Expect(r.replica.Ready(ctx)).To(MatchError(ContainSubstring("the API server cannot be reached")))
 }
 
 func TestAGateWithoutAPIServerLeavesItToFailurePolicyIgnore(t *testing.T) {
-	r := cutRollout(t, local.GateOptions{Registration: local.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
+	r := cutRollout(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
 
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 }
 
 func TestAGateWithoutAPIServerAdmitsInAuditMode(t *testing.T) {
-	r := cutRollout(t, local.GateOptions{Args: []string{"--mode=audit"}})
+	r := cutRollout(t, release.Options{Args: []string{"--mode=audit"}})
 
-	r.Expect(r.update(local.ApplicationSetAccount, "prod", func(app *argo.Application) { app.Operation = guestbook.RollingSync() })).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode", "audit")).To(BeNumerically("==", 1))
+	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) { app.Operation = guestbook.RollingSync() })).To(Succeed())
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode", "audit")).To(BeNumerically("==", 1))
 }

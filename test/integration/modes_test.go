@@ -10,27 +10,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 func (r *rollout) annotate(annotations map[string]string) {
 	r.t.Helper()
 	set := r.set.DeepCopy()
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	before := set.DeepCopy()
 	set.Annotations = annotations
-	r.Expect(r.admin.Patch(r.ctx, set, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Patch(r.ctx, set, client.MergeFrom(before))).To(Succeed())
 }
 
 func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r := newRollout(t, "--mode=audit")
 
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 
 	r.Expect(r.stored("prod")).To(BeTrue())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "applicationset")).
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "applicationset")).
 		To(BeNumerically("==", 1))
-	r.Eventually(func() int { return len(r.events("prod", "SyncWouldBeDenied")) }).WithTimeout(20 * time.Second).Should(Equal(1))
+	r.Eventually(func() int { return len(r.events("prod", "SyncWouldBeDenied")) }).Should(Equal(1))
 	event := r.events("prod", "SyncWouldBeDenied")[0]
 	r.Expect(event.Type).To(Equal(corev1.EventTypeNormal))
 	r.Expect(event.Note).To(Equal(r.twoBlockers()))
@@ -38,14 +38,14 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r.Expect(event.Related.Name).To(Equal("engineering-dev-guestbook"))
 	// The API server's own audit log has the decision.
 	r.Eventually(func() (string, error) {
-		text, err := os.ReadFile(cluster.AuditLog)
+		text, err := os.ReadFile(shared.AuditLog)
 		for line := range strings.Lines(string(text)) {
 			if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && !strings.Contains(line, "dryRun") && strings.Contains(line, `"operation.stepgate.io/decision":"deny"`) {
 				return line, nil
 			}
 		}
 		return "", err
-	}).WithTimeout(20 * time.Second).Should(And(
+	}).Should(And(
 		ContainSubstring(`"operation.stepgate.io/mode":"audit"`),
 		ContainSubstring(`"operation.stepgate.io/step":"3"`),
 		ContainSubstring(`"operation.stepgate.io/blockers":"engineering-dev-guestbook=NotHealthy,engineering-qa-guestbook=NotSynced"`),
@@ -55,7 +55,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	r := newRollout(t)
 	both := []string{"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook"}
-	r.denied(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
 
 	for annotations, admitted := range map[*map[string]string]bool{
 		{"stepgate.io/mode": "audit"}: true,
@@ -68,51 +68,51 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 		{"stepgate.io/require": "health"}: false,
 	} {
 		r.annotate(*annotations)
-		err := r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)
+		err := r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)
 		r.Expect(err == nil).To(Equal(admitted), "%v: %v", *annotations, err)
 	}
 
 	// With health only, dev has to be Healthy and qa may be OutOfSync.
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
 	r.annotate(nil)
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 }
 
 func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(),
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(),
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
 	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would be.
-	r.Expect(r.sync(local.ApplicationSetAccount, "qa")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "qa")).NotTo(Succeed())
 
-	r.Eventually(func() int { return len(r.events("qa", "SyncDenied")) }).WithTimeout(20 * time.Second).Should(Equal(1))
+	r.Eventually(func() int { return len(r.events("qa", "SyncDenied")) }).Should(Equal(1))
 	r.Expect(r.events("prod", "SyncDenied")).To(BeEmpty())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total")).To(BeNumerically("==", 1))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total")).To(BeNumerically("==", 1))
 }
 
 func TestADenialIsOneEventHoweverOftenItIsRetried(t *testing.T) {
 	r := newRollout(t)
 	for range 5 {
-		r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 	}
 	// Another set of blockers is another Event.
 	r.done("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 
-	r.Eventually(func() int { return len(r.events("prod", "SyncDenied")) }).WithTimeout(20 * time.Second).Should(Equal(2))
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_events_total", "result", "repeated")).To(BeNumerically("==", 4))
+	r.Eventually(func() int { return len(r.events("prod", "SyncDenied")) }).Should(Equal(2))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_events_total", "result", "repeated")).To(BeNumerically("==", 4))
 }
 
 func TestTheNamespaceLabelIsTheEmergencySwitch(t *testing.T) {
 	r := newRollout(t)
 	namespace := &corev1.Namespace{}
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKey{Name: r.namespace}, namespace)).To(Succeed())
 	before := namespace.DeepCopy()
 	namespace.Labels["stepgate.io/ignore"] = "true"
-	r.Expect(r.admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
 
-	r.Eventually(func() error { return r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll) }).WithTimeout(20 * time.Second).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
 }

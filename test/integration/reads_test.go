@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
 )
 
 // reads are the live reads of the gate, by kind.
@@ -16,7 +16,7 @@ func (r *rollout) reads() map[string]float64 {
 	r.t.Helper()
 	reads := map[string]float64{}
 	for _, kind := range []string{"applicationset_metadata_list", "applicationset_get", "application_get", "application_metadata_list"} {
-		n, err := r.gate.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind)
+		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind)
 		r.Expect(err).NotTo(HaveOccurred())
 		reads[kind] = n
 	}
@@ -37,32 +37,32 @@ func TestADecisionCostsTwoReads(t *testing.T) {
 	r := newRollout(t)
 
 	r.Expect(r.readsOf(func() {
-		r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 1, "application_metadata_list": 0}), "a denial")
 
 	r.done("dev")
 	r.done("qa")
 	// As soon as the watch has caught up, the LIST finds everything that is known to be current.
 	r.Eventually(func() map[string]float64 {
-		return r.readsOf(func() { r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed()) })
+		return r.readsOf(func() { r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed()) })
 	}).Should(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 1}), "an allow")
 
 	r.Expect(r.readsOf(func() {
-		r.Expect(r.sync(local.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
 	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 0}), "the first step")
 }
 
-// TestADecisionIsTrueAtOnce changes a sibling and asks in the same moment, over and over: what is known is then older
-// than what is live, most of the time.
+// TestADecisionIsTrueAtOnce changes a sibling and asks in the same moment, over and over: most of the time the cache
+// is then older than the live state.
 func TestADecisionIsTrueAtOnce(t *testing.T) {
 	r := newRollout(t)
 	r.done("qa")
 	for range 50 {
 		r.done("dev")
-		r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
-		r.Expect(r.update(local.ControllerAccount, "dev", func(app *argo.Application) {
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
+		r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
 			guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
 		})).To(Succeed())
-		r.Expect(r.sync(local.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
 	"github.com/stepgate/stepgate/webhook/refresh"
 )
 
@@ -19,7 +19,7 @@ import (
 func (r *rollout) stale() {
 	r.t.Helper()
 	for _, env := range []string{"dev", "qa"} {
-		r.Expect(r.update(local.ControllerAccount, env, func(app *argo.Application) {
+		r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
 			guestbook.Compare(app, r.now.Add(-time.Minute), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 		})).To(Succeed())
 	}
@@ -34,7 +34,7 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 	r := newRollout(t)
 	r.stale()
 	before := r.app("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
 	for _, env := range []string{"dev", "qa"} {
 		r.Eventually(func() string { return r.asked(env) }).Should(Equal("normal"), env)
 	}
@@ -46,17 +46,17 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 	r.done("dev")
 	r.done("qa")
 	r.Expect(r.asked("dev")).To(BeEmpty())
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
-	r.Expect(r.gate.Metric(r.ctx, "stepgate_refreshes_total", "result", "requested")).To(Equal(2.0))
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_refreshes_total", "result", "requested")).To(Equal(2.0))
 }
 
 // TestAHardRefreshIsNotReplaced asks as the gate does, with its own account, for what somebody else has asked for.
 func TestAHardRefreshIsNotReplaced(t *testing.T) {
 	r := newRollout(t)
 	hard := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`))
-	r.Expect(r.as(local.ServerAccount).Patch(r.ctx, r.app("dev"), hard)).To(Succeed())
+	r.Expect(r.as(cluster.ServerAccount).Patch(r.ctx, r.app("dev"), hard)).To(Succeed())
 
-	account := "system:serviceaccount:" + r.gate.Name + ":" + r.gate.Name
+	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name
 	ask := refresh.NewAnnotation(r.as(account))
 	err := ask.AskRefresh(r.ctx, client.ObjectKeyFromObject(r.app("dev")))
 	r.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
@@ -81,7 +81,7 @@ func TestNothingIsRefreshedUnasked(t *testing.T) {
 			if args == nil {
 				opts = append(opts, client.DryRunAll)
 			}
-			_ = r.sync(local.ApplicationSetAccount, "prod", opts...)
+			_ = r.sync(cluster.ApplicationSetAccount, "prod", opts...)
 			r.Consistently(func() string { return r.asked("dev") + r.asked("qa") }).WithTimeout(time.Second).Should(BeEmpty())
 		})
 	}

@@ -15,8 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // rollout is the guestbook ApplicationSet in a namespace of its own, with a stepgate of its own: dev is Progressing at
@@ -26,8 +27,7 @@ type rollout struct {
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	gate      *local.Gate
-	admin     client.Client
+	replica   *release.Replica
 	set       *argo.ApplicationSet
 	now       time.Time
 }
@@ -37,36 +37,34 @@ var rollouts atomic.Int32
 
 // newRollout starts a gate for the test with extra flags.
 func newRollout(t *testing.T, args ...string) *rollout {
-	return newRolloutWith(t, local.GateOptions{Args: args})
+	return newRolloutWith(t, release.Options{Args: args})
 }
 
-func newRolloutWith(t *testing.T, o local.GateOptions) *rollout {
+func newRolloutWith(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := newRolloutNotReady(t, o)
-	r.Expect(r.gate.WaitReady(r.ctx)).To(Succeed())
+	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 	r.waitUntilCalled()
 	return r
 }
 
 // newRolloutNotReady does not wait until the gate is ready.
-func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
+func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	t.Helper()
 	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context(), now: time.Now().Add(-time.Hour).Truncate(time.Second)}
 	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
-	r.admin = r.as("")
-	r.Expect(cluster.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
+	r.Expect(shared.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
 	r.create()
-	o.Binary = binary
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
 	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
-	gate, err := cluster.StartGate(r.ctx, root, o)
+	replica, err := release.StartOne(r.ctx, shared, o)
 	r.Expect(err).NotTo(HaveOccurred())
-	r.gate = gate
+	r.replica = replica
 	t.Cleanup(func() {
-		gate.Kill()
+		replica.Kill()
 		if t.Failed() {
-			t.Log(gate.Log())
+			t.Log(replica.Log())
 		}
 	})
 	return r
@@ -75,7 +73,7 @@ func newRolloutNotReady(t *testing.T, o local.GateOptions) *rollout {
 // create writes the ApplicationSet and its Applications before the gate is registered.
 func (r *rollout) create() {
 	r.set = guestbook.Set(r.namespace)
-	r.Expect(r.admin.Create(r.ctx, r.set)).To(Succeed())
+	r.Expect(shared.Admin.Create(r.ctx, r.set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(r.set, env)
 		sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
@@ -83,7 +81,7 @@ func (r *rollout) create() {
 			sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
 		}
 		guestbook.Compare(app, r.tick(), guestbook.NewCommit, sync, state)
-		r.Expect(r.admin.Create(r.ctx, app)).To(Succeed())
+		r.Expect(shared.Admin.Create(r.ctx, app)).To(Succeed())
 	}
 }
 
@@ -91,14 +89,14 @@ func (r *rollout) create() {
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
 	r.Eventually(func() (float64, error) {
-		_ = r.sync(local.Human, "prod", client.DryRunAll)
-		return r.gate.Metric(r.ctx, "stepgate_requests_total")
-	}).WithTimeout(20 * time.Second).Should(BeNumerically(">", 0))
+		_ = r.sync(cluster.Human, "prod", client.DryRunAll)
+		return r.replica.Metric(r.ctx, "stepgate_requests_total")
+	}).Should(BeNumerically(">", 0))
 }
 
 // as returns a client of a user.
 func (r *rollout) as(user string) client.Client {
-	c, err := cluster.Client(user)
+	c, err := shared.Client(user)
 	r.Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -111,7 +109,7 @@ func (r *rollout) tick() time.Time {
 
 func (r *rollout) app(env string) *argo.Application {
 	app := guestbook.Application(r.set, env)
-	r.Expect(r.admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	return app
 }
 
@@ -131,7 +129,7 @@ func (r *rollout) sync(user, env string, opts ...client.PatchOption) error {
 // done brings an Application to Healthy and Synced at the new commit.
 func (r *rollout) done(env string) {
 	r.t.Helper()
-	r.Expect(r.update(local.ControllerAccount, env, func(app *argo.Application) {
+	r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
 		guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 		app.Operation = nil
 	})).To(Succeed())
@@ -143,7 +141,7 @@ func (r *rollout) stored(env string) bool { return r.app(env).Operation != nil }
 // requests is how often the API server has called the gate.
 func (r *rollout) requests() float64 {
 	r.t.Helper()
-	n, err := r.gate.Metric(r.ctx, "stepgate_requests_total")
+	n, err := r.replica.Metric(r.ctx, "stepgate_requests_total")
 	r.Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -151,7 +149,7 @@ func (r *rollout) requests() float64 {
 // events are the Events on an Application with a reason.
 func (r *rollout) events(env, reason string) []eventsv1.Event {
 	var list eventsv1.EventList
-	r.Expect(r.admin.List(r.ctx, &list, client.InNamespace(r.namespace))).To(Succeed())
+	r.Expect(shared.Admin.List(r.ctx, &list, client.InNamespace(r.namespace))).To(Succeed())
 	var found []eventsv1.Event
 	for _, e := range list.Items {
 		if e.Reason == reason && e.Regarding.Name == "engineering-"+env+"-guestbook" {

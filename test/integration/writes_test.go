@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/local"
 )
 
 // writeForms are all the ways in which an operation can reach the API server.
@@ -18,14 +18,14 @@ var writeForms = map[string]func(r *rollout, env string) error{
 	"PUT": func(r *rollout, env string) error {
 		app := r.app(env)
 		app.Operation = guestbook.UserSync("admin")
-		return r.as(local.ServerAccount).Update(r.ctx, app)
+		return r.as(cluster.ServerAccount).Update(r.ctx, app)
 	},
 	"JSON patch": func(r *rollout, env string) error {
-		return r.as(local.Human).Patch(r.ctx, r.app(env), client.RawPatch(types.JSONPatchType,
+		return r.as(cluster.Human).Patch(r.ctx, r.app(env), client.RawPatch(types.JSONPatchType,
 			[]byte(`[{"op":"add","path":"/operation","value":{"sync":{}}}]`)))
 	},
 	"merge patch": func(r *rollout, env string) error {
-		return r.as(local.ApplicationSetAccount).Patch(r.ctx, r.app(env), client.RawPatch(types.MergePatchType,
+		return r.as(cluster.ApplicationSetAccount).Patch(r.ctx, r.app(env), client.RawPatch(types.MergePatchType,
 			[]byte(`{"operation":{"initiatedBy":{"automated":true,"username":"applicationset-controller"},"sync":{"prune":true}}}`)))
 	},
 	"server-side apply": func(r *rollout, env string) error {
@@ -38,14 +38,14 @@ var writeForms = map[string]func(r *rollout, env string) error{
 		if err != nil {
 			return err
 		}
-		return r.as(local.Human).Patch(r.ctx, app, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("jane"))
+		return r.as(cluster.Human).Patch(r.ctx, app, client.RawPatch(types.ApplyPatchType, text), client.FieldOwner("jane"))
 	},
 	"create with operation": func(r *rollout, env string) error {
 		app := r.app(env)
-		r.Expect(r.admin.Delete(r.ctx, app)).To(Succeed())
+		r.Expect(shared.Admin.Delete(r.ctx, app)).To(Succeed())
 		app = guestbook.Application(r.set, env)
 		app.Operation = guestbook.RollingSync()
-		return r.as(local.ApplicationSetAccount).Create(r.ctx, app)
+		return r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)
 	},
 }
 
@@ -68,7 +68,7 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 
 			r.Expect(write(r, "prod")).To(Succeed())
 			r.Expect(r.stored("prod")).To(BeTrue())
-			r.Expect(r.gate.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
+			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
 		})
 	}
 }
@@ -76,25 +76,25 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 func TestARolloutGoesStepByStep(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(local.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
-	r.Expect(r.sync(local.ApplicationSetAccount, "dev")).To(Succeed())
+	r.denied(r.sync(cluster.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev")).To(Succeed())
 	r.done("dev")
-	r.Expect(r.sync(local.ApplicationSetAccount, "qa")).To(Succeed())
-	r.denied(r.sync(local.ApplicationSetAccount, "prod"),
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "qa")).To(Succeed())
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 2 is not done: "+
 			"engineering-qa-guestbook (OperationInProgress). Next: wait until the operation of engineering-qa-guestbook has ended", "OperationInProgress engineering-qa-guestbook")
 	r.done("qa")
-	r.Expect(r.sync(local.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 }
 
 func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 	r := newRollout(t)
 	r.done("qa")
-	r.Expect(r.update(local.ControllerAccount, "dev", func(app *argo.Application) {
+	r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
 		guestbook.Compare(app, r.now.Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 	})).To(Succeed())
 
-	r.denied(r.sync(local.ApplicationSetAccount, "prod"),
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
 			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3); "+
 			"refresh it: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")

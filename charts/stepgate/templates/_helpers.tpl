@@ -28,7 +28,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: webhook
 {{- end }}
 
-{{/* Labels of every object; call with a list of the root and the object's own labels, which win. */}}
+{{/* Labels of every object. Call it with a list of the root and the object's own labels, which take precedence. */}}
 {{- define "stepgate.labels" -}}
 {{- $root := index . 0 -}}
 {{- $own := dict
@@ -39,7 +39,7 @@ app.kubernetes.io/component: webhook
 {{- toYaml (merge (dict) (index . 1) (include "stepgate.selectorLabels" $root | fromYaml) $own $root.Values.commonLabels) }}
 {{- end }}
 
-{{/* Metadata of an object; call with a dict of root, name, and optionally namespaced, labels, annotations, suffix. */}}
+{{/* Metadata of an object. Call it with a dict of root and optionally cluster, namespace, labels, annotations, suffix. */}}
 {{- define "stepgate.metadata" -}}
 name: {{ include "stepgate.fullname" .root }}{{ with .suffix }}-{{ . }}{{ end }}
 {{- if .namespace }}
@@ -68,14 +68,14 @@ annotations:
 {{- default (ternary "Ignore" "Fail" (eq .Values.config.mode "audit")) .Values.webhook.failurePolicy }}
 {{- end }}
 
-{{/* The Secret that is mounted, in the modes that mount one. */}}
+{{/* The Secret to mount, in the modes that mount one. */}}
 {{- define "stepgate.tlsSecret" -}}
 {{- if eq .Values.certs.mode "external" }}{{ .Values.certs.external.secretName }}
 {{- else if eq .Values.certs.mode "certManager" }}{{ include "stepgate.fullname" . }}-tls
 {{- end }}
 {{- end }}
 
-{{/* The name by which the API server calls: of webhook.url, or of the Service. */}}
+{{/* The host that the API server calls: the host of webhook.url, or the Service's name. */}}
 {{- define "stepgate.host" -}}
 {{- if .Values.webhook.url }}{{ regexReplaceAll ":[0-9]+$" (urlParse .Values.webhook.url).host "" | trimPrefix "[" | trimSuffix "]" }}
 {{- else }}{{ include "stepgate.fullname" . }}.{{ include "stepgate.namespace" . }}.svc
@@ -88,31 +88,31 @@ annotations:
 {{- if or (regexMatch "^[0-9.]+$" $host) (contains ":" $host) }}true{{ end }}
 {{- end }}
 
-{{/* The version of ValidatingAdmissionPolicy: v1 from Kubernetes 1.30 on; before, v1beta1 where it is switched on; else empty. */}}
+{{/* The version of ValidatingAdmissionPolicy: v1 from Kubernetes 1.30 on, before that v1beta1 if it is switched on, else empty. */}}
 {{- define "stepgate.admissionPolicyVersion" -}}
 {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}v1
 {{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/ValidatingAdmissionPolicy" }}v1beta1
 {{- end }}
 {{- end }}
 
-{{/* Not empty when objects of prometheus-operator are to be rendered. */}}
+{{/* Not empty if the chart renders objects of prometheus-operator. */}}
 {{- define "stepgate.monitoringObjects" -}}
 {{- if or (ne .Values.metrics.serviceMonitor.renderMode "skipIfMissing") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
 
-{{/* Names of API groups and resources that stepgate uses where the Applications are; as rules of a role. */}}
+{{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
 {{- define "stepgate.applicationRules" -}}
-# The live reads of a decision, and the watches that make them small.
+# The live reads of a decision, and the watches that keep them few.
 - apiGroups: [argoproj.io]
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
 {{- if .Values.config.refreshStaleSiblings }}
-# One annotation: argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy refuses everything else.
+# To set the annotation argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]
   resources: [applications]
   verbs: [patch]
 {{- end }}
-# Denials, on the Application concerned.
+# Events about denials, on the Application.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]

@@ -1,4 +1,4 @@
-{{/* What the Deployment's Pods and the Pod of `helm test` have in common. */}}
+{{/* The common settings of the Deployment's Pods and of the Pod of `helm test`. */}}
 {{- define "stepgate.podSettings" -}}
 {{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
 imagePullSecrets:

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/stepgate/stepgate/certs"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/refresh"
+	"github.com/stepgate/stepgate/webhook/server"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// program is all that `stepgate serve` runs.
+type program struct {
+	server    *server.Server
+	source    certs.Source
+	known     *siblings.Cache
+	recorder  *webhook.Recorder
+	refreshes *refresh.Queue
+	endpoints []endpoint
+}
+
+// newProgram builds all parts and opens the webhook's address. It starts nothing.
+func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, error) {
+	c, err := connect(o.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := &program{}
+	if p.source, err = o.certificates.source(c.config, registry); err != nil {
+		return nil, err
+	}
+	if p.known, err = watched(c.config, o.gate.namespaces); err != nil {
+		return nil, err
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("host name for Events: %w", err)
+	}
+	metrics, blocked := webhook.NewMetrics(registry), webhook.NewBlocked(p.known, time.Now)
+	registry.MustRegister(blocked)
+	p.recorder = webhook.NewRecorder(metrics, webhook.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
+	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, time.Now)
+	gate := webhook.NewGate(config, webhook.Dependencies{
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(c.objects, c.versions, metrics), p.known)), Record: p.recorder, Watch: p.known, Refresh: p.refreshes, Now: time.Now,
+	})
+	p.server, err = server.Listen(server.Options{
+		Address: o.addresses.webhook, Handlers: map[string]admission.Handler{webhook.Path: gate}, Requests: metrics,
+		GetCertificate: p.source.GetCertificate, ShutdownDelay: o.addresses.shutdownDelay, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready := &readiness{server: p.server, source: p.source, known: p.known, discovery: c.clientset.Discovery().RESTClient()}
+	p.endpoints = []endpoint{
+		{flag: "--health-probe-bind-address", address: o.addresses.probe, handler: ready.mux()},
+		{flag: "--metrics-bind-address", address: o.addresses.metrics, handler: metricsMux(registry)},
+	}
+	return p, nil
+}
+
+func metricsMux(registry *prometheus.Registry) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with it.
+func (p *program) run(ctx context.Context) error {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, running := errgroup.WithContext(running)
+	group.Go(func() error {
+		defer end()
+		until, cancel := either(ctx, running)
+		defer cancel()
+		return p.server.Run(until)
+	})
+	group.Go(func() error { return ended(running, "certificates", p.source.Start(running)) })
+	group.Go(func() error { p.recorder.Run(running); return nil })
+	group.Go(func() error { p.refreshes.Run(running); return nil })
+	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
+	for _, e := range p.endpoints {
+		group.Go(func() error { return e.serve(running) })
+	}
+	return group.Wait()
+}
+
+// either returns a context that is done when one of the two is.
+func either(a, b context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancel(a)
+	stop := context.AfterFunc(b, cancel)
+	return both, func() { stop(); cancel() }
+}
+
+// ended returns an error if a part ends before ctx is done.
+func ended(ctx context.Context, part string, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("ended unexpectedly")
+	}
+	return fmt.Errorf("%s: %w", part, err)
+}

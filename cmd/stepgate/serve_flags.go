@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// options are the flags of `stepgate serve`.
+type options struct {
+	kubeconfig   string
+	gate         gateFlags
+	accounts     accountFlags
+	addresses    addressFlags
+	certificates certificateFlags
+}
+
+func (o *options) bind(f *pflag.FlagSet) {
+	bindKubeconfig(f, &o.kubeconfig)
+	o.gate.bind(f)
+	o.accounts.bind(f)
+	o.addresses.bind(f)
+	o.certificates.bind(f)
+}
+
+// validate says what is wrong with the flags.
+func (o *options) validate() error {
+	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates} {
+		if err := group.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is the part of the valid flags that the gate decides by.
+func (o *options) config() (webhook.Config, error) {
+	mode, require, err := o.gate.parse()
+	if err != nil {
+		return webhook.Config{}, err
+	}
+	return webhook.Config{
+		Mode: mode, Require: require, GateRollbacks: o.gate.rollbacks, AllowFailedOperations: o.gate.allowFailedOperations,
+		RefreshStaleSiblings: o.gate.refreshStaleSiblings,
+		ServerAccounts:       o.accounts.server, ControllerAccounts: o.accounts.controller,
+		ApplicationSetAccounts: o.accounts.applicationSet, BypassUsers: o.accounts.bypassUsers,
+	}, nil
+}
+
+// gateFlags decide which syncs are denied.
+type gateFlags struct {
+	mode                  string
+	require               string
+	rollbacks             bool
+	allowFailedOperations bool
+	refreshStaleSiblings  bool
+	namespaces            []string
+}
+
+func (g *gateFlags) bind(f *pflag.FlagSet) {
+	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+webhook.ModeAnnotation)
+	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced or revision; an ApplicationSet overrides it with the annotation "+webhook.RequireAnnotation)
+	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
+	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
+	f.BoolVar(&g.refreshStaleSiblings, "refresh-stale-siblings", true, "ask Argo CD to compare Applications again that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
+	f.StringSliceVar(&g.namespaces, "application-namespaces", nil, "namespaces that hold Applications; stepgate watches no other, and the webhook must be registered for no other (repeatable; default: all)")
+}
+
+func (g *gateFlags) validate() error {
+	if _, _, err := g.parse(); err != nil {
+		return err
+	}
+	for i, n := range g.namespaces {
+		if len(validation.IsDNS1123Label(n)) > 0 {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is not the name of a namespace; name each one, patterns are not supported", n)}
+		}
+		if slices.Contains(g.namespaces[:i], n) {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is given twice", n)}
+		}
+	}
+	return nil
+}
+
+func (g *gateFlags) parse() (webhook.Mode, policy.Require, error) {
+	mode, err := webhook.ParseMode(g.mode)
+	if err != nil || mode == webhook.Off {
+		return 0, 0, &usageError{fmt.Sprintf("--mode: %q is not one of enforce, audit", g.mode)}
+	}
+	require, err := policy.ParseRequire(g.require)
+	if err != nil {
+		return 0, 0, &usageError{"--require: " + err.Error()}
+	}
+	return mode, require, nil
+}
+
+// accountFlags name Argo CD's service accounts, and the users who may bypass the gate.
+type accountFlags struct {
+	server         []string
+	controller     []string
+	applicationSet []string
+	bypassUsers    []string
+}
+
+func (a *accountFlags) bind(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.server, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account (repeatable)")
+	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account; stepgate delays its answers to this account when it repeats a denied write without a pause (repeatable)")
+	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
+}
+
+func (a *accountFlags) validate() error {
+	return noneEmpty(
+		names{"--argocd-server-account", a.server}, names{"--argocd-controller-account", a.controller},
+		names{"--argocd-applicationset-account", a.applicationSet}, names{"--bypass-user", a.bypassUsers},
+	)
+}
+
+// addressFlags say where stepgate listens, and for how long.
+type addressFlags struct {
+	webhook       string
+	metrics       string
+	probe         string
+	shutdownDelay time.Duration
+}
+
+func (a *addressFlags) bind(f *pflag.FlagSet) {
+	f.StringVar(&a.webhook, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
+	f.StringVar(&a.metrics, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 disables it")
+	f.StringVar(&a.probe, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 disables it")
+	f.DurationVar(&a.shutdownDelay, "shutdown-delay", 10*time.Second, "how long stepgate still serves, and reports that it is not ready, after SIGTERM")
+}
+
+func (a *addressFlags) validate() error {
+	for _, f := range []struct {
+		flag, address string
+		optional      bool
+	}{
+		{"--webhook-bind-address", a.webhook, false},
+		{"--metrics-bind-address", a.metrics, true},
+		{"--health-probe-bind-address", a.probe, true},
+	} {
+		if disabled := f.optional && f.address == disabledAddress; !disabled && !isAddress(f.address) {
+			return &usageError{fmt.Sprintf("%s: %q is not HOST:PORT or :PORT", f.flag, f.address)}
+		}
+	}
+	if a.shutdownDelay < 0 {
+		return &usageError{"--shutdown-delay: it cannot be negative"}
+	}
+	return nil
+}
+
+func isAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// names are the values of a repeatable flag.
+type names struct {
+	flag   string
+	values []string
+}
+
+func noneEmpty(flags ...names) error {
+	for _, f := range flags {
+		if slices.Contains(f.values, "") {
+			return &usageError{f.flag + ": a name cannot be empty"}
+		}
+	}
+	return nil
+}

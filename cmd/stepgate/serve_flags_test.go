@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/stepgate/stepgate/certs"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	o := &options{}
+	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+	g.Expect(*o).To(Equal(options{
+		gate: gateFlags{mode: "enforce", require: "revision", refreshStaleSiblings: true},
+		accounts: accountFlags{
+			server:         []string{"system:serviceaccount:argocd:argocd-server"},
+			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
+			applicationSet: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
+		},
+		addresses:    addressFlags{webhook: ":10250", metrics: ":8080", probe: ":8081", shutdownDelay: 10 * time.Second},
+		certificates: certificateFlags{mode: "self", leafDuration: 168 * time.Hour, caDuration: 8760 * time.Hour},
+	}))
+	config, err := o.config()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config).To(Equal(webhook.Config{
+		Mode: webhook.Enforce, Require: policy.RequireRevision,
+		ServerAccounts: o.accounts.server, ControllerAccounts: o.accounts.controller, ApplicationSetAccounts: o.accounts.applicationSet,
+		RefreshStaleSiblings: true,
+	}), "the strictest, and nobody may bypass")
+}
+
+func TestConfigTakesEveryFlag(t *testing.T) {
+	g := NewWithT(t)
+	o := &options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.bind(flags)
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --refresh-stale-siblings=false --bypass-user alice,bob --bypass-user carol" +
+		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
+		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
+	g.Expect(o.validate()).To(Succeed())
+	g.Expect(o.config()).To(Equal(webhook.Config{
+		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
+		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+	}))
+}
+
+// Both kinds of configuration are optional and repeatable.
+func TestConfigurationFlags(t *testing.T) {
+	for args, want := range map[string]certs.Configurations{
+		"":                         {},
+		"--webhook-configuration=": {Validating: []string{}},
+		"--webhook-configuration a --webhook-configuration b,c":                      {Validating: []string{"a", "b", "c"}},
+		"--mutating-webhook-configuration a --mutating-webhook-configuration b":      {Mutating: []string{"a", "b"}},
+		"--webhook-configuration stepgate --mutating-webhook-configuration stepgate": {Validating: []string{"stepgate"}, Mutating: []string{"stepgate"}},
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			o := &options{}
+			flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+			o.bind(flags)
+			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+			g.Expect(o.validate()).To(Succeed())
+			g.Expect(o.certificates.configurations).To(Equal(want))
+		})
+	}
+}

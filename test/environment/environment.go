@@ -1,0 +1,107 @@
+// Package environment starts everything that a suite needs before it starts stepgate.
+package environment
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/cluster"
+)
+
+// Environment is an etcd and a kube-apiserver with Argo CD's CRDs, and a stepgate that is built from this checkout. A
+// command calls Start and Stop; a test package calls Main in its TestMain. Package release then installs stepgate and
+// runs one replica or several (release.StartOne, release.Start, release.StartChart), and package load writes
+// Applications with known right answers. Everything is on loopback, and a suite has its Environment to itself.
+type Environment struct {
+	*cluster.Cluster
+	// Admin is a client of the cluster's administrator.
+	Admin client.Client
+	// Binary is the program of stepgate.
+	Binary string
+}
+
+// Options are how an Environment is started.
+type Options struct {
+	cluster.Options
+	// OnlyArgoCD leaves out the RBAC by which the tests write as Argo CD's accounts: a real Argo CD brings its own.
+	OnlyArgoCD bool
+}
+
+// Start starts the cluster, builds stepgate, and lets the accounts of cluster write Applications.
+func Start(ctx context.Context, o Options) (e *Environment, err error) {
+	ctrllog.SetLogger(logr.Discard())
+	e = &Environment{}
+	if e.Cluster, err = cluster.Start(o.Options); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Stop())
+		}
+	}()
+	if e.Admin, err = e.Client(""); err != nil {
+		return nil, err
+	}
+	if e.Binary, err = build(ctx, e.Root, e.Dir()); err != nil {
+		return nil, err
+	}
+	if !o.OnlyArgoCD {
+		err = e.InstallWriters(ctx)
+	}
+	return e, err
+}
+
+// build compiles stepgate into a folder.
+func build(ctx context.Context, root, dir string) (string, error) {
+	binary := filepath.Join(dir, "stepgate")
+	command := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/stepgate")
+	command.Dir = root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build stepgate: %w: %s", err, text)
+	}
+	return binary, nil
+}
+
+// Main starts an Environment for the tests of a package, runs them, and returns the exit code. prepare may do more
+// before the tests run. `go test -list` starts nothing, and an interrupt leaves no process behind.
+func Main(m *testing.M, prepare func(*Environment) error) int {
+	flag.Parse()
+	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
+		return m.Run()
+	}
+	e, err := Start(context.Background(), Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		_ = e.Stop()
+		os.Exit(1)
+	}()
+	code := 1
+	if err = prepare(e); err == nil {
+		code = m.Run()
+	}
+	if err = errors.Join(err, e.Stop()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}

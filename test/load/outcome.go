@@ -1,0 +1,55 @@
+package load
+
+import (
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Want is the right answer to a write.
+type Want int
+
+const (
+	// Denied is right while an earlier step is not done.
+	Denied Want = iota
+	// Admitted is right when all earlier steps are done.
+	Admitted
+	// Regardless is for a write in which stepgate has no say: it is admitted, whatever the state.
+	Regardless
+)
+
+// Outcome is the result of a write.
+type Outcome int
+
+const (
+	// Right is the right answer.
+	Right Outcome = iota
+	// Failed is no answer: neither admitted nor denied by a decision. In enforce mode that is safe.
+	Failed
+	// WrongAllow was admitted, and had to be denied.
+	WrongAllow
+	// WrongDeny was denied by a decision and had to be admitted, or failed although stepgate has no say in it.
+	WrongDeny
+)
+
+// String names it.
+func (o Outcome) String() string {
+	return [...]string{"right", "no decision", "wrong allow", "wrong deny"}[o]
+}
+
+// denial is how the API server begins the text of a denial by stepgate.
+const denial = `admission webhook "operation.stepgate.io" denied the request: `
+
+// Judge compares the API server's answer with the right one.
+func Judge(want Want, err error) Outcome {
+	decided := err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), denial)
+	switch {
+	case err == nil && want == Denied:
+		return WrongAllow
+	case err == nil || decided && want == Denied:
+		return Right
+	case decided || want == Regardless:
+		return WrongDeny
+	}
+	return Failed
+}

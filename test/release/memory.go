@@ -1,0 +1,44 @@
+package release
+
+import (
+	"sync"
+	"time"
+)
+
+// Memory is the largest resident memory of a release's replicas, sampled ten times a second.
+type Memory struct {
+	mu  sync.Mutex
+	mib float64
+}
+
+// SampleMemory samples until the environment ends.
+func (r *Release) SampleMemory() *Memory {
+	m, ended := &Memory{}, make(chan struct{})
+	r.env.Cleanup(func() { close(ended) })
+	go func() {
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			for _, replica := range r.Replicas() {
+				if mib, err := replica.ResidentMiB(); err == nil { // it may have been killed
+					m.mu.Lock()
+					m.mib = max(m.mib, mib)
+					m.mu.Unlock()
+				}
+			}
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return m
+}
+
+// MaxMiB is the largest sample so far, of any replica.
+func (m *Memory) MaxMiB() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mib
+}

@@ -1,0 +1,153 @@
+// Package release installs stepgate from config/ or from the chart, and runs it as the Deployment would: one process or
+// several, under stepgate's own service account and RBAC. Several are behind a Balancer, as behind a Service.
+package release
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"syscall"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/eventually"
+)
+
+// Replica is a running `stepgate serve`.
+type Replica struct {
+	// Name is the name of its Registration.
+	Name string
+	// Webhook, Metrics and Probe are its addresses, HOST:PORT.
+	Webhook, Metrics, Probe string
+
+	command *exec.Cmd
+	output  *gbytes.Buffer
+	exited  chan struct{}
+}
+
+// Options are how an instance is installed and started.
+type Options struct {
+	Registration
+	// APIServer replaces the API server's address in its kubeconfig, for a proxy in between.
+	APIServer string
+	// CertArgs are the flags of the serving certificate; nil means --cert-mode self.
+	CertArgs []string
+	// Args are added to the flags that it needs to run here.
+	Args []string
+}
+
+// StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
+// answers its probes; WaitReady waits until it is ready. The replica ends with the environment at the latest.
+func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Replica, error) {
+	r, err := newReplica(o.Name)
+	if err != nil {
+		return nil, err
+	}
+	o.URL = "https://" + r.Webhook + "/validate"
+	if err := install(ctx, e, o.Registration, nil); err != nil {
+		return nil, err
+	}
+	return r, r.run(ctx, e, o)
+}
+
+func newReplica(name string) (*Replica, error) {
+	r := &Replica{Name: name, output: gbytes.NewBuffer(), exited: make(chan struct{})}
+	for _, address := range []*string{&r.Webhook, &r.Metrics, &r.Probe} {
+		free, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		*address = free
+	}
+	return r, nil
+}
+
+// run starts the process of an instance that is installed.
+func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options) error {
+	kubeconfig, err := e.Kubeconfig(ctx, o.Name, o.Name, o.APIServer)
+	if err != nil {
+		return err
+	}
+	if o.CertArgs == nil {
+		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
+	}
+	args := append([]string{
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
+		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
+	}, o.CertArgs...)
+	return r.start(ctx, e, append(args, o.Args...))
+}
+
+func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
+	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Binary, args...)
+	r.command.Stdout, r.command.Stderr = r.output, r.output
+	if err := r.command.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_ = r.command.Wait()
+		close(r.exited)
+	}()
+	e.Cleanup(r.Kill)
+	return r.wait(ctx, func() error {
+		_, err := get(ctx, "http://"+r.Probe+"/healthz")
+		return err
+	})
+}
+
+// WaitReady waits until it is ready.
+func (r *Replica) WaitReady(ctx context.Context) error {
+	return r.wait(ctx, func() error { return r.Ready(ctx) })
+}
+
+// wait waits until a check succeeds; it gives up when the process ends.
+func (r *Replica) wait(ctx context.Context, check func() error) error {
+	err := eventually.Succeeds(ctx, func() error {
+		select {
+		case <-r.exited:
+			return gomega.StopTrying("it has ended")
+		default:
+			return check()
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("stepgate is not ready: %w: %s", err, r.Log())
+	}
+	return nil
+}
+
+// Ready returns what /readyz says, as an error unless it is ready.
+func (r *Replica) Ready(ctx context.Context) error {
+	_, err := get(ctx, "http://"+r.Probe+"/readyz")
+	return err
+}
+
+// Terminate sends SIGTERM and does not wait.
+func (r *Replica) Terminate() error { return r.command.Process.Signal(syscall.SIGTERM) }
+
+// Wait waits for its end and returns the exit code.
+func (r *Replica) Wait() int {
+	<-r.exited
+	return r.command.ProcessState.ExitCode()
+}
+
+// Kill ends it at once. It may have ended already.
+func (r *Replica) Kill() {
+	_ = r.command.Process.Kill()
+	<-r.exited
+}
+
+// Log is everything that it has logged.
+func (r *Replica) Log() string { return string(r.output.Contents()) }
+
+// freeAddress is a loopback address that nobody listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}

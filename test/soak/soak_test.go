@@ -1,0 +1,97 @@
+// Package soak runs three replicas of stepgate under load for minutes, while their certificates rotate or while they are
+// restarted and killed. Each test prints one line with its figures. With -short the tests take half a minute each.
+package soak
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/load"
+	"github.com/stepgate/stepgate/test/release"
+)
+
+const (
+	// rollouts is how many operation writes are sent at once. It is more than the 25 idle connections that an API server
+	// keeps to a webhook.
+	rollouts = 32
+	// rate is in operation writes a second.
+	rate = 64
+	// shutdownDelay is the replicas' --shutdown-delay.
+	shutdownDelay = 2 * time.Second
+)
+
+var shared *environment.Environment
+
+func TestMain(m *testing.M) {
+	os.Exit(environment.Main(m, func(e *environment.Environment) error { shared = e; return nil }))
+}
+
+// soak is one release under load.
+type soak struct {
+	*WithT
+	t       *testing.T
+	ctx     context.Context
+	release *release.Release
+	writer  *load.Writer
+}
+
+// start starts three replicas with these flags, until the test ends.
+func start(t *testing.T, args ...string) *soak {
+	t.Helper()
+	s := &soak{WithT: NewWithT(t), t: t, ctx: t.Context()}
+	name := "stepgate-" + strings.ToLower(t.Name())
+	var err error
+	s.release, err = release.Start(s.ctx, shared, release.Options{
+		Registration: release.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String()),
+	}, "", "", "")
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(s.release.Stop(context.WithoutCancel(s.ctx))).To(Succeed()) })
+	s.writer, err = load.NewWriter(shared.Cluster, &load.Tally{})
+	s.Expect(err).NotTo(HaveOccurred())
+	_, err = s.writer.NewProbe(s.ctx, name+"-probe")
+	s.Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// measured is the load that went on during a part of a test.
+type measured struct {
+	*load.Tally
+	took        time.Duration
+	connections int
+}
+
+// String are its figures.
+func (m measured) String() string {
+	return fmt.Sprintf("%s connections=%d rate=%.0f/s took=%s", m.Tally, m.connections, float64(m.Calls())/m.took.Seconds(), m.took.Round(time.Second))
+}
+
+// during sends writes while work runs, in namespaces of this name.
+func (s *soak) during(name string, work func(*load.Tally)) measured {
+	s.t.Helper()
+	m := measured{Tally: &load.Tally{}}
+	s.writer.Count(m.Tally)
+	generator, err := s.writer.NewGenerator(s.ctx, load.Options{Name: name, Rollouts: rollouts, Rate: rate})
+	s.Expect(err).NotTo(HaveOccurred())
+	began, connections := time.Now(), s.release.Balancer.Connections()
+	generator.During(s.ctx, func() { work(m.Tally) })
+	m.took, m.connections = time.Since(began), s.release.Balancer.Connections()-connections
+	for _, f := range m.Failures() {
+		s.t.Logf("failed at %s after %s: %v", f.Ended.Format("15:04:05.000"), f.Ended.Sub(f.Began).Round(time.Millisecond), f.Err)
+	}
+	return m
+}
+
+// full returns the number of the full test, or the number of the short one.
+func full(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
