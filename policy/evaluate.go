@@ -29,10 +29,18 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	}
 	first := ""
 	for _, a := range in.Siblings {
-		if a.Name == in.Target.Name || a.Deleting || outdated && a.Name >= first {
+		if !in.isEarlier(a, step) || outdated && a.Name >= first {
 			continue
 		}
-		if found, is := in.outdated(a, step); is {
+		if found, is := in.outdatedBy(a); is {
+			detail, outdated, first = found, true, a.Name
+		}
+	}
+	for _, a := range in.Peers {
+		if in.isEarlier(a, step) || a.Name == in.Target.Name || a.Deleting || outdated && a.Name >= first {
+			continue
+		}
+		if found, is := in.outdatedByPeer(a); is {
 			detail, outdated, first = found, true, a.Name
 		}
 	}

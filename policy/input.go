@@ -11,6 +11,9 @@ type Input struct {
 	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
 	// ignored. Evaluate only reads them, so decisions may share them.
 	Siblings []*Application
+	// Peers are the Applications of the target's own and later steps, or of none, as last watched. They hold nobody up.
+	// They only tell that the branch has moved on, so that old ones can do no harm. Others among them are ignored.
+	Peers []*Application
 	// Seen is what the watches have seen of the siblings and the target.
 	Seen     Seen
 	Settings Settings

@@ -45,6 +45,7 @@ func inputFrom(data []byte) policy.Input {
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
 		in.Siblings = append(in.Siblings, &sibling)
 	}
+	in.Peers = in.Siblings
 	in.Seen = c.seen(in)
 	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
 	return in

@@ -64,27 +64,34 @@ func ranBefore(history []Source, earlier, later Source) bool {
 	return last >= 0 && !slices.Contains(history[:last], later)
 }
 
-// outdated reports whether a sibling is known to have been compared with a newer revision than the target was. An
-// operation that names no revision then deploys the newer one, before its turn. One that names its revision deploys the
-// older one: that is right, unless the target has already run the newer one and the branch went back.
-func (in *Input) outdated(a *Application, step int) (detail string, outdated bool) {
-	earlier := in.isEarlier(a, step)
+// outdatedBy reports whether a sibling of an earlier step, which is done, was compared with a newer revision than the
+// target. An operation that names no revision then deploys the newer one, before its turn. One that names its revision
+// deploys the older one. That is right, unless the target has already run the newer one: then the branch went back.
+func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 	for _, source := range a.Compared {
-		wanted := in.mismatch(source)
-		if wanted == nil {
-			continue
-		}
-		ran := slices.Contains(in.Target.Ran, source)
-		if in.Target.Operation.Pinned {
-			outdated = earlier && ran // notCompared has found it to be newer
-		} else {
-			outdated = earlier || !ran && !a.ReconciledAt.Before(in.Target.ReconciledAt)
-		}
-		if outdated {
-			return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) + " since", true
+		if wanted := in.mismatch(source); wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source)) {
+			return differs(a, source, wanted), true
 		}
 	}
 	return "", false
+}
+
+// outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than the
+// target, where the operation names none. Its comparison is not older, and the target has not run that revision.
+func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
+	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) {
+		return "", false
+	}
+	for _, source := range a.Compared {
+		if wanted := in.mismatch(source); wanted != nil && !slices.Contains(in.Target.Ran, source) {
+			return differs(a, source, wanted), true
+		}
+	}
+	return "", false
+}
+
+func differs(a *Application, source Source, wanted []Source) string {
+	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) + " since"
 }
 
 // pendingElsewhere reports whether the target deploys a change in a source that the sibling does not have. A source at

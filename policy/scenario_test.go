@@ -45,7 +45,7 @@ func scenario(text string) policy.Input {
 	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
-		in.Siblings = append(in.Siblings, &p.sibling)
+		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
 		in.Seen.Fresh[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.moved
 	}
 	written := parse(strings.TrimSpace(target))

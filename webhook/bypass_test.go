@@ -115,9 +115,9 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 			rollback(a)
 			a.after.Operation.InitiatedBy.Automated = true
 		}},
-		"a rollback to what runs now": {wantInitiator: "server", write: func(a *attempt) {
+		"a rollback to what it is compared with now": {wantInitiator: "server", write: func(a *attempt) {
 			rollback(a)
-			a.after.Operation.Sync.Revision = commit("a")
+			a.before.Status.Sync.Revision, a.before.Status.Sync.ComparedTo.Source = a.after.Operation.Sync.Revision, *a.after.Operation.Sync.Source
 		}},
 		"a rollback without its source": {wantInitiator: "server", write: func(a *attempt) {
 			rollback(a)

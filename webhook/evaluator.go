@@ -51,19 +51,18 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.D
 	if err != nil || len(d.Blockers) > 0 {
 		return d, err
 	}
-	if in.Siblings, err = e.reader.Current(ctx, in.ApplicationSet, scope.Step, replaced(known, read)); err != nil {
+	known = replaced(known, read)
+	if in.Siblings, err = e.reader.Current(ctx, in.ApplicationSet, scope.Step, known); err != nil {
 		return policy.Decision{}, err
 	}
+	in.Peers = applications(known)
 	return policy.Evaluate(in), nil
 }
 
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
 // of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read.
 func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*siblings.Projection) (d policy.Decision, read *siblings.Projection, err error) {
-	in.Siblings = make([]*policy.Application, 0, len(known))
-	for _, p := range known {
-		in.Siblings = append(in.Siblings, &p.Application)
-	}
+	in.Siblings = applications(known)
 	d = policy.Evaluate(in)
 	if len(d.Blockers) == 0 {
 		return policy.Decision{}, nil, nil
@@ -81,6 +80,14 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*s
 		return d, read, nil
 	}
 	return policy.Decision{}, read, nil
+}
+
+func applications(known []*siblings.Projection) []*policy.Application {
+	all := make([]*policy.Application, 0, len(known))
+	for _, p := range known {
+		all = append(all, &p.Application)
+	}
+	return all
 }
 
 // replaced puts the Application that was read in the place of its older state, so that nobody reads it again.

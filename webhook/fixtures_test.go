@@ -213,7 +213,7 @@ func (a *attempt) request() admissionv1.AdmissionRequest {
 func testConfig() Config {
 	return Config{
 		ServerAccounts: []string{argocdServer}, ControllerAccounts: []string{controllerUser},
-		ApplicationSetAccounts: []string{appSetAccount}, BypassUsers: []string{"alice"},
+		ApplicationSetAccounts: []string{appSetAccount}, BypassUsers: []string{"alice"}, Pin: PinOff,
 	}
 }
 
@@ -242,7 +242,7 @@ func newTrial(config Config, live Evaluator) *trial {
 	registry.MustRegister(waiting)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Dependencies{Live: live, Watch: sights{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
+		gate:    NewGate(config, Dependencies{Live: live, Watch: &seenByWatch{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }

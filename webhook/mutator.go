@@ -16,6 +16,9 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
+// MutatePath is where a Mutator is served.
+const MutatePath = "/mutate"
+
 // SelfTestInfo is the name of the operation.info entry to which the mutating webhook answers with a warning.
 const SelfTestInfo = "stepgate.io/selftest"
 
@@ -128,9 +131,7 @@ func (m *Mutator) hold(w *write, d policy.Decision) change {
 func (m *Mutator) pin(w *write, in policy.Input) change {
 	revision, by := "", PinCompared
 	if m.gate.config.Pin == PinProven {
-		for _, p := range m.known.Owned(types.UID(in.ApplicationSet.UID)) {
-			in.Siblings = append(in.Siblings, &p.Application)
-		}
+		in.Siblings = applications(m.known.Owned(types.UID(in.ApplicationSet.UID)))
 		if revision = policy.Proven(in); revision != "" {
 			by = PinProven
 		}

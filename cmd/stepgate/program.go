@@ -59,7 +59,9 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(c.objects, c.versions, metrics), p.known)), Record: p.recorder, Watch: p.known, Refresh: p.refreshes, Now: time.Now,
 	})
 	p.server, err = server.Listen(server.Options{
-		Address: o.addresses.webhook, Handlers: map[string]admission.Handler{webhook.Path: gate}, Requests: metrics,
+		Address:        o.addresses.webhook,
+		Handlers:       map[string]admission.Handler{webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known)},
+		Requests:       metrics,
 		GetCertificate: p.source.GetCertificate, ShutdownDelay: o.addresses.shutdownDelay, Log: log,
 	})
 	if err != nil {

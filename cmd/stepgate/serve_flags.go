@@ -43,22 +43,20 @@ func (o *options) validate() error {
 
 // config is the part of the valid flags that the gate decides by.
 func (o *options) config() (webhook.Config, error) {
-	mode, require, err := o.gate.parse()
+	config, err := o.gate.parse()
 	if err != nil {
 		return webhook.Config{}, err
 	}
-	return webhook.Config{
-		Mode: mode, Require: require, GateRollbacks: o.gate.rollbacks, AllowFailedOperations: o.gate.allowFailedOperations,
-		RefreshStaleSiblings: o.gate.refreshStaleSiblings,
-		ServerAccounts:       o.accounts.server, ControllerAccounts: o.accounts.controller,
-		ApplicationSetAccounts: o.accounts.applicationSet, BypassUsers: o.accounts.bypassUsers,
-	}, nil
+	config.ServerAccounts, config.ControllerAccounts = o.accounts.server, o.accounts.controller
+	config.ApplicationSetAccounts, config.BypassUsers = o.accounts.applicationSet, o.accounts.bypassUsers
+	return config, nil
 }
 
 // gateFlags decide which syncs are denied.
 type gateFlags struct {
 	mode                  string
 	require               string
+	pin                   string
 	rollbacks             bool
 	allowFailedOperations bool
 	refreshStaleSiblings  bool
@@ -68,6 +66,7 @@ type gateFlags struct {
 func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+webhook.ModeAnnotation)
 	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced or revision; an ApplicationSet overrides it with the annotation "+webhook.RequireAnnotation)
+	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
 	f.BoolVar(&g.refreshStaleSiblings, "refresh-stale-siblings", true, "ask Argo CD to compare Applications again that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
@@ -75,7 +74,7 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 }
 
 func (g *gateFlags) validate() error {
-	if _, _, err := g.parse(); err != nil {
+	if _, err := g.parse(); err != nil {
 		return err
 	}
 	for i, n := range g.namespaces {
@@ -89,16 +88,18 @@ func (g *gateFlags) validate() error {
 	return nil
 }
 
-func (g *gateFlags) parse() (webhook.Mode, policy.Require, error) {
-	mode, err := webhook.ParseMode(g.mode)
-	if err != nil || mode == webhook.Off {
-		return 0, 0, &usageError{fmt.Sprintf("--mode: %q is not one of enforce, audit", g.mode)}
+func (g *gateFlags) parse() (c webhook.Config, err error) {
+	if c.Mode, err = webhook.ParseMode(g.mode); err != nil || c.Mode == webhook.Off {
+		return c, &usageError{fmt.Sprintf("--mode: %q is not one of enforce, audit", g.mode)}
 	}
-	require, err := policy.ParseRequire(g.require)
-	if err != nil {
-		return 0, 0, &usageError{"--require: " + err.Error()}
+	if c.Require, err = policy.ParseRequire(g.require); err != nil {
+		return c, &usageError{"--require: " + err.Error()}
 	}
-	return mode, require, nil
+	if c.Pin, err = webhook.ParsePin(g.pin); err != nil {
+		return c, &usageError{"--pin: " + err.Error()}
+	}
+	c.GateRollbacks, c.AllowFailedOperations, c.RefreshStaleSiblings = g.rollbacks, g.allowFailedOperations, g.refreshStaleSiblings
+	return c, nil
 }
 
 // accountFlags name Argo CD's service accounts, and the users who may bypass the gate.

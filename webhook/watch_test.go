@@ -1,0 +1,90 @@
+package webhook
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// seenByWatch is what a watch has seen: the position of prod's change, and those of answered refreshes by name.
+type seenByWatch struct {
+	position, changed uint64
+	fresh             map[string]uint64
+	moved             map[string]bool
+}
+
+func (s *seenByWatch) Position() uint64 { return s.position }
+
+func (s *seenByWatch) Changed(types.UID, []policy.Source) uint64 { return s.changed }
+
+func (s *seenByWatch) Seen(_ types.UID, since uint64) policy.Seen {
+	seen := policy.Seen{Fresh: map[string]bool{}, Moved: s.moved}
+	for name, position := range s.fresh {
+		seen.Fresh[name] = position > since
+	}
+	return seen
+}
+
+// TestTheWatchDecides has dev and prod of different repositories: only a comparison of dev that is known to be newer than
+// the change to prod shows that dev has seen its own.
+func TestTheWatchDecides(t *testing.T) {
+	answered := map[string]uint64{"dev": 5}
+	for name, tc := range map[string]struct {
+		watch       *seenByWatch
+		edit        func(*attempt)
+		wantAllowed bool
+	}{
+		"dev was never refreshed":                {watch: &seenByWatch{changed: 3, position: 9}},
+		"dev was refreshed since":                {watch: &seenByWatch{changed: 3, position: 9, fresh: answered}, wantAllowed: true},
+		"dev was refreshed before":               {watch: &seenByWatch{changed: 7, position: 9, fresh: answered}},
+		"another Application was refreshed":      {watch: &seenByWatch{changed: 3, position: 9, fresh: map[string]uint64{"qa": 5}}},
+		"the operation names another revision":   {watch: &seenByWatch{changed: 3, position: 9, fresh: answered}, edit: func(a *attempt) { a.after.Operation.Sync.Revision = commit("c") }},
+		"the spec changes in the same write":     {watch: &seenByWatch{changed: 3, position: 9, fresh: answered}, edit: func(a *attempt) { a.after.Spec.Source.Path = "elsewhere" }},
+		"another revision, and dev is refreshed": {watch: &seenByWatch{changed: 3, position: 4, fresh: answered}, edit: func(a *attempt) { a.after.Operation.Sync.Revision = commit("c") }, wantAllowed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clusterOf("1:dev=Healthy@a 3:prod=Healthy@b")
+			own := "https://git.example.com/prod.git"
+			c.apps[1].Spec.Source.RepoURL, c.apps[1].Status.Sync.ComparedTo.Source.RepoURL = own, own
+			write := syncOf(c, "prod")
+			if tc.edit != nil {
+				tc.edit(write)
+			}
+			trial := newTrial(testConfig(), c)
+			trial.gate.Watch = tc.watch
+			NewWithT(t).Expect(trial.handle(write.request()).Allowed).To(Equal(tc.wantAllowed))
+		})
+	}
+}
+
+// TestAWishThatWasNotComparedIsRemembered names a commit that prod was not compared with. The first request tells since
+// when dev has to be compared: the second one, after the refresh that the first has asked for, is allowed.
+func TestAWishThatWasNotComparedIsRemembered(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@a 3:prod=Healthy@b")
+	own := "https://git.example.com/prod.git"
+	c.apps[1].Spec.Source.RepoURL, c.apps[1].Status.Sync.ComparedTo.Source.RepoURL = own, own
+	write := syncOf(c, "prod")
+	write.after.Operation.Sync.Revision = commit("c")
+	config := testConfig()
+	config.RefreshStaleSiblings = true
+	trial := newTrial(config, c)
+	watch := &seenByWatch{position: 9, fresh: map[string]uint64{"dev": 5}}
+	trial.gate.Watch = watch
+
+	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse())
+	g.Expect(trial.refreshes.asked).To(HaveLen(1))
+	watch.position, watch.fresh["dev"] = 12, 11
+	g.Expect(trial.handle(write.request()).Allowed).To(BeTrue())
+
+	write.after.Operation.Sync.Revision = commit("d")
+	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse(), "another wish")
+	write.dryRun = true
+	write.after.Operation.Sync.Revision = commit("e")
+	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse())
+	watch.position, watch.fresh["dev"] = 14, 13
+	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse(), "a server dry-run leaves nothing behind")
+}
