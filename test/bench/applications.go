@@ -135,14 +135,19 @@ func (r *rollout) setHealth(ctx context.Context, admin client.Client, state heal
 }
 
 // record writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
-// its step and one of its state.
+// its step and one of its state. The last Application, which is the target, is Pending since its last sync: it waits for
+// another one. If it were Healthy, a sync would be denied, because it has had it (AlreadySynced).
 func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+		status := argo.ApplicationSetApplicationStatus{
 			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy", Step: fmt.Sprint(i*3/siblings + 1),
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{guestbook.NewCommit},
-		})
+		}
+		if i == siblings-1 {
+			status.Status, status.Message = "Pending", "Application moved to Pending status, watching for the Application resource to start Progressing."
+		}
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, status)
 	}
 	for i := range min(siblings, setResources) {
 		set.Status.Resources = append(set.Status.Resources, argo.ResourceStatus{
