@@ -1,10 +1,11 @@
 // Command bench measures on a real etcd and kube-apiserver what a decision of stepgate costs: against no webhook, a
 // webhook that always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints
-// what the goals are and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
+// the goals and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // options are the flags.
@@ -21,6 +25,10 @@ type options struct {
 	samples      int
 	applications int
 	parts        []int
+	// burst is how many siblings the concurrent decisions have, and rest how long an instance rests before its memory is
+	// measured a second time.
+	burst int
+	rest  time.Duration
 }
 
 func main() {
@@ -39,12 +47,16 @@ func main() {
 }
 
 func parse() (options, error) {
-	var o options
+	o := options{burst: 1000, rest: 10 * time.Second}
 	siblings := flag.String("siblings", "10,100,1000,5000", "numbers of Applications of one ApplicationSet")
 	parts := flag.String("parts", "1,2,3", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory")
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
+	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
+	if *quick {
+		*siblings, o.samples, o.burst, o.applications, o.rest = "10", 1, 10, 50, time.Second
+	}
 	var err error
 	if o.siblings, err = numbers(*siblings); err != nil {
 		return o, fmt.Errorf("--siblings: %w", err)
@@ -71,35 +83,28 @@ func numbers(text string) ([]int, error) {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	s, err := start(ctx)
+	progress("starting etcd and kube-apiserver, building stepgate")
+	e, err := environment.Start(ctx, environment.Options{OnlyArgoCD: true})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := s.stop(); err == nil {
-			err = stopErr
+	defer func() { err = errors.Join(err, e.Stop()) }()
+	return script.Run(func() {
+		s := newSuite(e, o)
+		defer s.stop()
+		s.start(ctx)
+		began := time.Now()
+		var goals []goal
+		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory} {
+			if slices.Contains(o.parts, i+1) {
+				goals = append(goals, measure(ctx, s)...)
+			}
 		}
-	}()
-	began := time.Now()
-	var goals []goal
-	for _, part := range []struct {
-		number int
-		run    func(context.Context, *stand, options) ([]goal, error)
-	}{{1, decisions}, {2, burst}, {3, memory}} {
-		if !slices.Contains(o.parts, part.number) {
-			continue
+		fmt.Printf("\n%s\n", machine(began))
+		for _, g := range goals {
+			fmt.Println(g)
 		}
-		reached, err := part.run(ctx, s, o)
-		if err != nil {
-			return fmt.Errorf("part %d: %w", part.number, err)
-		}
-		goals = append(goals, reached...)
-	}
-	fmt.Printf("\n%s\n", machine(began))
-	for _, g := range goals {
-		fmt.Println(g)
-	}
-	return nil
+	})
 }
 
 // progress tells on stderr what is going on.
