@@ -1,4 +1,4 @@
-// Command bench measures on a real etcd and kube-apiserver what a decision of stepgate costs: against no webhook, a
+// Command bench measures the cost of a decision on a real etcd and kube-apiserver: against no webhook, a
 // webhook that always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints
 // the goals and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
 package main
@@ -65,7 +65,7 @@ func parse() (options, error) {
 		return o, fmt.Errorf("--parts: %w", err)
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
-		return o, fmt.Errorf("--samples has to be at least 1, and --siblings at least 3: one for each step")
+		return o, fmt.Errorf("--samples must be at least 1, and --siblings at least 3: one for each step")
 	}
 	return o, nil
 }
@@ -107,7 +107,7 @@ func run(ctx context.Context, o options) (err error) {
 	})
 }
 
-// progress tells on stderr what is going on.
+// progress prints a line about the progress to stderr.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: %s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

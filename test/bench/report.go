@@ -31,7 +31,7 @@ func (e *experiment) row(siblings int, name string) *row {
 	return e.rows[i]
 }
 
-// ratio is the p50 of one case of a size over that of another; zero when one was not measured.
+// ratio is the p50 of one case of a size over the p50 of another; zero when one was not measured.
 func (e *experiment) ratio(siblings int, name, over string) float64 {
 	a, b := e.row(siblings, name), e.row(siblings, over)
 	if a == nil || b == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// The users by whom the webhooks are told apart: a registration calls its webhook for the writes of one user. What
-// noWebhook writes is in a namespace that the emergency switch takes from all of them.
+// Each registration calls its webhook for the writes of one user. noWebhook writes in a namespace that the emergency switch
+// takes from all webhooks.
 const (
 	noWebhook  = "bench-none"
 	alwaysUser = "bench-always"

@@ -62,7 +62,7 @@ type hosted struct {
 	alwaysCalls, plainReads, meteredReads atomic.Int64
 }
 
-// host serves the webhooks and registers those that the API server is to call.
+// host serves the webhooks and registers two of them with the API server.
 func host(ctx context.Context, s *suite) *hosted {
 	h := &hosted{}
 	certificate, key, err := release.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))

@@ -109,7 +109,7 @@ func (p *play) app(env string) *argo.Application {
 // expectation is the answer that the demo expects of the API server.
 type expectation struct {
 	denied bool
-	// contains has to be part of the answer or of a warning.
+	// contains must be part of the answer or of a warning.
 	contains string
 }
 

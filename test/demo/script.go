@@ -91,7 +91,7 @@ func scenes() []scene {
 			},
 		},
 		{
-			"Bypass: for emergencies, by those who may, and always recorded",
+			"Bypass: for emergencies, by users who may, and always recorded",
 			[]string{"stepgate runs with --bypass-user alice; argocd-server says who asked"},
 			func(p *play) {
 				p.bypass("bob", deniedBecause(`not honoured: user "bob" may not bypass`))

@@ -44,7 +44,7 @@ func commands(page string) []string {
 	return slices.Compact(found)
 }
 
-// isCommand says that words begin with a program and say what it has to do: `stepgate` alone is a name.
+// isCommand says that words are a program and its arguments: `stepgate` alone is a name.
 func isCommand(words []string) bool {
 	for len(words) > 0 && assignment.MatchString(words[0]) {
 		words = words[1:]
@@ -56,7 +56,7 @@ func isCommand(words []string) bool {
 		slices.Contains([]string{"make", "go", "helm", "docker", "kubectl", "argocd"}, words[0])
 }
 
-// makefile is what a Makefile says: the prerequisites of each target, and its text.
+// makefile is a Makefile: the prerequisites of each target, and its text.
 type makefile struct {
 	needs map[string][]string
 	text  string

@@ -88,7 +88,7 @@ func TestMakeHelp(t *testing.T) {
 	text, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
 	for name := range quick {
-		g.Expect(string(text)).To(ContainSubstring("make "+name+" "))
+		g.Expect(string(text)).To(ContainSubstring("make " + name + " "))
 	}
 }
 

@@ -61,7 +61,7 @@ func readAudited(path string) (writes []write, err error) {
 	return writes, lines.Err()
 }
 
-// counts counts the writes of a rollout.
+// counts returns the number of writes of a rollout, by kind.
 func (o *outcome) counts(writes []write) counts {
 	r := o.rollout
 	mine := map[string]bool{r.name: true}

@@ -24,7 +24,7 @@ func byHand(r *rollout) {
 	r.sync(qa)
 }
 
-// tooEarly syncs a member with the CLI before its turn. With a gate the sync has to be refused, in words that say why;
+// tooEarly syncs a member with the CLI before its turn. A gate must refuse the sync, and say why;
 // without one it works.
 func (r *rollout) tooEarly(m *member) {
 	text, err := r.clis[r.mode].Sync(r.ctx, m.name)

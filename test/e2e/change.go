@@ -57,7 +57,7 @@ func (r *rollout) changed() {
 	}
 }
 
-// version gives members a new version, healthy but for those that are to be Progressing. It commits to the repositories in
+// version gives members a new version, Healthy, or Progressing for some of them. It commits to the repositories in
 // the order of the members; all commits are one change.
 func (r *rollout) version(version string, members []*member, progressing ...*member) {
 	changed := map[*argocd.Repository]files{}

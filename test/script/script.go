@@ -1,5 +1,5 @@
 // Package script lets a command play many steps in a row without handling the error of each: the first step that fails
-// ends all of them. It is for commands what a fatal assertion is for tests.
+// ends all of them, as a fatal assertion ends a test.
 package script
 
 import "fmt"
