@@ -52,7 +52,7 @@ demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a comm
 .PHONY: check
 check: formatted $(LINTER) ## Format, vet, lint and short tests of the product's packages (a minute when warm)
 	go vet $(PRODUCT)
-	$(LINTER) run $(PRODUCT)
+	$(LINTER) run --allow-parallel-runners $(PRODUCT)
 	go test -short $(PRODUCT)
 
 .PHONY: unit
@@ -61,7 +61,7 @@ unit: ## Unit and property tests and the fuzz seeds, of all packages, with the r
 
 .PHONY: lint
 lint: $(LINTER) ## Lint all packages; this also enforces which package may import which
-	$(LINTER) run ./...
+	$(LINTER) run --allow-parallel-runners ./...
 
 .PHONY: generate
 generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and the chart's table of values
