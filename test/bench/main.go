@@ -47,39 +47,35 @@ func main() {
 }
 
 func parse() (options, error) {
-	o := options{burst: 1000, rest: 10 * time.Second}
-	siblings := flag.String("siblings", "10,100,1000,5000", "numbers of Applications of one ApplicationSet")
-	parts := flag.String("parts", "1,2,3", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory")
+	o := options{siblings: []int{10, 100, 1000, 5000}, parts: []int{1, 2, 3}, burst: 1000, rest: 10 * time.Second}
+	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
+	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory (default 1,2,3)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
 	if *quick {
-		*siblings, o.samples, o.burst, o.applications, o.rest = "10", 1, 10, 50, time.Second
-	}
-	var err error
-	if o.siblings, err = numbers(*siblings); err != nil {
-		return o, fmt.Errorf("--siblings: %w", err)
-	}
-	if o.parts, err = numbers(*parts); err != nil {
-		return o, fmt.Errorf("--parts: %w", err)
+		o.siblings, o.samples, o.burst, o.applications, o.rest = []int{10}, 1, 10, 50, time.Second
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
-		return o, fmt.Errorf("--samples must be at least 1, and --siblings at least 3: one for each step")
+		return o, errors.New("--samples must be at least 1, and --siblings at least 3: one for each step")
 	}
 	return o, nil
 }
 
-func numbers(text string) ([]int, error) {
-	var all []int
-	for word := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			return nil, err
+// numbers parses numbers with commas between them.
+func numbers(into *[]int) func(string) error {
+	return func(text string) error {
+		*into = nil
+		for word := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil {
+				return err
+			}
+			*into = append(*into, n)
 		}
-		all = append(all, n)
+		return nil
 	}
-	return all, nil
 }
 
 func run(ctx context.Context, o options) (err error) {
