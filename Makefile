@@ -94,7 +94,7 @@ fuzz-quick: fuzz ## Every fuzz target for a moment
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
 	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/siblings
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook
 
 .PHONY: soak-quick
 soak-quick: tools ## Both soaks, short
