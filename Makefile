@@ -1,80 +1,134 @@
-# The front door: `make help`.
+# `make help` is the front door. CI runs `make test` and nothing else.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+BIN := $(CURDIR)/bin
 KUBERNETES_VERSION := v1.36.3
 GOLANGCI_LINT_VERSION := v2.15.0
-BIN := $(CURDIR)/bin
-VERSION_PACKAGE := k8s.io/component-base/version
-# Without a version, Argo CD and Helm refuse to talk to it.
-APISERVER_LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) -X $(VERSION_PACKAGE).gitMajor=1 -X $(VERSION_PACKAGE).gitMinor=36
-# What `make build` makes, and what `stepgate version` says of it.
+LINTER := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+# The packages of the product itself: `make check` looks at nothing else.
+PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
+# The commands under test/.
+COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
+# The test packages that need the tools; the others run with no more than Go.
+SUITES := integration chart faults soak
+# Every folder test/tools/argocd-VERSION builds one version of Argo CD.
+ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
+
+# `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
-ARGOCD_LDFLAGS := -s -w -X github.com/argoproj/argo-cd/v3/common.version=3.5.7
-HELM_LDFLAGS := -s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1
-# Seconds that each fuzz target is run by `make fuzz`.
-FUZZTIME ?= 30s
-# Flags of `make faults`, such as -run 'F4_|F7_'.
-FAULTS_FLAGS ?=
-# Flags of `make bench`, such as --siblings 10,100 --parts 1.
+# More flags: of bin/bench and bin/e2e (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
-# Flags of `make e2e`, such as --scenarios commit,nine --modes off,on.
 E2E_FLAGS ?=
+FAULTS_FLAGS ?=
+# How long, or how often (100x), `make fuzz` runs each target.
+FUZZTIME ?= 30s
 
 export CGO_ENABLED ?= 0
 
-##@ Use
+##@ Use it
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/stepgate, with version and commit
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
-demo: tools ## Play a rollout against a real API server, with and without the right order
-	@echo "==> building stepgate and the demo (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/demo ./test/demo
+demo: tools $(BIN)/demo ## Play a rollout write by write on a real API server
 	@$(BIN)/demo
 
 .PHONY: demo-argocd
-demo-argocd: tools argocd-tools ## Watch the real Argo CD roll a commit out, without stepgate and with it
-	@echo "==> building the demo (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/e2e ./test/e2e
+demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a commit out, without stepgate and with it
 	@$(BIN)/e2e --demo
 
-##@ Test
+##@ While you work
 
-.PHONY: test
-test: verify lint unit integration chart-test e2e-quick ## Everything that CI runs: verify, lint, unit, fuzz seeds, integration, chart, a part of e2e
-	@echo "==> make test: passed"
+.PHONY: check
+check: formatted $(LINTER) ## Format, vet, lint and short tests of the product's packages (a minute when warm)
+	go vet $(PRODUCT)
+	$(LINTER) run --allow-parallel-runners $(PRODUCT)
+	go test -short $(PRODUCT)
 
 .PHONY: unit
-unit: ## Unit, property and table tests and the fuzz seeds, with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v -e /test/integration -e /test/chart -e /test/faults -e /test/soak)
+unit: ## Unit and property tests and the fuzz seeds, of all packages, with the race detector
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$))
+
+.PHONY: lint
+lint: $(LINTER) ## Lint all packages; this also enforces which package may import which
+	$(LINTER) run --allow-parallel-runners ./...
+
+.PHONY: generate
+generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and the chart's table of values
+	go run ./test/generate --helm $(BIN)/helm
+
+##@ Before you push
+
+.PHONY: test
+test: check verify lint unit integration chart-test fuzz-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
+	@echo "==> make test: passed"
+
+.PHONY: verify
+verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
+	go run ./test/generate --helm $(BIN)/helm --check
+	for module in . test/tools test/tools/*/; do (cd $$module && go mod tidy -diff); done
+	go mod verify >/dev/null
 
 .PHONY: integration
-integration: tools ## Tests of `stepgate serve` as a process, on a real etcd and kube-apiserver
+integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
 
-.PHONY: e2e
-e2e: tools argocd-tools ## Roll out through the real Argo CD, without the gate, with it and in audit mode (about 20 minutes)
-	@go build -o $(BIN)/e2e ./test/e2e
-	@$(BIN)/e2e --loop $(E2E_FLAGS)
+.PHONY: chart-test
+chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Helm and cert-manager's controllers
+	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
+
+.PHONY: fuzz-quick
+fuzz-quick: FUZZTIME := 200x
+fuzz-quick: fuzz ## Every fuzz target for a moment
+
+.PHONY: bench-quick
+bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
+	@$(BIN)/bench --quick $(BENCH_FLAGS)
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook
+
+.PHONY: soak-quick
+soak-quick: tools ## Both soaks, short
+	go test -count=1 -timeout 10m -v -short ./test/soak
+
+.PHONY: faults-quick
+faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
+faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
-e2e-quick: tools argocd-tools ## The part of e2e that CI runs (at most 5 minutes)
-	@go build -o $(BIN)/e2e ./test/e2e
-	@$(BIN)/e2e --quick --modes off,on
+e2e-quick: tools argocd-tools $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
+	@$(BIN)/e2e --quick --modes off,on --loop --lasting 15s $(E2E_FLAGS)
 
-.PHONY: chart-test
-chart-test: tools $(BIN)/helm $(BIN)/certmanager ## Tests of the Helm chart with the real Helm and cert-manager's controllers, on a real kube-apiserver
-	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
+##@ The long suites
+
+.PHONY: e2e
+e2e: tools argocd-tools $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
+	@$(BIN)/e2e --loop $(E2E_FLAGS)
+
+.PHONY: faults
+faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
+	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
+
+.PHONY: soak-certs
+soak-certs: tools ## Rotate certificates and CAs under load: no call fails
+	go test -count=1 -timeout 30m -v -run TestCertificates ./test/soak
+
+.PHONY: soak-restarts
+soak-restarts: tools ## Restart and kill replicas under load: no call fails, recovered within a second
+	go test -count=1 -timeout 30m -v -run TestRestarts ./test/soak
+
+.PHONY: bench
+bench: tools $(BIN)/bench ## Measure a decision at up to 5,000 siblings, and the memory at 10,000 Applications
+	@$(BIN)/bench $(BENCH_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
@@ -84,97 +138,64 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	  done; \
 	done
 
-.PHONY: bench
-bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the memory at 10,000 Applications
-	@echo "==> building the benchmark (from an empty cache: about 2 minutes)"
-	@go build -o $(BIN)/bench ./test/bench
-	@$(BIN)/bench $(BENCH_FLAGS)
-
-.PHONY: soak-certs
-soak-certs: tools ## Rotate leaves and CAs under load: 0 failed calls (about 6 minutes)
-	go test -count=1 -timeout 30m -v -run TestCertificates ./test/soak
-
-.PHONY: soak-restarts
-soak-restarts: tools ## Restart and kill replicas under load: 0 failed calls, recovered within a second (about 5 minutes)
-	go test -count=1 -timeout 30m -v -run TestRestarts ./test/soak
-
-.PHONY: soak-quick
-soak-quick: tools ## Both soaks, short (about a minute)
-	go test -count=1 -timeout 10m -v -short ./test/soak
-
-.PHONY: faults
-faults: tools ## Break what is around stepgate: nothing wrongly admitted or denied, all well afterwards (about 11 minutes)
-	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
-
-.PHONY: faults-quick
-faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
-faults-quick: faults ## The faults that take seconds, with fewer injections (about 2 minutes)
-
-##@ Check
-
-.PHONY: lint
-lint: $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION) ## Run the pinned linter; it also enforces which package may import which
-	$< run ./...
-
-.PHONY: generate
-generate: $(BIN)/helm ## Write what is derived from the chart: config/ and the chart's table of values
-	go run ./test/generate --helm $(BIN)/helm
-
-.PHONY: verify
-verify: $(BIN)/helm ## Check that go.mod, go.sum, the formatting and what is generated are as the tools leave them
-	go run ./test/generate --helm $(BIN)/helm --check
-	go mod tidy -diff
-	for module in . argocd helm certmanager; do (cd test/tools/$$module && go mod tidy -diff); done
-	go mod verify >/dev/null
-	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files -co --exclude-standard '*.go'); exit 1; }
-
-##@ Tools
+##@ Tools (built from source into bin/, each once; the suites call these themselves)
 
 .PHONY: tools
-tools: ## Build etcd and kube-apiserver into bin/ (once; skipped when KUBEBUILDER_ASSETS is set)
+tools: ## etcd and kube-apiserver; skipped when KUBEBUILDER_ASSETS names a folder that has them
 ifdef KUBEBUILDER_ASSETS
 	@echo "==> using etcd and kube-apiserver of KUBEBUILDER_ASSETS=$(KUBEBUILDER_ASSETS)"
 else
-	@$(MAKE) --no-print-directory $(BIN)/etcd $(BIN)/kube-apiserver
+tools: $(BIN)/etcd $(BIN)/kube-apiserver
 endif
 
-# Both are rebuilt when their versions change, and only then.
-$(BIN)/etcd: test/tools/go.mod test/tools/go.sum
-	@echo "==> building etcd (from an empty cache: about 1 minute)"
-	cd test/tools && go build -trimpath -ldflags '-s -w' -o $@ go.etcd.io/etcd/server/v3
-	@touch $@
-
-$(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
-	@echo "==> building kube-apiserver $(KUBERNETES_VERSION) (from an empty cache: about 3 minutes)"
-	cd test/tools && go build -trimpath -ldflags '$(APISERVER_LDFLAGS)' -o $@ k8s.io/kubernetes/cmd/kube-apiserver
-	@touch $@
-
 .PHONY: argocd-tools
-argocd-tools: $(BIN)/argocd ## Build Argo CD (all its controllers, and its CLI) into bin/, once
-
-$(BIN)/argocd: test/tools/argocd/go.mod test/tools/argocd/go.sum
-	@echo "==> building Argo CD (from an empty cache: about 4 minutes)"
-	cd test/tools/argocd && go build -trimpath -ldflags '$(ARGOCD_LDFLAGS)' -o $@ github.com/argoproj/argo-cd/v3/cmd
-	@touch $@
+argocd-tools: $(ARGOCD) ## Argo CD: all its controllers, and its CLI
 
 .PHONY: helm-tools
-helm-tools: $(BIN)/helm ## Build Helm, for the tests of the chart, into bin/, once
-
-$(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
-	@echo "==> building Helm (from an empty cache: about 2 minutes)"
-	cd test/tools/helm && go build -trimpath -ldflags '$(HELM_LDFLAGS)' -o $@ helm.sh/helm/v4/cmd/helm
-	@touch $@
-
-$(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
-	@echo "==> building cert-manager's controllers (from an empty cache: about 2 minutes)"
-	cd test/tools/certmanager && go build -trimpath -ldflags '-s -w' -o $@ .
-	@touch $@
-
-$(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION):
-	@echo "==> building golangci-lint $(GOLANGCI_LINT_VERSION) (from an empty cache: about 1 minute)"
-	GOBIN=$(BIN) go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
-	@mv $(BIN)/golangci-lint $@
+helm-tools: $(BIN)/helm ## Helm, for the tests of the chart
 
 .PHONY: clean
 clean: ## Remove bin/
 	rm -rf $(BIN)
+
+# Not in the help.
+
+.PHONY: formatted
+formatted:
+	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
+
+# The commands are built each time: go build knows when there is nothing to do.
+.PHONY: $(COMMANDS)
+$(COMMANDS): $(BIN)/%:
+	@echo "==> building bin/$* (up to 2 minutes from an empty cache)"
+	@go build -o $@ ./test/$*
+
+# build-tool FOLDER,LDFLAGS,PACKAGE builds a tool from the module in a folder under test/tools. Each tool is a module of its
+# own, with the dependencies of its own release; it is rebuilt when that module changes.
+define build-tool
+	@echo "==> building bin/$(notdir $@) (up to 4 minutes from an empty cache)"
+	@cd $(1) && go build -trimpath -ldflags '-s -w $(2)' -o $@ $(3)
+	@touch $@
+endef
+
+$(BIN)/etcd: test/tools/go.mod test/tools/go.sum
+	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
+
+# Without a version, Argo CD and Helm refuse to talk to it.
+$(BIN)/kube-apiserver: SET := -X k8s.io/component-base/version
+$(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
+	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/kube-apiserver)
+
+$(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
+	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)
+
+$(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
+	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)
+
+$(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
+	$(call build-tool,test/tools/certmanager,,.)
+
+$(LINTER):
+	@echo "==> building golangci-lint $(GOLANGCI_LINT_VERSION) (up to 4 minutes from an empty cache)"
+	@GOBIN=$(BIN) go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(BIN)/golangci-lint $@

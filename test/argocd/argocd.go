@@ -11,13 +11,16 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/environment"
 )
 
 // ArgoCD is a running Argo CD.
 type ArgoCD struct {
-	cluster *cluster.Cluster
+	// Version is its release, such as v3.5.7.
+	Version string
+
+	env     *environment.Environment
 	options Options
-	binary  string
 	dir     string
 
 	redis      *miniredis.Miniredis
@@ -28,10 +31,14 @@ type ArgoCD struct {
 	kubelet    *kubelet
 }
 
-// Options are how an Argo CD is started.
+// Options are how an Argo CD is started. Locate fills in the first three.
 type Options struct {
-	// Root is the root of the repository; the binary is bin/argocd (make argocd-tools).
-	Root string
+	Version string
+	// Binary is the program: all controllers, and the CLI.
+	Binary string
+	// Manifests is the folder "manifests" of the release. The Environment has its CRDs already; RBAC and configuration come
+	// from here.
+	Manifests string
 	// Namespaces hold ApplicationSets and Applications, besides the namespace argocd.
 	Namespaces []string
 	// Resync is timeout.reconciliation; with a long one, nothing but refreshes makes Argo CD look at git.
@@ -40,12 +47,9 @@ type Options struct {
 	Jitter time.Duration
 }
 
-// Start starts Argo CD in the cluster and returns when all its parts answer.
-func Start(ctx context.Context, cluster *cluster.Cluster, o Options) (*ArgoCD, error) {
-	a := &ArgoCD{cluster: cluster, options: o, binary: filepath.Join(o.Root, "bin", "argocd"), dir: filepath.Join(cluster.Dir(), "argocd")}
-	if _, err := os.Stat(a.binary); err != nil {
-		return nil, fmt.Errorf("no Argo CD: run `make argocd-tools`: %w", err)
-	}
+// Start starts Argo CD in the Environment and returns when all its controllers answer.
+func Start(ctx context.Context, e *environment.Environment, o Options) (*ArgoCD, error) {
+	a := &ArgoCD{Version: o.Version, env: e, options: o, dir: filepath.Join(e.Dir(), "argocd")}
 	for _, dir := range []string{"bin", "tls", "ssh", "gpg", "gpghome", "plugins", "tmp", "home"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, dir), 0o700); err != nil {
 			return nil, err
@@ -71,7 +75,7 @@ func (a *ArgoCD) Restart(ctx context.Context, resync, jitter time.Duration) erro
 	return a.start(ctx)
 }
 
-// Stop ends all processes. What they have logged stays until the Cluster is stopped.
+// Stop ends all processes. Their logs stay until the Environment is stopped.
 func (a *ArgoCD) Stop() {
 	if a.kubelet != nil {
 		a.kubelet.stop()
@@ -94,19 +98,63 @@ func (a *ArgoCD) stopProcesses() {
 // ApplicationSetMetrics is the URL of the ApplicationSet controller's metrics.
 func (a *ArgoCD) ApplicationSetMetrics() string { return a.setMetrics }
 
-// Log is the file that a component writes its log to, such as "argocd-applicationset-controller".
-func (a *ArgoCD) Log(component string) string { return filepath.Join(a.dir, component+".log") }
+// Logs are the files that the controllers write their logs to.
+func (a *ArgoCD) Logs() ([]string, error) { return filepath.Glob(filepath.Join(a.dir, "*.log")) }
 
+// start starts Redis and the controllers, each when the one before answers.
 func (a *ArgoCD) start(ctx context.Context) error {
 	if err := a.startRedis(); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{a.startRepoServer, a.startApplicationController, a.startApplicationSetController} {
-		if err := start(ctx); err != nil {
+	addresses, err := freeAddresses(6)
+	if err != nil {
+		return err
+	}
+	a.repoServer, a.setMetrics = addresses[0], "http://"+addresses[1]+"/metrics"
+	for _, c := range a.components(addresses) {
+		if err := a.startComponent(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// component is one of Argo CD's controllers.
+type component struct {
+	name string
+	// account says that it talks to the API server, as the service account of its name.
+	account bool
+	args    []string
+	// url answers 200 when it has started; address accepts connections then.
+	url, address string
+}
+
+func (a *ArgoCD) components(addresses []string) []component {
+	namespaces := strings.Join(a.options.Namespaces, ",")
+	return []component{
+		{
+			name: "argocd-repo-server", address: a.repoServer,
+			args: []string{
+				"--address=127.0.0.1", "--port=" + port(a.repoServer), "--metrics-address=127.0.0.1", "--metrics-port=" + port(addresses[2]),
+				"--redis=" + a.redis.Addr(), "--client-ca-path=", "--logformat=text",
+			},
+		},
+		{
+			name: "argocd-application-controller", account: true, url: "http://" + addresses[3] + "/healthz",
+			args: []string{
+				"--namespace=" + cluster.ArgoNamespace, "--metrics-port=" + port(addresses[3]), "--redis=" + a.redis.Addr(),
+				"--repo-server=" + a.repoServer, "--application-namespaces=" + namespaces, "--logformat=text",
+			},
+		},
+		{
+			name: "argocd-applicationset-controller", account: true, url: a.setMetrics,
+			args: []string{
+				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs", "--enable-scm-providers=false",
+				"--enable-leader-election=false", "--applicationset-namespaces=" + namespaces, "--argocd-repo-server=" + a.repoServer,
+				"--metrics-addr=" + addresses[1], "--probe-addr=" + addresses[4], "--webhook-addr=" + addresses[5], "--logformat=text",
+			},
+		},
+	}
 }
 
 // startRedis starts a Redis whose keys expire as time goes by; on its own, this one lets them stay.
@@ -132,8 +180,8 @@ func (a *ArgoCD) startRedis() error {
 	return nil
 }
 
-// environment keeps everything that Argo CD writes, and git's configuration, inside its folder.
-func (a *ArgoCD) environment() []string {
+// variables keep everything that Argo CD writes, and git's configuration, inside its folder.
+func (a *ArgoCD) variables() []string {
 	in := func(name string) string { return filepath.Join(a.dir, name) }
 	return []string{
 		"PATH=" + in("bin") + ":" + os.Getenv("PATH"), "HOME=" + in("home"), "TMPDIR=" + in("tmp"),
@@ -146,66 +194,10 @@ func (a *ArgoCD) environment() []string {
 
 // copyWrapper puts the script that the repo-server calls for every commit on its PATH.
 func (a *ArgoCD) copyWrapper() error {
-	manifests, err := cluster.ArgoManifests(a.options.Root)
-	if err != nil {
-		return err
-	}
 	const name = "git-verify-wrapper.sh"
-	script, err := os.ReadFile(filepath.Join(filepath.Dir(manifests), "hack", name))
+	script, err := os.ReadFile(filepath.Join(filepath.Dir(a.options.Manifests), "hack", name))
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(a.dir, "bin", name), script, 0o700)
-}
-
-func (a *ArgoCD) startRepoServer(ctx context.Context) error {
-	ports, err := freePorts(2)
-	if err != nil {
-		return err
-	}
-	a.repoServer = "127.0.0.1:" + ports[0]
-	p, err := a.spawn("argocd-repo-server", nil, "--address=127.0.0.1", "--port="+ports[0], "--metrics-address=127.0.0.1",
-		"--metrics-port="+ports[1], "--redis="+a.redis.Addr(), "--client-ca-path=", "--logformat=text")
-	if err != nil {
-		return err
-	}
-	return p.answering(ctx, a.repoServer)
-}
-
-func (a *ArgoCD) startApplicationController(ctx context.Context) error {
-	kubeconfig, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, "argocd-application-controller", "")
-	if err != nil {
-		return err
-	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	p, err := a.spawn("argocd-application-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+cluster.ArgoNamespace,
-		"--metrics-port="+port, "--redis="+a.redis.Addr(), "--repo-server="+a.repoServer,
-		"--application-namespaces="+strings.Join(a.options.Namespaces, ","), "--logformat=text")
-	if err != nil {
-		return err
-	}
-	return p.healthy(ctx, "http://127.0.0.1:"+port+"/healthz")
-}
-
-func (a *ArgoCD) startApplicationSetController(ctx context.Context) error {
-	kubeconfig, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, "argocd-applicationset-controller", "")
-	if err != nil {
-		return err
-	}
-	ports, err := freePorts(3)
-	if err != nil {
-		return err
-	}
-	p, err := a.spawn("argocd-applicationset-controller", []string{"KUBECONFIG=" + kubeconfig}, "--namespace="+cluster.ArgoNamespace,
-		"--enable-progressive-syncs", "--enable-scm-providers=false", "--enable-leader-election=false",
-		"--applicationset-namespaces="+strings.Join(a.options.Namespaces, ","), "--argocd-repo-server="+a.repoServer,
-		"--metrics-addr=127.0.0.1:"+ports[0], "--probe-addr=127.0.0.1:"+ports[1], "--webhook-addr=127.0.0.1:"+ports[2], "--logformat=text")
-	if err != nil {
-		return err
-	}
-	a.setMetrics = "http://127.0.0.1:" + ports[0] + "/metrics"
-	return p.healthy(ctx, a.setMetrics)
 }

@@ -26,25 +26,21 @@ type CLI struct {
 
 // NewCLI makes a CLI for the Applications of a namespace, once per namespace.
 func (a *ArgoCD) NewCLI(ctx context.Context, namespace string) (*CLI, error) {
-	admin, err := a.cluster.Client("")
-	if err != nil {
-		return nil, err
-	}
 	if a.kubelet == nil {
-		if err := a.startKubelet(ctx, admin); err != nil {
+		if err := a.startKubelet(ctx); err != nil {
 			return nil, err
 		}
 	}
 	// The API server in the CLI reads its settings and projects from the namespace that it serves.
-	if err := a.copySettings(ctx, admin, namespace); err != nil {
+	if err := a.copySettings(ctx, namespace); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"argocd-repo-server", "argocd-redis"} {
-		if err := a.pretendPod(ctx, admin, namespace, name); err != nil {
+		if err := a.pretendPod(ctx, namespace, name); err != nil {
 			return nil, err
 		}
 	}
-	path, err := a.cluster.Kubeconfig(ctx, cluster.ArgoNamespace, operator, "")
+	path, err := a.env.Kubeconfig(ctx, cluster.ArgoNamespace, operator, "")
 	if err != nil {
 		return nil, err
 	}
@@ -58,20 +54,20 @@ func (a *ArgoCD) NewCLI(ctx context.Context, namespace string) (*CLI, error) {
 
 // Sync runs `argocd app sync`, without waiting for the end of the sync, and returns what it printed.
 func (c *CLI) Sync(ctx context.Context, application string) (string, error) {
-	command := exec.CommandContext(ctx, c.argo.binary, "app", "sync", application, "--core", "--async")
-	command.Env = append(c.argo.environment(), "KUBECONFIG="+c.kubeconfig, "ARGOCD_BINARY_NAME=argocd")
+	command := exec.CommandContext(ctx, c.argo.options.Binary, "app", "sync", application, "--core", "--async")
+	command.Env = append(c.argo.variables(), "KUBECONFIG="+c.kubeconfig, "ARGOCD_BINARY_NAME=argocd")
 	command.Dir = c.argo.dir
 	text, err := command.CombinedOutput()
 	return string(text), err
 }
 
 // startKubelet registers a node whose kubelet forwards the ports of the repo-server and of Redis.
-func (a *ArgoCD) startKubelet(ctx context.Context, admin client.Client) error {
+func (a *ArgoCD) startKubelet(ctx context.Context) error {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.ArgoNamespace, Name: operator}}
-	if err := admin.Create(ctx, account); err != nil {
+	if err := a.env.Admin.Create(ctx, account); err != nil {
 		return err
 	}
-	err := admin.Create(ctx, &rbacv1.ClusterRoleBinding{
+	err := a.env.Admin.Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: operator},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cluster.ArgoNamespace, Name: operator}},
@@ -86,43 +82,43 @@ func (a *ArgoCD) startKubelet(ctx context.Context, admin client.Client) error {
 		return a.repoServer
 	})
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "local"}}
-	if err := admin.Create(ctx, node); err != nil {
+	if err := a.env.Admin.Create(ctx, node); err != nil {
 		return err
 	}
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(a.kubelet.port())
-	return admin.Status().Update(ctx, node)
+	return a.env.Admin.Status().Update(ctx, node)
 }
 
 // pretendPod creates a Pod for a process of this machine, so that the CLI finds it.
-func (a *ArgoCD) pretendPod(ctx context.Context, admin client.Client, namespace, name string) error {
+func (a *ArgoCD) pretendPod(ctx context.Context, namespace, name string) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": name}},
 		Spec:       corev1.PodSpec{NodeName: "local", Containers: []corev1.Container{{Name: name, Image: name}}},
 	}
-	if err := admin.Create(ctx, pod); err != nil {
+	if err := a.env.Admin.Create(ctx, pod); err != nil {
 		return fmt.Errorf("create Pod %s/%s: %w", namespace, name, err)
 	}
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	return admin.Status().Update(ctx, pod)
+	return a.env.Admin.Status().Update(ctx, pod)
 }
 
-func (a *ArgoCD) copySettings(ctx context.Context, admin client.Client, namespace string) error {
+func (a *ArgoCD) copySettings(ctx context.Context, namespace string) error {
 	for _, o := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argocd-cm"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argocd-rbac-cm"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "argocd-secret"}},
 	} {
-		if err := admin.Get(ctx, client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: o.GetName()}, o); err != nil {
+		if err := a.env.Admin.Get(ctx, client.ObjectKey{Namespace: cluster.ArgoNamespace, Name: o.GetName()}, o); err != nil {
 			return err
 		}
 		o.SetNamespace(namespace)
 		o.SetResourceVersion("")
 		o.SetUID("")
-		if err := admin.Create(ctx, o); err != nil {
+		if err := a.env.Admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("copy %s to %s: %w", o.GetName(), namespace, err)
 		}
 	}
-	return admin.Create(ctx, project(namespace))
+	return a.env.Admin.Create(ctx, project(namespace))
 }

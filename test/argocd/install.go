@@ -40,23 +40,15 @@ const onlyConfigMaps = `- apiGroups: [""]
   clusters: ["*"]
 `
 
-// install creates what Argo CD's own installation manifest has besides CRDs and workloads: service accounts, RBAC,
-// ConfigMaps and Secrets, and the project "default".
+// install creates the objects of Argo CD's own installation manifest, without CRDs and workloads: service accounts, RBAC,
+// ConfigMaps and Secrets. It adds the project "default".
 func (a *ArgoCD) install(ctx context.Context) error {
-	admin, err := a.cluster.Client("")
-	if err != nil {
-		return err
-	}
 	for _, namespace := range append([]string{cluster.ArgoNamespace}, a.options.Namespaces...) {
-		if err := a.cluster.CreateNamespace(ctx, namespace); err != nil {
+		if err := a.env.CreateNamespace(ctx, namespace); err != nil {
 			return err
 		}
 	}
-	manifests, err := cluster.ArgoManifests(a.options.Root)
-	if err != nil {
-		return err
-	}
-	objects, err := read(filepath.Join(manifests, "install.yaml"),
+	objects, err := read(filepath.Join(a.options.Manifests, "install.yaml"),
 		"ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Secret")
 	if err != nil {
 		return err
@@ -68,11 +60,11 @@ func (a *ArgoCD) install(ctx context.Context) error {
 		if o.GroupVersionKind().Group != rbacv1.GroupName || o.GetKind() == "Role" || o.GetKind() == "RoleBinding" {
 			o.SetNamespace(cluster.ArgoNamespace)
 		}
-		if err := admin.Create(ctx, o); err != nil {
+		if err := a.env.Admin.Create(ctx, o); err != nil {
 			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return admin.Create(ctx, project(cluster.ArgoNamespace))
+	return a.env.Admin.Create(ctx, project(cluster.ArgoNamespace))
 }
 
 func project(namespace string) *argo.AppProject {
@@ -85,7 +77,8 @@ func project(namespace string) *argo.AppProject {
 	}
 }
 
-// configure adds what the tests need to Argo CD's own configuration, and what argocd-server would when it first starts.
+// configure changes Argo CD's own configuration for the tests, and adds the key that argocd-server makes when it first
+// starts.
 func configure(o *unstructured.Unstructured) error {
 	switch o.GetKind() + " " + o.GetName() {
 	case "ConfigMap argocd-cm":

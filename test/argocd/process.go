@@ -8,15 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/eventually"
 )
 
 // startWithin is how long a process may take until it answers.
 const startWithin = 2 * time.Minute
 
-// process is a component of Argo CD. Its output goes to a file.
+// process is a running component. Its output goes to a file.
 type process struct {
 	name    string
 	log     string
@@ -24,21 +28,28 @@ type process struct {
 	exited  chan struct{}
 }
 
-// spawn starts a component: the one binary, with the name that it looks at.
-func (a *ArgoCD) spawn(name string, env []string, args ...string) (*process, error) {
-	p := &process{name: name, log: filepath.Join(a.dir, name+".log"), exited: make(chan struct{})}
+// startComponent starts a component and waits until it answers. All are one program, which looks at its name.
+func (a *ArgoCD) startComponent(ctx context.Context, c component) error {
+	p := &process{name: c.name, log: filepath.Join(a.dir, c.name+".log"), exited: make(chan struct{})}
+	p.command = exec.Command(a.options.Binary, c.args...)
+	p.command.Dir = a.dir
+	p.command.Env = append(a.variables(), "ARGOCD_BINARY_NAME="+c.name)
+	if c.account {
+		kubeconfig, err := a.env.Kubeconfig(ctx, cluster.ArgoNamespace, c.name, "")
+		if err != nil {
+			return err
+		}
+		p.command.Env = append(p.command.Env, "KUBECONFIG="+kubeconfig)
+	}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.command = exec.Command(a.binary, args...)
 	p.command.Stdout, p.command.Stderr = log, log
-	p.command.Dir = a.dir
-	p.command.Env = append(append(a.environment(), "ARGOCD_BINARY_NAME="+name), env...)
-	// The repo-server starts git processes: the group is what has to end.
+	// The repo-server starts git processes; the whole group has to end.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return fmt.Errorf("start %s: %w", c.name, err)
 	}
 	a.processes = append(a.processes, p)
 	go func() {
@@ -46,10 +57,15 @@ func (a *ArgoCD) spawn(name string, env []string, args ...string) (*process, err
 		_ = log.Close()
 		close(p.exited)
 	}()
-	return p, nil
+	return p.wait(ctx, func() error {
+		if c.address != "" {
+			return accepts(c.address)
+		}
+		return answers(ctx, c.url)
+	})
 }
 
-// stop ends the process: politely, and after a while not.
+// stop ends the process with SIGTERM, and after a while with SIGKILL.
 func (p *process) stop() {
 	group := -p.command.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM)
@@ -61,54 +77,48 @@ func (p *process) stop() {
 	<-p.exited
 }
 
-// answering waits until the address accepts connections.
-func (p *process) answering(ctx context.Context, address string) error {
-	return p.wait(ctx, func() error {
-		conn, err := net.DialTimeout("tcp", address, time.Second)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
-}
-
-// healthy waits until the URL answers 200.
-func (p *process) healthy(ctx context.Context, url string) error {
-	return p.wait(ctx, func() error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		if err := response.Body.Close(); err != nil {
-			return err
-		}
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", url, response.Status)
-		}
-		return nil
-	})
-}
-
+// wait waits until a check succeeds; it gives up when the process ends.
 func (p *process) wait(ctx context.Context, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	for {
-		problem := check()
-		if problem == nil {
-			return nil
-		}
+	err := eventually.SucceedsWithin(ctx, startWithin, func() error {
 		select {
 		case <-p.exited:
-			return fmt.Errorf("%s ended: %s", p.name, tail(p.log))
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w: %s", p.name, problem, tail(p.log))
-		case <-time.After(50 * time.Millisecond):
+			return gomega.StopTrying("it has ended")
+		default:
+			return check()
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w: %s", p.name, err, tail(p.log))
 	}
+	return nil
+}
+
+// accepts returns nil when an address accepts connections.
+func accepts(address string) error {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// answers returns nil when a URL answers 200.
+func answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return nil
 }
 
 // tail is the end of a file, for an error.
@@ -120,23 +130,20 @@ func tail(path string) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// freePort is a loopback port that nobody listens on.
-func freePort() (port string, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), listener.Close()
-}
-
-func freePorts(n int) ([]string, error) {
-	ports := make([]string, n)
-	for i := range ports {
-		port, err := freePort()
+// freeAddresses are different loopback addresses that nobody listens on.
+func freeAddresses(n int) (addresses []string, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
-		ports[i] = port
+		defer func() { _ = listener.Close() }()
+		addresses = append(addresses, listener.Addr().String())
 	}
-	return ports, nil
+	return addresses, nil
+}
+
+func port(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
 }

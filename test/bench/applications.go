@@ -15,12 +15,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 const (
 	// writers is how many Applications are written at a time.
 	writers = 20
-	// What a usual Application holds.
+	// A usual Application has so many.
 	resources, history = 60, 10
 	// etcd takes 1.5 MiB at most. More than these resources beside 5,000 statuses do not fit.
 	setResources = 1000
@@ -37,15 +38,11 @@ type rollout struct {
 }
 
 // newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
-func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int) (*rollout, error) {
+func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int) *rollout {
 	began := time.Now()
-	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}); err != nil {
-		return nil, err
-	}
+	script.Must(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}))
 	set := guestbook.Set(namespace)
-	if err := admin.Create(ctx, set); err != nil {
-		return nil, err
-	}
+	script.Must(admin.Create(ctx, set))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range siblings {
@@ -53,30 +50,18 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 		app.Name = fmt.Sprintf("app-%05d", i)
 		group.Go(func() error { return create(groupCtx, admin, app) })
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	if err := record(ctx, admin, set, siblings); err != nil {
-		return nil, err
-	}
+	script.Must(group.Wait())
+	script.Must(record(ctx, admin, set, siblings))
 	r := &rollout{siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1)}
 	var target argo.Application
-	if err := admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target); err != nil {
-		return nil, err
-	}
-	size, err := json.Marshal(&target)
-	if err != nil {
-		return nil, err
-	}
-	setSize, err := json.Marshal(set)
-	if err != nil {
-		return nil, err
-	}
+	script.Must(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target))
 	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has %d bytes (%s)",
-		siblings, namespace, len(size), len(target.ManagedFields), len(setSize), time.Since(began).Round(100*time.Millisecond))
-	r.review, err = review(&target)
-	return r, err
+		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)), time.Since(began).Round(100*time.Millisecond))
+	r.review = review(&target)
+	return r
 }
+
+func encode(o any) []byte { return script.Get(json.Marshal(o)) }
 
 // create writes an Application as the ApplicationSet controller does, and then its status as the application
 // controller does, so that managedFields have two writers.
@@ -85,11 +70,12 @@ func create(ctx context.Context, admin client.Client, app *argo.Application) err
 		return err
 	}
 	done(app)
-	return patchStatus(ctx, admin, app)
+	return patchStatus(ctx, admin, app, app.Status)
 }
 
-func patchStatus(ctx context.Context, admin client.Client, app *argo.Application) error {
-	patch, err := json.Marshal(map[string]any{"status": app.Status})
+// patchStatus writes a status, or a part of one.
+func patchStatus(ctx context.Context, admin client.Client, app *argo.Application, status any) error {
+	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
 	}
@@ -127,22 +113,23 @@ func done(app *argo.Application) {
 // setHealth changes the health of the Application of the first step.
 func (r *rollout) setHealth(ctx context.Context, admin client.Client, state health.HealthStatusCode) error {
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.first}}
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"health": argo.AppHealthStatus{Status: state}}})
-	if err != nil {
-		return err
-	}
-	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("argocd-application-controller"))
+	return patchStatus(ctx, admin, app, map[string]any{"health": argo.AppHealthStatus{Status: state}})
 }
 
 // record writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
-// its step and one of its state.
+// its step and one of its state. The last Application, which is the target, is Pending since its last sync: it waits for
+// another one. If it were Healthy, a sync would be denied, because it has had it (AlreadySynced).
 func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+		status := argo.ApplicationSetApplicationStatus{
 			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy", Step: fmt.Sprint(i*3/siblings + 1),
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{guestbook.NewCommit},
-		})
+		}
+		if i == siblings-1 {
+			status.Status, status.Message = "Pending", "Application moved to Pending status, watching for the Application resource to start Progressing."
+		}
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, status)
 	}
 	for i := range min(siblings, setResources) {
 		set.Status.Resources = append(set.Status.Resources, argo.ResourceStatus{

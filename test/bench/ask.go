@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,7 +20,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 )
 
-// answer is the one that is right: of an allow because the earlier steps are done, of a denial because one is not.
+// answer is the right answer: allow when the earlier steps are done, else deny.
 type answer bool
 
 const (
@@ -35,9 +34,8 @@ type patcher struct {
 	body   []byte
 }
 
-func newPatcher(client rest.Interface) (*patcher, error) {
-	body, err := json.Marshal(map[string]any{"operation": guestbook.RollingSync()})
-	return &patcher{client: client, body: body}, err
+func newPatcher(client rest.Interface) *patcher {
+	return &patcher{client: client, body: encode(map[string]any{"operation": guestbook.RollingSync()})}
 }
 
 // patch is a server dry-run merge PATCH of the target's operation. The wrong answer is an error.
@@ -95,23 +93,15 @@ func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
 }
 
 // review is the AdmissionReview of a server dry-run that sets the operation of an Application.
-func review(target *argo.Application) ([]byte, error) {
-	before, err := json.Marshal(target)
-	if err != nil {
-		return nil, err
-	}
+func review(target *argo.Application) []byte {
 	changed := target.DeepCopy()
 	changed.Operation = guestbook.RollingSync()
-	after, err := json.Marshal(changed)
-	if err != nil {
-		return nil, err
-	}
 	dryRun := true
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
 		UID: "bench", Namespace: target.Namespace, Name: target.Name, Operation: admissionv1.Update, DryRun: &dryRun,
-		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before},
+		Object: runtime.RawExtension{Raw: encode(changed)}, OldObject: runtime.RawExtension{Raw: encode(target)},
 	}}
 	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
 	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
-	return json.Marshal(review)
+	return encode(review)
 }

@@ -1,24 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-// experiment is part 1: what one decision costs.
+// experiment is part 1: the cost of one decision.
 type experiment struct {
-	*stand
+	*suite
 	*hosted
-	samples int
-	rows    []*row
+	rows []*row
 	// posters are by address.
 	posters map[string]*poster
 }
@@ -26,75 +28,45 @@ type experiment struct {
 // decisions measures the decision alone, as the webhook's client sees it, and the whole write, as the API server's
 // client sees it. First everything is done, for one size after the other; then the first Application is Degraded, and
 // the denials of all sizes are measured together.
-func decisions(ctx context.Context, s *stand, o options) ([]goal, error) {
-	h, err := host(ctx, s)
-	if err != nil {
-		return nil, err
+func decisions(ctx context.Context, s *suite) []goal {
+	e := &experiment{suite: s, hosted: host(ctx, s), posters: map[string]*poster{}}
+	s.none = newRollout(ctx, s.Admin, "bench-none", map[string]string{"stepgate.io/ignore": "true"}, 3)
+	for _, siblings := range s.options.siblings {
+		e.routed(ctx, s.rollout(ctx, siblings))
 	}
-	e := &experiment{stand: s, hosted: h, samples: o.samples, posters: map[string]*poster{}}
-	ignored := map[string]string{"stepgate.io/ignore": "true"}
-	if s.none, err = newRollout(ctx, s.admin, "bench-none", ignored, 3); err != nil {
-		return nil, err
+	for _, siblings := range s.options.siblings {
+		e.allows(ctx, s.rollouts[siblings])
 	}
-	for _, siblings := range o.siblings {
-		r, err := s.rollout(ctx, siblings)
-		if err != nil {
-			return nil, err
-		}
-		if err := e.routed(ctx, r); err != nil {
-			return nil, err
-		}
-	}
-	for _, siblings := range o.siblings {
-		if err := e.allows(ctx, s.rollouts[siblings]); err != nil {
-			return nil, err
-		}
-	}
-	if err := e.denials(ctx, o.siblings); err != nil {
-		return nil, err
-	}
+	e.denials(ctx)
 	e.print()
-	return e.goals(), nil
+	return e.goals()
 }
 
 // allows measures one size with nothing in the way.
-func (e *experiment) allows(ctx context.Context, r *rollout) error {
-	if err := e.settled(ctx, r, allow); err != nil {
-		return err
-	}
-	floor, err := e.floor(r, false)
-	if err != nil {
-		return err
-	}
-	metered, err := e.floor(r, true)
-	if err != nil {
-		return err
-	}
+func (e *experiment) allows(ctx context.Context, r *rollout) {
+	e.settled(ctx, r, allow)
+	floor, metered := e.floor(r, e.reader), e.floor(r, e.counter)
 	progress("%d siblings: allows, interleaved with the others", r.siblings)
-	few := min(max(20000/r.siblings, 10), e.samples)
+	few := min(max(20000/r.siblings, 10), e.options.samples)
 	rows := []*row{
-		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: e.noReads, fixed: 1},
-		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReadsSoFar},
+		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: noReads, fixed: 1},
+		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads},
 		{sampled: sampled{name: "allow", run: e.post(e.gate.Webhook, r, allow)}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads},
 		{sampled: sampled{name: "write-no-webhook", run: e.write(noWebhook, e.none, allow)}},
 		{sampled: sampled{name: "write-always-allow", run: e.write(alwaysUser, r, allow)}},
 		{sampled: sampled{name: "write-plain", run: e.write(plainUser, r, allow), samples: few, heavy: true}, like: "plain"},
 		{sampled: sampled{name: "write-allow", run: e.write(gateUser, r, allow)}, like: "allow"},
 	}
-	return e.measure(ctx, rows, r.siblings)
+	e.measure(ctx, rows, r.siblings)
 }
 
 // denials measures all sizes with a blocker in the first step.
-func (e *experiment) denials(ctx context.Context, sizes []int) error {
+func (e *experiment) denials(ctx context.Context) {
 	var rows []*row
-	for _, siblings := range sizes {
+	for _, siblings := range e.options.siblings {
 		r := e.rollouts[siblings]
-		if err := r.setHealth(ctx, e.admin, "Degraded"); err != nil {
-			return err
-		}
-		if err := e.settled(ctx, r, deny); err != nil {
-			return err
-		}
+		script.Must(r.setHealth(ctx, e.Admin, "Degraded"))
+		e.settled(ctx, r, deny)
 		rows = append(rows,
 			&row{sampled: sampled{siblings: siblings, name: "deny", run: e.post(e.gate.Webhook, r, deny)}, counted: e.post(e.counted.Webhook, r, deny), readsSoFar: e.gateReads},
 			&row{sampled: sampled{siblings: siblings, name: "write-deny", run: e.write(gateUser, r, deny)}, like: "deny"},
@@ -102,45 +74,30 @@ func (e *experiment) denials(ctx context.Context, sizes []int) error {
 		)
 	}
 	progress("denials of all sizes, interleaved with no webhook")
-	if err := e.measure(ctx, rows, 0); err != nil {
-		return err
+	e.measure(ctx, rows, 0)
+	for _, siblings := range e.options.siblings {
+		script.Must(e.rollouts[siblings].setHealth(ctx, e.Admin, "Healthy"))
 	}
-	for _, siblings := range sizes {
-		if err := e.rollouts[siblings].setHealth(ctx, e.admin, "Healthy"); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // measure samples the rows together, and then measures the cost of each in a block of its own.
-func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) error {
+func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 	var cases []*sampled
 	for _, r := range rows {
-		if r.siblings == 0 {
-			r.siblings = siblings
-		}
-		if r.samples == 0 {
-			r.samples = e.samples
-		}
+		r.siblings, r.samples = cmp.Or(r.siblings, siblings), cmp.Or(r.samples, e.options.samples)
 		cases = append(cases, &r.sampled)
 	}
-	if err := interleave(ctx, e.samples, cases); err != nil {
-		return err
-	}
+	script.Must(interleave(ctx, e.options.samples, cases))
 	for _, r := range rows {
 		run, reads := r.counted, r.readsSoFar
 		if run == nil {
-			run, reads = r.run, e.noReads
+			run, reads = r.run, noReads
 		}
 		times := 100
 		if r.heavy {
 			times = min(max(2000/r.siblings, 3), 100)
 		}
-		var err error
-		if r.cost, err = e.block(ctx, times, reads, run); err != nil {
-			return fmt.Errorf("%d siblings: %s: %w", r.siblings, r.name, err)
-		}
+		r.cost = e.block(ctx, times, reads, run)
 		r.reads += r.fixed
 		if r.counted == nil {
 			r.bytes = 0 // a ping of an idle connection
@@ -148,19 +105,11 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) err
 		progress("%d siblings: %s: p50 %s, API server CPU %s", r.siblings, r.name, ms(r.p50()), ms(r.cpu))
 	}
 	e.rows = append(e.rows, rows...)
-	return nil
 }
 
 // floor is the bare metadata-only LIST that an allow needs.
-func (e *experiment) floor(r *rollout, metered bool) (func(context.Context) error, error) {
-	config := e.reader
-	if metered {
-		config = e.counter
-	}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
+func (e *experiment) floor(r *rollout, config *rest.Config) func(context.Context) error {
+	client := script.Get(metadata.NewForConfig(config))
 	applications := client.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(r.namespace)
 	want := 0
 	for i := range r.siblings {
@@ -174,7 +123,7 @@ func (e *experiment) floor(r *rollout, metered bool) (func(context.Context) erro
 			err = fmt.Errorf("the LIST has %d items, want %d", len(list.Items), want)
 		}
 		return err
-	}, nil
+	}
 }
 
 func (e *experiment) post(address string, r *rollout, want answer) func(context.Context) error {
@@ -189,37 +138,29 @@ func (e *experiment) write(user string, r *rollout, want answer) func(context.Co
 	return func(ctx context.Context) error { return e.patchers[user].patch(ctx, r, want) }
 }
 
-func (e *experiment) noReads(context.Context) (float64, error) { return 0, nil }
+func noReads(context.Context) float64 { return 0 }
 
-func (e *experiment) plainReadsSoFar(context.Context) (float64, error) {
-	return float64(e.meteredReads.Load()), nil
+func (e *experiment) plainReads(context.Context) float64 { return float64(e.meteredReads.Load()) }
+
+func (e *experiment) gateReads(ctx context.Context) float64 { return liveReads(ctx, e.counted) }
+
+func liveReads(ctx context.Context, gate *release.Replica) float64 {
+	return script.Get(gate.Metric(ctx, "stepgate_live_reads_total"))
 }
 
-func (e *experiment) gateReads(ctx context.Context) (float64, error) {
-	return e.counted.Metric(ctx, "stepgate_live_reads_total")
-}
-
-// settled waits until both instances of stepgate know what is live: then a decision costs two reads.
-func (e *experiment) settled(ctx context.Context, r *rollout, want answer) error {
+// settled waits until both instances of stepgate know the live state: then a decision costs two reads.
+func (e *experiment) settled(ctx context.Context, r *rollout, want answer) {
 	for _, gate := range []*release.Replica{e.gate, e.counted} {
 		post := e.post(gate.Webhook, r, want)
-		err := eventually.Succeeds(ctx, func() error {
-			before, err := gate.Metric(ctx, "stepgate_live_reads_total")
-			if err != nil {
-				return err
-			}
+		script.Must(eventually.Succeeds(ctx, func() error {
+			before := liveReads(ctx, gate)
 			if err := post(ctx); err != nil {
 				return err
 			}
-			after, err := gate.Metric(ctx, "stepgate_live_reads_total")
-			if err == nil && after-before != 2 {
-				err = fmt.Errorf("a decision costs %v reads, want 2", after-before)
+			if reads := liveReads(ctx, gate) - before; reads != 2 {
+				return fmt.Errorf("a decision costs %v reads, want 2", reads)
 			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
+			return nil
+		}))
 	}
-	return nil
 }

@@ -1,10 +1,11 @@
-// Command bench measures on a real etcd and kube-apiserver what a decision of stepgate costs: against no webhook, a
+// Command bench measures the cost of a decision on a real etcd and kube-apiserver: against no webhook, a
 // webhook that always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints
-// what the goals are and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
+// the goals and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // options are the flags.
@@ -21,6 +25,10 @@ type options struct {
 	samples      int
 	applications int
 	parts        []int
+	// burst is how many siblings the concurrent decisions have, and rest how long an instance rests before its memory is
+	// measured a second time.
+	burst int
+	rest  time.Duration
 }
 
 func main() {
@@ -39,70 +47,63 @@ func main() {
 }
 
 func parse() (options, error) {
-	var o options
-	siblings := flag.String("siblings", "10,100,1000,5000", "numbers of Applications of one ApplicationSet")
-	parts := flag.String("parts", "1,2,3", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory")
+	o := options{siblings: []int{10, 100, 1000, 5000}, parts: []int{1, 2, 3}, burst: 1000, rest: 10 * time.Second}
+	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
+	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory (default 1,2,3)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
+	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
-	var err error
-	if o.siblings, err = numbers(*siblings); err != nil {
-		return o, fmt.Errorf("--siblings: %w", err)
-	}
-	if o.parts, err = numbers(*parts); err != nil {
-		return o, fmt.Errorf("--parts: %w", err)
+	if *quick {
+		o.siblings, o.samples, o.burst, o.applications, o.rest = []int{10}, 1, 10, 50, time.Second
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
-		return o, fmt.Errorf("--samples has to be at least 1, and --siblings at least 3: one for each step")
+		return o, errors.New("--samples must be at least 1, and --siblings at least 3: one for each step")
 	}
 	return o, nil
 }
 
-func numbers(text string) ([]int, error) {
-	var all []int
-	for word := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			return nil, err
+// numbers parses numbers with commas between them.
+func numbers(into *[]int) func(string) error {
+	return func(text string) error {
+		*into = nil
+		for word := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil {
+				return err
+			}
+			*into = append(*into, n)
 		}
-		all = append(all, n)
+		return nil
 	}
-	return all, nil
 }
 
 func run(ctx context.Context, o options) (err error) {
-	s, err := start(ctx)
+	progress("starting etcd and kube-apiserver, building stepgate")
+	e, err := environment.Start(ctx, environment.Options{OnlyArgoCD: true})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if stopErr := s.stop(); err == nil {
-			err = stopErr
+	defer func() { err = errors.Join(err, e.Stop()) }()
+	return script.Run(func() {
+		s := newSuite(e, o)
+		defer s.stop()
+		s.start(ctx)
+		began := time.Now()
+		var goals []goal
+		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory} {
+			if slices.Contains(o.parts, i+1) {
+				goals = append(goals, measure(ctx, s)...)
+			}
 		}
-	}()
-	began := time.Now()
-	var goals []goal
-	for _, part := range []struct {
-		number int
-		run    func(context.Context, *stand, options) ([]goal, error)
-	}{{1, decisions}, {2, burst}, {3, memory}} {
-		if !slices.Contains(o.parts, part.number) {
-			continue
+		fmt.Printf("\n%s\n", machine(began))
+		for _, g := range goals {
+			fmt.Println(g)
 		}
-		reached, err := part.run(ctx, s, o)
-		if err != nil {
-			return fmt.Errorf("part %d: %w", part.number, err)
-		}
-		goals = append(goals, reached...)
-	}
-	fmt.Printf("\n%s\n", machine(began))
-	for _, g := range goals {
-		fmt.Println(g)
-	}
-	return nil
+	})
 }
 
-// progress tells on stderr what is going on.
+// progress prints a line about the progress to stderr.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: %s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }

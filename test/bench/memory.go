@@ -6,51 +6,35 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-// memory is part 3: what an instance of stepgate holds that starts in a cluster with many Applications.
-func memory(ctx context.Context, s *stand, o options) ([]goal, error) {
-	r, err := s.rollout(ctx, burstSiblings)
-	if err != nil {
-		return nil, err
-	}
-	have, err := s.fill(ctx, o.applications)
-	if err != nil {
-		return nil, err
-	}
+// memory is part 3: the memory of an instance of stepgate that starts in a cluster with many Applications.
+func memory(ctx context.Context, s *suite) []goal {
+	r := s.rollout(ctx, s.options.burst)
+	have := s.fill(ctx)
 	progress("memory of a stepgate that starts with %d Applications", have)
 	start := time.Now()
-	gate, err := s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
-	if err != nil {
-		return nil, err
-	}
+	gate := s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
 	fmt.Printf("\nstepgate with %d Applications: ready after %s\n", have, time.Since(start).Round(10*time.Millisecond))
-	most, err := printMemory(ctx, gate, "when ready")
-	if err != nil {
-		return nil, err
-	}
+	most := printMemory(ctx, gate, "when ready")
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(10 * time.Second): // the figure is that of an instance at rest
+		script.Must(ctx.Err())
+	case <-time.After(s.options.rest): // the figure is of an instance at rest
 	}
-	rested, err := printMemory(ctx, gate, "10 s later")
-	if err != nil {
-		return nil, err
-	}
+	most = max(most, printMemory(ctx, gate, fmt.Sprintf("%.0f s later", s.options.rest.Seconds())))
 	p := newPoster(gate.Webhook)
 	for range 100 {
-		if err := p.post(ctx, r, allow); err != nil {
-			return nil, err
-		}
+		script.Must(p.post(ctx, r, allow))
 	}
-	worked, err := printMemory(ctx, gate, "after 100 decisions")
-	limit := fmt.Sprintf("resident memory with %d Applications, the most of three moments", have)
-	return []goal{{what: limit, measured: max(most, rested, worked), most: 200, unit: " MiB"}}, err
+	most = max(most, printMemory(ctx, gate, "after 100 decisions"))
+	what := fmt.Sprintf("resident memory with %d Applications, the most of three moments", have)
+	return []goal{{what: what, measured: most, most: 200, unit: " MiB"}}
 }
 
-// fill creates what is missing to so many Applications in the cluster, and returns how many there are.
-func (s *stand) fill(ctx context.Context, applications int) (int, error) {
+// fill creates the Applications that are missing in the cluster, and returns how many there are then.
+func (s *suite) fill(ctx context.Context) int {
 	have := 0
 	for _, r := range s.rollouts {
 		have += r.siblings
@@ -58,26 +42,19 @@ func (s *stand) fill(ctx context.Context, applications int) (int, error) {
 	if s.none != nil {
 		have += s.none.siblings
 	}
-	missing := applications - have
-	if missing <= 0 {
-		return have, nil
+	if missing := s.options.applications - have; missing >= 3 {
+		newRollout(ctx, s.Admin, "bench-memory", nil, missing)
+		have += missing
 	}
-	_, err := newRollout(ctx, s.admin, "bench-memory", nil, missing)
-	return applications, err
+	return have
 }
 
-// printMemory prints what a process holds at a moment, and returns its resident memory in MiB.
-func printMemory(ctx context.Context, gate *release.Replica, moment string) (float64, error) {
-	resident, err := gate.ResidentMiB()
-	if err != nil {
-		return 0, err
-	}
-	heap, err := gate.Metric(ctx, "go_memstats_heap_inuse_bytes")
-	if err != nil {
-		return 0, err
-	}
-	system, err := gate.Metric(ctx, "go_memstats_sys_bytes")
+// printMemory prints the memory of a process at a moment, and returns its resident memory in MiB.
+func printMemory(ctx context.Context, gate *release.Replica, moment string) float64 {
 	const mib = 1 << 20
+	resident := script.Get(gate.ResidentMiB())
+	heap := script.Get(gate.Metric(ctx, "go_memstats_heap_inuse_bytes"))
+	system := script.Get(gate.Metric(ctx, "go_memstats_sys_bytes"))
 	fmt.Printf("  %-20s resident %6.1f MiB, heap in use %6.1f MiB, obtained from the system %6.1f MiB\n", moment, resident, heap/mib, system/mib)
-	return resident, err
+	return resident
 }

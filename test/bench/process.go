@@ -38,7 +38,7 @@ func apiServerPid(port string) (int, error) {
 	return 0, fmt.Errorf("no kube-apiserver serves on port %s", port)
 }
 
-// cpuTime is what a process has used of the processors, user and system.
+// cpuTime is the processor time that a process has used, user and system.
 func cpuTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

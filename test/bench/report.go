@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// row is a case of part 1 and what came of it.
+// row is a case of part 1 and its result.
 type row struct {
 	sampled
 	cost
 	// counted is the same on the way through the meter, and readsSoFar counts its reads; fixed are known without counting.
 	counted    func(context.Context) error
-	readsSoFar func(context.Context) (float64, error)
+	readsSoFar func(context.Context) float64
 	fixed      float64
 	// like names the case whose reads and bytes are the same, because it is the same decision.
 	like string
@@ -31,7 +31,7 @@ func (e *experiment) row(siblings int, name string) *row {
 	return e.rows[i]
 }
 
-// ratio is the p50 of one case of a size over that of another; zero when one was not measured.
+// ratio is the p50 of one case of a size over the p50 of another; zero when one was not measured.
 func (e *experiment) ratio(siblings int, name, over string) float64 {
 	a, b := e.row(siblings, name), e.row(siblings, over)
 	if a == nil || b == nil {
@@ -40,7 +40,7 @@ func (e *experiment) ratio(siblings int, name, over string) float64 {
 	return float64(a.p50()) / float64(b.p50())
 }
 
-// baselines are what a case is compared with, besides the floor: the slow reader and the write with no webhook.
+// baselines are the cases that a case is compared with, besides the floor: the slow reader and the write with no webhook.
 func baselines(r *row) (plain, none string) {
 	switch r.name {
 	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow":
@@ -79,7 +79,7 @@ func (e *experiment) print() {
 	}
 }
 
-// ms rounds to what is worth reading.
+// ms rounds to the tenth of a millisecond.
 func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond)) }
 
 func times(ratio float64) string {
@@ -89,7 +89,7 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2fx", ratio)
 }
 
-// goals compares part 1 with what is to be reached.
+// goals compares part 1 with its goals.
 func (e *experiment) goals() []goal {
 	sizes := map[int]bool{}
 	for _, r := range e.rows {

@@ -7,9 +7,11 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/stepgate/stepgate/test/script"
 )
 
-// sampled is one case: what is done, and how long it took each time.
+// sampled is one case: the call, and how long it took each time.
 type sampled struct {
 	name     string
 	siblings int
@@ -21,8 +23,8 @@ type sampled struct {
 	took  []time.Duration
 }
 
-// interleave runs all cases in rounds, each round in another order, so that what else the machine does and what the
-// cases do to each other hits all of them alike.
+// interleave runs all cases in rounds, each round in another order, so that other work of the machine, and the effects of the
+// cases on each other, hit all of them alike.
 func interleave(ctx context.Context, rounds int, cases []*sampled) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range cases {
@@ -58,37 +60,24 @@ func quantile(took []time.Duration, p float64) time.Duration {
 	return sorted[min(int(float64(len(sorted))*p), len(sorted)-1)]
 }
 
-// cost is what one decision costs.
+// cost is the cost of one decision.
 type cost struct {
 	reads, bytes float64
 	cpu          time.Duration
 }
 
-// block does one case some times in a row and returns what that cost the API server. reads counts the reads so far.
-func (s *stand) block(ctx context.Context, times int, reads func(context.Context) (float64, error), run func(context.Context) error) (cost, error) {
-	if err := run(ctx); err != nil { // to warm up
-		return cost{}, err
-	}
-	before, err := reads(ctx)
-	if err != nil {
-		return cost{}, err
-	}
-	bytes := s.meter.Bytes()
-	used, err := cpuTime(s.server)
-	if err != nil {
-		return cost{}, err
-	}
+// block runs one case some times in a row and returns its cost for the API server. reads counts the reads so far.
+func (s *suite) block(ctx context.Context, times int, reads func(context.Context) float64, run func(context.Context) error) cost {
+	script.Must(run(ctx)) // to warm up
+	readsBefore, bytesBefore := reads(ctx), s.meter.Bytes()
+	used := script.Get(cpuTime(s.server))
 	for range times {
-		if err := run(ctx); err != nil {
-			return cost{}, err
-		}
+		script.Must(run(ctx))
 	}
-	after, err := reads(ctx)
-	if err != nil {
-		return cost{}, err
-	}
-	bytes = s.meter.Bytes() - bytes
-	usedAfter, err := cpuTime(s.server)
 	n := float64(times)
-	return cost{reads: (after - before) / n, bytes: float64(bytes) / n, cpu: (usedAfter - used) / time.Duration(times)}, err
+	return cost{
+		reads: (reads(ctx) - readsBefore) / n,
+		bytes: float64(s.meter.Bytes()-bytesBefore) / n,
+		cpu:   (script.Get(cpuTime(s.server)) - used) / time.Duration(times),
+	}
 }

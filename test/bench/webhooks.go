@@ -2,17 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +20,8 @@ import (
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/oracle"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -69,49 +63,19 @@ type hosted struct {
 	alwaysCalls, plainReads, meteredReads atomic.Int64
 }
 
-// host serves the webhooks and registers those that the API server is to call.
-func host(ctx context.Context, s *stand) (*hosted, error) {
+// host serves the webhooks and registers two of them with the API server.
+func host(ctx context.Context, s *suite) *hosted {
 	h := &hosted{}
-	if err := h.certify(); err != nil {
-		return nil, err
-	}
-	var err error
-	if h.always, err = h.serve(ctx, yes{&h.alwaysCalls}, webhook.NewMetrics(prometheus.NewRegistry())); err != nil {
-		return nil, err
-	}
-	if h.plain, err = h.servePlain(ctx, s, s.reader, &h.plainReads); err != nil {
-		return nil, err
-	}
-	if h.metered, err = h.servePlain(ctx, s, s.counter, &h.meteredReads); err != nil {
-		return nil, err
-	}
-	if err := h.register(ctx, s, alwaysUser, h.always); err != nil {
-		return nil, err
-	}
-	if err := h.register(ctx, s, plainUser, h.plain); err != nil {
-		return nil, err
-	}
-	return h, restrict(ctx, s)
-}
-
-func (h *hosted) certify() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true, IsCA: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	h.certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	h.bundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return nil
+	certificate, key, err := release.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
+	script.Must(err)
+	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
+	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, webhook.NewMetrics(prometheus.NewRegistry())))
+	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
+	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
+	script.Must(h.register(ctx, s, alwaysUser, h.always))
+	script.Must(h.register(ctx, s, plainUser, h.plain))
+	script.Must(restrict(ctx, s))
+	return h
 }
 
 // serve serves a handler until the program ends, and returns its address.
@@ -133,8 +97,8 @@ func (h *hosted) serve(ctx context.Context, handler admission.AdmissionHandler, 
 }
 
 // servePlain serves stepgate with the reader that reads every sibling whole.
-func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, reads *atomic.Int64) (string, error) {
-	live, err := client.New(config, client.Options{Scheme: s.admin.Scheme()})
+func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, reads *atomic.Int64) (string, error) {
+	live, err := client.New(config, client.Options{Scheme: s.Admin.Scheme()})
 	if err != nil {
 		return "", err
 	}
@@ -146,28 +110,28 @@ func (h *hosted) servePlain(ctx context.Context, s *stand, config *rest.Config, 
 }
 
 // register registers a webhook of this process exactly as stepgate is registered, but for the writes of another user.
-func (h *hosted) register(ctx context.Context, s *stand, user, address string) error {
+func (h *hosted) register(ctx context.Context, s *suite, user, address string) error {
 	var c admissionregistrationv1.ValidatingWebhookConfiguration
-	if err := s.admin.Get(ctx, types.NamespacedName{Name: s.gate.Name}, &c); err != nil {
+	if err := s.Admin.Get(ctx, types.NamespacedName{Name: s.gate.Name}, &c); err != nil {
 		return err
 	}
 	c.ObjectMeta = metav1.ObjectMeta{Name: user}
-	url, patience := "https://"+address+webhook.Path, int32(30)
+	url, timeout := "https://"+address+webhook.Path, int32(30)
 	w := &c.Webhooks[0]
 	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}
-	w.TimeoutSeconds = &patience
+	w.TimeoutSeconds = &timeout
 	w.MatchConditions = append([]admissionregistrationv1.MatchCondition{isUser(user)}, w.MatchConditions...)
-	return s.admin.Create(ctx, &c)
+	return s.Admin.Create(ctx, &c)
 }
 
 // restrict has the stepgate that is measured be called for the writes of its user only.
-func restrict(ctx context.Context, s *stand) error {
+func restrict(ctx context.Context, s *suite) error {
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(gateUser)}})
 	if err != nil {
 		return err
 	}
 	c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.gate.Name}}
-	return s.admin.Patch(ctx, c, client.RawPatch(types.JSONPatchType, patch))
+	return s.Admin.Patch(ctx, c, client.RawPatch(types.JSONPatchType, patch))
 }
 
 func isUser(user string) admissionregistrationv1.MatchCondition {

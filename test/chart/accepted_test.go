@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,7 +42,8 @@ func crds(t *testing.T) []string {
 // installCRDs installs them until the test ends.
 func installCRDs(t *testing.T) {
 	t.Helper()
-	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true}
+	// The ten seconds of envtest are not enough on a busy machine.
+	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true, MaxTime: time.Minute}
 	_, err := envtest.InstallCRDs(shared.Config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed()) })

@@ -1,10 +1,11 @@
 // Command demo plays a rollout of the guestbook ApplicationSet against a real kube-apiserver with stepgate registered,
-// write by write, and shows the API server's answer to each. It plays the parts of Argo CD's controllers itself: what
-// is real is the API server, the registration, the gate and its answers.
+// write by write, and shows the API server's answer to each. It writes in the place of Argo CD's controllers. The API
+// server, the registration, the gate and its answers are real.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 func main() {
@@ -32,47 +34,36 @@ func main() {
 }
 
 func run(ctx context.Context, out *printer, chart bool) (unexpected int, err error) {
-	out.Heading("Starting the real parts")
-	out.progress("etcd and kube-apiserver, with Argo CD's CRDs")
-	out.progress("the service accounts of Argo CD, and jane with kubectl")
+	out.Heading("Starting the real programs")
+	out.progress("etcd and kube-apiserver, with Argo CD's CRDs and service accounts, and jane with kubectl")
 	e, err := environment.Start(ctx, environment.Options{})
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if stopErr := e.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	p := &play{ctx: ctx, out: out, cluster: e.Cluster}
-	if err := p.prepare(); err != nil {
-		return 0, err
-	}
-	var gate *release.Replica
+	defer func() { err = errors.Join(err, e.Stop()) }()
+	p := &play{Environment: e, ctx: ctx, out: out}
+	err = script.Run(func() {
+		p.prepare()
+		p.gate = script.Get(p.startGate(chart))
+		defer p.gate.Kill()
+		script.Must(p.gate.WaitReady(ctx))
+		p.waitUntilCalled()
+		p.perform()
+		p.report()
+	})
+	return p.unexpected, err
+}
+
+// startGate starts stepgate as it is installed from the chart or from config/.
+func (p *play) startGate(chart bool) (*release.Replica, error) {
 	if chart {
-		out.progress("stepgate serve, installed from the chart, under its own service account")
-		gate, err = release.StartChart(ctx, e, release.Chart{
+		p.out.progress("stepgate serve, installed from the chart, under its own service account")
+		return release.StartChart(p.ctx, p.Environment, release.Chart{
 			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.bypassUsers={alice}"},
 		})
-	} else {
-		out.progress("stepgate serve, installed from config/, under its own service account")
-		gate, err = release.StartOne(ctx, e, release.Options{
-			Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
-		})
 	}
-	if err != nil {
-		return 0, err
-	}
-	defer gate.Kill()
-	if err := gate.WaitReady(ctx); err != nil {
-		return 0, err
-	}
-	p.gate = gate
-	if err := p.waitUntilCalled(); err != nil {
-		return 0, err
-	}
-	if err := p.perform(); err != nil {
-		return 0, err
-	}
-	return p.report()
+	p.out.progress("stepgate serve, installed from config/, under its own service account")
+	return release.StartOne(p.ctx, p.Environment, release.Options{
+		Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
+	})
 }

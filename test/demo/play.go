@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,24 +11,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-// play is the running demo.
+// play is the running demo. Its methods are steps of a script: the first that cannot be played ends it.
 type play struct {
-	ctx     context.Context
-	out     *printer
-	cluster *cluster.Cluster
-	gate    *release.Replica
-	set     *argo.ApplicationSet
-	now     time.Time
+	*environment.Environment
+	ctx  context.Context
+	out  *printer
+	gate *release.Replica
+	set  *argo.ApplicationSet
+	now  time.Time
 
 	writes, denied, unexpected int
 }
 
-// answer is what the API server said to a write.
+// answer is the answer of the API server to a write.
 type answer struct {
 	object     string
 	err        error
@@ -62,43 +63,26 @@ var (
 )
 
 // prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
-func (p *play) prepare() error {
+func (p *play) prepare() {
 	p.now = time.Now().Add(-time.Hour).Truncate(time.Second)
-	if err := p.cluster.CreateNamespace(p.ctx, cluster.ArgoNamespace); err != nil {
-		return err
-	}
-	admin, err := p.cluster.Client("")
-	if err != nil {
-		return err
-	}
+	script.Must(p.CreateNamespace(p.ctx, cluster.ArgoNamespace))
 	p.set = guestbook.Set(cluster.ArgoNamespace)
-	if err := admin.Create(p.ctx, p.set); err != nil {
-		return err
-	}
+	script.Must(p.Admin.Create(p.ctx, p.set))
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(p.set, env)
 		app.Operation = guestbook.RollingSync()
 		guestbook.Start(app, p.tick())
 		guestbook.Finish(app, p.tick(), guestbook.OldCommit)
 		guestbook.Compare(app, p.tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
-		if err := admin.Create(p.ctx, app); err != nil {
-			return err
-		}
+		script.Must(p.Admin.Create(p.ctx, app))
 	}
-	return nil
 }
 
 // waitUntilCalled waits until the API server has learnt of the registration.
-func (p *play) waitUntilCalled() error {
-	jane, err := p.cluster.Client(cluster.Human)
-	if err != nil {
-		return err
-	}
-	return eventually.Succeeds(p.ctx, func() error {
-		app, err := p.app("dev")
-		if err != nil {
-			return err
-		}
+func (p *play) waitUntilCalled() {
+	jane := script.Get(p.Client(cluster.Human))
+	script.Must(eventually.Succeeds(p.ctx, func() error {
+		app := p.app("dev")
 		before := app.DeepCopy()
 		app.Operation = guestbook.UserSync("probe")
 		_ = jane.Patch(p.ctx, app, client.MergeFrom(before), client.DryRunAll)
@@ -107,7 +91,7 @@ func (p *play) waitUntilCalled() error {
 			err = errors.New("the API server does not call stepgate")
 		}
 		return err
-	})
+	}))
 }
 
 // tick moves the clock of the statuses on; Argo CD's times have a resolution of one second.
@@ -116,19 +100,16 @@ func (p *play) tick() time.Time {
 	return p.now
 }
 
-func (p *play) app(env string) (*argo.Application, error) {
-	admin, err := p.cluster.Client("")
-	if err != nil {
-		return nil, err
-	}
+func (p *play) app(env string) *argo.Application {
 	app := guestbook.Application(p.set, env)
-	return app, admin.Get(p.ctx, client.ObjectKeyFromObject(app), app)
+	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(app), app))
+	return app
 }
 
-// expectation is what the demo expects of the API server's answer.
+// expectation is the answer that the demo expects of the API server.
 type expectation struct {
 	denied bool
-	// contains has to be part of the answer or of a warning.
+	// contains must be part of the answer or of a warning.
 	contains string
 }
 
@@ -139,22 +120,16 @@ func deniedBecause(text string) expectation { return expectation{denied: true, c
 func admittedWith(warning string) expectation { return expectation{contains: warning} }
 
 // write has somebody change an Application, and shows and counts the answer.
-func (p *play) write(by writer, env, what string, change func(*argo.Application), want expectation) error {
-	app, err := p.app(env)
-	if err != nil {
-		return err
-	}
+func (p *play) write(by writer, env, what string, change func(*argo.Application), want expectation) {
+	app := p.app(env)
 	before := app.DeepCopy()
 	change(app)
-	return p.patch(by, what, app, before, want)
+	p.patch(by, what, app, before, want)
 }
 
-func (p *play) patch(by writer, what string, changed, before client.Object, want expectation) error {
+func (p *play) patch(by writer, what string, changed, before client.Object, want expectation) {
 	warnings := &heard{}
-	c, err := p.cluster.ClientWithWarnings(by.account, warnings)
-	if err != nil {
-		return err
-	}
+	c := script.Get(p.ClientWithWarnings(by.account, warnings))
 	a := answer{object: "application.argoproj.io/" + changed.GetName()}
 	if _, ok := changed.(*argo.ApplicationSet); ok {
 		a.object = "applicationset.argoproj.io/" + changed.GetName()
@@ -171,11 +146,10 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 		p.unexpected++
 	}
 	p.out.write(p.writes, by.name, what, a)
-	return nil
 }
 
 // sync has somebody write an operation.
-func (p *play) sync(by writer, env string, op *argo.Operation, want expectation) error {
+func (p *play) sync(by writer, env string, op *argo.Operation, want expectation) {
 	what := "sync " + env
 	if user := op.InitiatedBy.Username; by == server {
 		what += ", asked for by " + user
@@ -185,11 +159,5 @@ func (p *play) sync(by writer, env string, op *argo.Operation, want expectation)
 			what += " --info " + info.Name + "=" + info.Value
 		}
 	}
-	return p.write(by, env, what, func(app *argo.Application) { app.Operation = op }, want)
-}
-
-// compare has the application controller store a comparison.
-func (p *play) compare(env, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) error {
-	what := fmt.Sprintf("status of %s: compared to %s, %s, %s", env, commit[:7], sync, state)
-	return p.write(controller, env, what, func(app *argo.Application) { guestbook.Compare(app, p.tick(), commit, sync, state) }, admitted)
+	p.write(by, env, what, func(app *argo.Application) { app.Operation = op }, want)
 }

@@ -17,15 +17,11 @@ const eventSlack = 2 * time.Second
 
 // compareAudit holds the Events of the gate in audit mode against the observer: every start out of order should have
 // been reported as one that would have been denied.
-func (s *stand) compareAudit(chosen []scenario, all table) error {
-	admin, err := s.cluster.Client("")
-	if err != nil {
-		return err
-	}
+func (s *suite) compareAudit(chosen []scenario, all table) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var events eventsv1.EventList
-	if err := admin.List(ctx, &events, client.InNamespace(string(audit))); err != nil {
+	if err := s.Admin.List(ctx, &events, client.InNamespace(string(audit))); err != nil {
 		return fmt.Errorf("list Events: %w", err)
 	}
 	var found, missed, needless, outOfOrderOff, outOfOrderAudit int

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -11,76 +9,67 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-// complete waits until every member has the newest state. It is not an error when it does not: finished stays zero.
-func (r *rollout) complete(ctx context.Context) error {
-	err := until(ctx, r.scenario.within(), func() (bool, error) { return r.isComplete(ctx) })
-	if errors.Is(err, errTimeout) {
-		return nil
-	}
-	if err == nil {
+// overlookedAfter is how long an operation is set before the application controller counts as having overlooked it.
+const overlookedAfter = 8 * time.Second
+
+// complete waits until every member has the newest state. When that takes too long, finished stays zero.
+func (r *rollout) complete() {
+	r.finished = time.Time{}
+	if r.wait(r.scenario.within(), r.isComplete) == nil {
 		r.finished = time.Now()
 	}
-	return err
+	script.Must(r.ctx.Err())
 }
 
-// nudge refreshes an Application whose operation the application controller of Argo CD 3.5.7 has overlooked: when one is
-// written while it records the end of the one before, it may not look again until the next periodic comparison, which
-// is hours away here.
-func (r *rollout) nudge(ctx context.Context) error {
+// refreshOverlooked refreshes an Application whose operation the application controller of Argo CD 3.5.7 has overlooked.
+// When an operation is written while the controller records the end of the one before, the controller may not look again
+// until the next periodic comparison, which is hours away here.
+func (r *rollout) refreshOverlooked() {
 	for _, m := range r.members {
-		if !r.recorder.lost(string(r.mode), m.name) || time.Since(r.nudgedAt) < overlooked {
+		if !r.recorder.overlooked(string(r.mode), m.name) || time.Since(r.overlookedAt) < overlookedAfter {
 			continue
 		}
-		r.nudged, r.nudgedAt = r.nudged+1, time.Now()
-		if err := r.annotate(ctx, m, "normal"); err != nil {
-			return err
-		}
+		r.overlooked, r.overlookedAt = r.overlooked+1, time.Now()
+		r.refreshAtOnce(m)
 	}
-	return nil
 }
 
-func (r *rollout) isComplete(ctx context.Context) (bool, error) {
-	if err := r.nudge(ctx); err != nil {
-		return false, err
-	}
+func (r *rollout) isComplete() bool {
+	r.refreshOverlooked()
 	for _, m := range r.members {
-		app := r.recorder.app(string(r.mode), m.name)
-		if m.removed {
-			if app != nil {
-				return false, nil
-			}
-			continue
-		}
-		if app == nil || !m.settled(app) {
-			return false, nil
+		app := r.live(m)
+		if m.removed && app != nil || !m.removed && (app == nil || !m.atNewest(app)) {
+			return false
 		}
 	}
 	for _, m := range r.members {
-		if m.removed {
-			continue
-		}
-		if deployed, err := r.deployed(ctx, m); err != nil || deployed != m.version {
-			return false, err
+		if !m.removed && r.deployed(m) != m.version {
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
-// settled says that the Application is at the state of the newest change, by its status.
-func (m *member) settled(app *argo.Application) bool {
+// atNewest says that the Application is at the state of the newest change, by its status.
+func (m *member) atNewest(app *argo.Application) bool {
 	seen, err := observer.Observe(app, false, time.Time{})
-	want := m.changes[len(m.changes)-1]
-	return err == nil && seen.Synced && seen.Health == "Healthy" && seen.Compared == want && !seen.OperationSet
+	return err == nil && seen.Synced && seen.Health == "Healthy" && seen.Compared == m.newest() && !seen.OperationSet
+}
+
+// untilNewest waits until a member has the newest state.
+func (r *rollout) untilNewest(m *member) {
+	r.untilEach(m.name+" at the newest state", []*member{m}, (*member).atNewest)
 }
 
 // deployed is the version that the cluster really has.
-func (r *rollout) deployed(ctx context.Context, m *member) (string, error) {
+func (r *rollout) deployed(m *member) string {
 	var live corev1.ConfigMap
-	err := r.admin.Get(ctx, types.NamespacedName{Namespace: r.mode.destination(), Name: m.name}, &live)
-	if apierrors.IsNotFound(err) {
-		return "", nil
+	err := r.Admin.Get(r.ctx, types.NamespacedName{Namespace: r.mode.destination(), Name: m.name}, &live)
+	if !apierrors.IsNotFound(err) {
+		script.Must(err)
 	}
-	return live.Data["version"], err
+	return live.Data["version"]
 }

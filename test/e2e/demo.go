@@ -4,32 +4,35 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // late is when the demo's git server tells Argo CD about the Applications that it did not mention at first.
 const late = 10 * time.Second
 
 // demo plays one rollout without the gate and with it, and shows both as timelines.
-func demo(ctx context.Context, s *stand) error {
+func demo(ctx context.Context, s *suite) error {
 	out := report.New(os.Stdout)
 	out.Heading("An ApplicationSet with three steps: 1 dev, 2 qa, 3 prod")
 	out.Line("They share a repository. A commit changes all three, and Argo CD happens to be told about prod first; it would")
-	out.Line("look at dev and qa %.0f s later. Everything here is real: Argo CD v3.5.7, git, the API server.", late.Seconds())
+	out.Line("look at dev and qa %.0f s later. Everything here is real: Argo CD %s, git, the API server.", late.Seconds(), s.argo.Version)
 	sc := scenario{key: "guestbook", each: 1, play: toldAboutProd}
-	all, err := s.prepareAll(ctx, []scenario{sc}, []mode{off, on}, 2)
-	if err != nil {
+	all := table{sc.key: {}}
+	if err := (player{s, []mode{off, on}, 2}).prepare(ctx, []scenario{sc}, all); err != nil {
 		return err
 	}
 	without, with := all[sc.key][off], all[sc.key][on]
 	for _, o := range []*outcome{without, with} {
-		if o.play(ctx); o.problem != nil {
+		if o.play(); o.problem != nil {
 			return fmt.Errorf("%s: %w", o.rollout.mode, o.problem)
 		}
-		if err := s.show(out, o); err != nil {
+		if err := o.show(out); err != nil {
 			return err
 		}
 	}
@@ -37,38 +40,30 @@ func demo(ctx context.Context, s *stand) error {
 	out.Line("without stepgate: %s", sentence(without))
 	out.Line("with stepgate:    %s", sentence(with))
 	if with.outOfOrder() > 0 || !with.completed() || without.outOfOrder() == 0 {
-		return fmt.Errorf("this is not what stepgate promises")
+		return fmt.Errorf("stepgate promises something else")
 	}
 	return nil
 }
 
-func toldAboutProd(ctx context.Context, r *rollout) error {
+func toldAboutProd(r *rollout) {
 	r.begin()
-	if err := r.version("2", healthy, r.members...); err != nil {
-		return err
+	r.version("2", r.members)
+	r.refreshAtOnce(r.in("prod")...)
+	if r.wait(time.Until(r.began.Add(late)), r.isComplete) == nil {
+		return
 	}
-	if err := r.refresh(ctx, 0, r.in("prod")...); err != nil {
-		return err
-	}
-	for time.Since(r.began) < late {
-		if complete, err := r.isComplete(ctx); err != nil || complete {
-			return err
-		}
-		if err := wait(ctx, pollEvery); err != nil {
-			return err
-		}
-	}
-	return r.refresh(ctx, 0, append(r.in("dev"), r.in("qa")...)...)
+	script.Must(r.ctx.Err())
+	r.refreshAtOnce(r.in("dev", "qa")...)
 }
 
-func (s *stand) show(out *report.Printer, o *outcome) error {
+func (o *outcome) show(out *report.Printer) error {
 	r := o.rollout
 	heading := "Without stepgate"
 	if r.mode == on {
 		heading = "With stepgate"
 	}
 	out.Heading(heading)
-	writes, err := readTraffic(s.cluster.AuditLog)
+	writes, err := readAudited(r.AuditLog)
 	if err != nil {
 		return err
 	}
@@ -97,15 +92,13 @@ func (s *stand) show(out *report.Printer, o *outcome) error {
 }
 
 func sentence(o *outcome) string {
-	order := ""
-	started := map[string]bool{}
+	var order []string
 	for _, s := range o.starts {
-		if env := environments[s.Step]; !started[env] {
-			started[env] = true
-			order += ", " + env
+		if env := environments[s.Step]; !slices.Contains(order, env) {
+			order = append(order, env)
 		}
 	}
-	text := "started " + order[min(2, len(order)):]
+	text := "started " + strings.Join(order, ", ")
 	if wrong := early(o.starts); wrong > 0 {
 		text += fmt.Sprintf(" (%d out of order)", wrong)
 	} else {

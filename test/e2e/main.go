@@ -9,23 +9,23 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/stepgate/stepgate/test/argocd"
 )
 
 // options are the flags.
 type options struct {
 	scenarios string
 	modes     string
+	argocd    string
 	quick     bool
 	parallel  int
 	loop      bool
+	lasting   time.Duration
 	demo      bool
 	keep      string
 }
@@ -34,13 +34,14 @@ func main() {
 	var o options
 	flag.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
+	flag.StringVar(&o.argocd, "argocd", argocd.Versions()[0], "version of Argo CD: "+strings.Join(argocd.Versions(), ", "))
 	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
-	flag.BoolVar(&o.loop, "loop", false, "measure also what denials that last make the ApplicationSet controller do (2 minutes)")
+	flag.BoolVar(&o.loop, "loop", false, "measure also the writes that a lasting denial makes the ApplicationSet controller send")
+	flag.DurationVar(&o.lasting, "lasting", time.Minute, "how long --loop watches each of its two denials")
 	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
-	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o)
 	stop()
@@ -63,16 +64,15 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		modes = append(modes, mode(m))
 	}
-	root, err := filepath.Abs(".")
-	if err != nil {
-		return err
-	}
 	started := modes
 	if o.loop {
-		started = append(slices.Clone(modes), loop)
+		started = append(slices.Clone(modes), lasting)
+	}
+	if o.demo {
+		started = []mode{off, on}
 	}
 	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
-	s, err := newStand(ctx, root, started)
+	s, err := start(ctx, o.argocd, started)
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func run(ctx context.Context, o options) (err error) {
 	if o.demo {
 		return demo(ctx, s)
 	}
-	outcomes, err := s.playParts(ctx, chosen, modes, o.parallel)
+	outcomes, err := player{s, modes, o.parallel}.playAll(ctx, chosen)
 	if err != nil {
 		return err
 	}
 	if o.loop {
-		if err := s.measureLoop(ctx); err != nil {
+		if err := s.measureLasting(ctx, o.lasting); err != nil {
 			return fmt.Errorf("lasting denials: %w", err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 const slower = 5 * time.Second
 
 // printReport prints the table and the final line, and returns an error when the gate did not keep its promise.
-func printReport(s *stand, chosen []scenario, all table) error {
-	writes, err := readTraffic(s.cluster.AuditLog)
+func printReport(s *suite, chosen []scenario, all table) error {
+	writes, err := readAudited(s.AuditLog)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func total(chosen []scenario, all table) *totals {
 func (t *totals) add(sc scenario, without, with *outcome) {
 	t.onOutOfOrder += with.outOfOrder()
 	if !with.completed() {
-		t.problems = append(t.problems, fmt.Errorf("%s did not complete with the gate: %s", sc.key, with.rollout.standing()))
+		t.problems = append(t.problems, fmt.Errorf("%s did not complete with the gate: %s", sc.key, with.rollout.summary()))
 		return
 	}
 	t.onCompleted++
@@ -75,12 +75,12 @@ func (t *totals) add(sc scenario, without, with *outcome) {
 
 // tooSlow is by how much a rollout took longer with the gate than it may; zero when it did not, or cannot be compared.
 func tooSlow(without, with *outcome) time.Duration {
-	if without == nil || with == nil || !without.completed() || !with.completed() || with.rollout.nudged > 0 {
+	if without == nil || with == nil || !without.completed() || !with.completed() || with.rollout.overlooked > 0 {
 		return 0
 	}
 	allowed := without.took + slower
 	if with.rollout.scenario.resync {
-		// When the periodic comparison comes is left to chance by this much.
+		// The moment of the periodic comparison varies by this much.
 		allowed += shortJitter
 	}
 	return max(0, with.took-allowed)
@@ -97,7 +97,7 @@ func (t *totals) verdict() error {
 		problems = append(problems, fmt.Errorf("%d starts out of order with the gate", t.onOutOfOrder))
 	}
 	if len(t.off) > 0 && t.offOutOfOrder == 0 {
-		problems = append(problems, errors.New("nothing went out of order without the gate, so that this proves nothing"))
+		problems = append(problems, errors.New("nothing went out of order without the gate, so this run tests nothing"))
 	}
 	return errors.Join(problems...)
 }
@@ -129,7 +129,7 @@ func (o *outcome) row(writes []write) row {
 	if o == nil {
 		return row{"-", "-", "-", "-", "-"}
 	}
-	t, took := o.traffic(writes), "never"
+	t, took := o.counts(writes), "never"
 	if o.completed() {
 		took = fmt.Sprintf("%.1f", o.took.Seconds())
 	}
@@ -149,7 +149,7 @@ func printOutcome(o *outcome) {
 	case o.completed():
 		fmt.Printf("complete after %.1fs\n", o.took.Seconds())
 	default:
-		fmt.Printf("not complete: %s\n", r.standing())
+		fmt.Printf("not complete: %s\n", r.summary())
 	}
 	for _, s := range o.starts {
 		if s.OutOfOrder() && r.mode == on {

@@ -21,7 +21,7 @@ func after(seconds float64) time.Time {
 // ended is an outcome with so many starts out of order, which took so many seconds; 0 is one that did not complete.
 func ended(m mode, outOfOrder int, seconds float64) *outcome {
 	o := &outcome{
-		rollout: &rollout{stand: &stand{recorder: &recorder{}}, mode: m, name: "x", began: began},
+		rollout: &rollout{suite: &suite{recorder: &recorder{}}, mode: m, name: "x", began: began},
 		took:    time.Duration(seconds * float64(time.Second)), ended: after(60),
 	}
 	for range outOfOrder {
@@ -39,7 +39,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		"in order with the gate, out of order without": {ended(off, 1, 3), ended(on, 0, 7.9), false, ""},
 		"out of order with the gate":                   {ended(off, 1, 3), ended(on, 1, 3), false, "1 starts out of order with the gate"},
-		"never out of order, so that nothing is proven": {
+		"never out of order, which tests nothing": {
 			ended(off, 0, 3), ended(on, 0, 3), false, "nothing went out of order without the gate",
 		},
 		"not complete with the gate":             {ended(off, 1, 3), ended(on, 0, 0), false, "x did not complete with the gate"},
@@ -99,7 +99,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestTraffic(t *testing.T) {
+func TestCountsOfTheAuditLog(t *testing.T) {
 	g := NewWithT(t)
 	o := ended(on, 0, 3)
 	o.rollout.members = []*member{{name: "x-dev"}}
@@ -111,13 +111,13 @@ func TestTraffic(t *testing.T) {
 	}
 	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
 	const gate = "system:serviceaccount:stepgate-on:stepgate-on"
-	g.Expect(o.traffic([]write{
+	g.Expect(o.counts([]write{
 		by(controller, "on", "x-dev", 200, 1), by(controller, "on", "x-dev", 403, 2), by(controller, "on", "x", 200, 3),
 		by(gate, "on", "x-dev", 200, 2), by("jane", "on", "x-dev", 403, 2), by("jane", "on", "x-dev", 200, 2),
 		by(controller, "off", "x-dev", 200, 1), by(controller, "on", "y-dev", 200, 1), by(controller, "on", "x-dev", 200, -1),
 		by(gate, "on", "x-dev", 200, 61),
-	})).To(Equal(traffic{denials: 2, refreshes: 1, controller: 3}))
-	g.Expect(traffic{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
+	})).To(Equal(counts{denials: 2, refreshes: 1, controller: 3}))
+	g.Expect(counts{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
 }
 
 func TestMedianLeavesOutWhatDidNotComplete(t *testing.T) {

@@ -4,59 +4,91 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // environments are the steps, in their order.
 var environments = [...]string{"dev", "qa", "prod"}
 
-// member is one Application of a rollout and what it should deploy.
+const (
+	setupLimit = 5 * time.Minute
+	pollEvery  = 100 * time.Millisecond
+)
+
+// member is one Application of a rollout and its expected state.
 type member struct {
 	name, env string
 	step      int
 	path      string
 	repo      *argocd.Repository
-	// version is what its ConfigMap should hold at the end.
+	// version is the one that its ConfigMap should hold at the end.
 	version string
 	// removed says that the generator does not generate it any more.
 	removed bool
 	changes []observer.State
 }
 
-// rollout is one scenario as it is played in one namespace, which is what decides whether the gate is there.
+// rollout is one scenario as it is played in one namespace, which decides whether there is a gate. Its methods are steps
+// of a script: the first that fails ends the rollout.
 type rollout struct {
-	*stand
+	*suite
+	ctx      context.Context
 	scenario scenario
 	mode     mode
 	name     string
 
-	admin   client.Client
 	members []*member
 	// changedAt is when each change was made; the first is the installation.
 	changedAt []time.Time
-	// began is when the rollout that is measured began, and since the resourceVersion from which on starts count.
+	// began is when the measured rollout began, and since the resourceVersion from which on starts count.
 	began    time.Time
 	since    uint64
 	finished time.Time
-	// nudged counts the operations that Argo CD overlooked while this was measured.
-	nudged   int
-	nudgedAt time.Time
+	// overlooked counts the operations that Argo CD overlooked in the measured rollout; the last was at overlookedAt.
+	overlooked   int
+	overlookedAt time.Time
+}
+
+func newRollout(ctx context.Context, s *suite, sc scenario, m mode) *rollout {
+	return &rollout{suite: s, ctx: ctx, scenario: sc, mode: m, name: sc.key}
+}
+
+// prepare creates the repositories and installs the ApplicationSet, unless the installation is the rollout. It waits until
+// the ApplicationSet controller has recorded every Application as Healthy.
+func (r *rollout) prepare() {
+	r.populate()
+	if r.scenario.fresh {
+		return
+	}
+	r.install()
+	if r.scenario.byHand != "" {
+		r.installByHand()
+	}
+	r.untilWithin(setupLimit, "the installation", func() bool {
+		if !r.isComplete() {
+			return false
+		}
+		recorded := r.recorded()
+		for _, m := range r.members {
+			if recorded[m.name] != "Healthy" {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // populate makes the members and their repositories: one for all, or one each.
-func (r *rollout) populate() error {
-	shared, err := r.repository("all")
-	if err != nil {
-		return err
-	}
+func (r *rollout) populate() {
+	shared := r.repository("all")
 	for step, env := range environments {
 		for i := range r.scenario.each {
 			m := &member{env: env, step: step, name: r.name + "-" + env, repo: shared, version: "1"}
@@ -66,171 +98,140 @@ func (r *rollout) populate() error {
 			}
 			m.path = m.name + "/one"
 			if r.scenario.ownRepos {
-				if m.repo, err = r.repository(m.name); err != nil {
-					return err
-				}
+				m.repo = r.repository(m.name)
 			}
 			r.members = append(r.members, m)
 		}
 	}
-	return nil
 }
 
-func (r *rollout) repository(name string) (*argocd.Repository, error) {
-	return r.argo.NewRepository(string(r.mode) + "-" + r.name + "-" + name)
+func (r *rollout) repository(name string) *argocd.Repository {
+	return script.Get(r.argo.NewRepository(string(r.mode) + "-" + r.name + "-" + name))
 }
 
-// in are the members of an environment.
-func (r *rollout) in(env string) []*member {
+// in are the members of some environments, in the order of the environments.
+func (r *rollout) in(envs ...string) []*member {
 	var found []*member
-	for _, m := range r.members {
-		if m.env == env && !m.removed {
-			found = append(found, m)
+	for _, env := range envs {
+		for _, m := range r.members {
+			if m.env == env && !m.removed {
+				found = append(found, m)
+			}
 		}
 	}
 	return found
 }
 
-// file is the manifest that a member deploys.
-func (m *member) file(health string) map[string]string {
-	return map[string]string{m.path + "/configmap.yaml": fmt.Sprintf(
-		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", m.name, m.version, health)}
+// one is the first member of an environment.
+func (r *rollout) one(env string) *member { return r.in(env)[0] }
+
+// live is a member's Application as last seen, or nil.
+func (r *rollout) live(m *member) *argo.Application { return r.recorder.app(string(r.mode), m.name) }
+
+// key is the name of an object of this rollout.
+func (r *rollout) key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: string(r.mode), Name: name}
 }
 
-// commit commits files to every repository that has members among them, and makes it a change.
-func (r *rollout) commit(files map[*argocd.Repository]map[string]string, order []*argocd.Repository) error {
-	for _, repo := range order {
-		revision, err := repo.Commit(files[repo])
-		if err != nil {
-			return err
+// applicationSet reads the ApplicationSet.
+func (r *rollout) applicationSet() *argo.ApplicationSet {
+	set := &argo.ApplicationSet{}
+	script.Must(r.Admin.Get(r.ctx, r.key(r.name), set))
+	return set
+}
+
+// recorded are the states that the ApplicationSet controller has recorded, by Application.
+func (r *rollout) recorded() map[string]string {
+	recorded := map[string]string{}
+	for _, s := range r.applicationSet().Status.ApplicationStatus {
+		recorded[s.Application] = string(s.Status)
+	}
+	return recorded
+}
+
+// until waits until a condition holds. It fails when that takes longer than the scenario may.
+func (r *rollout) until(what string, condition func() bool) {
+	r.untilWithin(r.scenario.within(), what, condition)
+}
+
+func (r *rollout) untilWithin(limit time.Duration, what string, condition func() bool) {
+	if err := r.wait(limit, condition); err != nil {
+		script.Fail("%s: %w: %s", what, err, r.summary())
+	}
+}
+
+func (r *rollout) wait(limit time.Duration, condition func() bool) error {
+	return eventually.SucceedsWithin(r.ctx, limit, func() error {
+		if !condition() {
+			return errors.New("it did not happen")
 		}
-		for _, m := range r.members {
-			if m.repo == repo {
-				m.pending(revision)
+		return nil
+	})
+}
+
+// untilEach waits until a condition holds for the Application of every member.
+func (r *rollout) untilEach(what string, members []*member, condition func(*member, *argo.Application) bool) {
+	r.until(what, func() bool {
+		for _, m := range members {
+			if app := r.live(m); app == nil || !condition(m, app) {
+				return false
 			}
 		}
+		return true
+	})
+}
+
+// pause lets time pass where the time itself is played, such as the pause between two refreshes.
+func (r *rollout) pause(d time.Duration) {
+	select {
+	case <-r.ctx.Done():
+		script.Must(r.ctx.Err())
+	case <-time.After(d):
 	}
-	r.changed()
-	return nil
 }
 
-// pending says which commit the next change makes of the member's repository.
-func (m *member) pending(revision string) {
-	m.changes = append(m.changes, observer.State{Revision: revision, Path: m.path})
-}
-
-// changed closes a change: members that were not touched keep their state.
-func (r *rollout) changed() {
-	r.changedAt = append(r.changedAt, time.Now())
+// summary is one line with the state of every Application.
+func (r *rollout) summary() string {
+	text := ""
 	for _, m := range r.members {
-		if len(m.changes) < len(r.changedAt) {
-			m.changes = append(m.changes, m.changes[len(m.changes)-1])
-			m.changes[len(m.changes)-1].Path = m.path
-		}
-	}
-}
-
-// version gives members a new version with a health and commits it, to the repositories in the order of the members.
-func (r *rollout) version(version string, health func(*member) string, members ...*member) error {
-	files := map[*argocd.Repository]map[string]string{}
-	var order []*argocd.Repository
-	for _, m := range members {
-		m.version = version
-		if files[m.repo] == nil {
-			files[m.repo] = map[string]string{}
-			order = append(order, m.repo)
-		}
-		for path, content := range m.file(health(m)) {
-			files[m.repo][path] = content
-		}
-	}
-	return r.commit(files, order)
-}
-
-func healthy(*member) string { return "Healthy" }
-
-// begin marks the beginning of what is measured.
-func (r *rollout) begin() {
-	r.began, r.nudged = time.Now(), 0
-	for _, m := range r.members {
-		if app := r.recorder.app(string(r.mode), m.name); app != nil {
-			if o, err := observer.Observe(app, false, r.began); err == nil {
-				r.since = max(r.since, o.ResourceVersion)
-			}
-		}
-	}
-}
-
-// refresh asks Argo CD to compare Applications, as its git webhook does, one after the other: each is compared before
-// the next is asked for, and then there is a pause.
-func (r *rollout) refresh(ctx context.Context, pause time.Duration, members ...*member) error {
-	for _, m := range members {
-		if pause == 0 {
-			if err := r.annotate(ctx, m, "normal"); err != nil {
-				return err
-			}
+		app := r.live(m)
+		if app == nil {
+			text += fmt.Sprintf("%s: absent; ", m.name)
 			continue
 		}
-		if err := r.refreshed(ctx, m); err != nil {
-			return fmt.Errorf("refresh of %s: %w", m.name, err)
+		phase := "none"
+		if app.Status.OperationState != nil {
+			phase = string(app.Status.OperationState.Phase)
 		}
-		if err := wait(ctx, pause); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("%s: %s %s at %.7s %s, operation set %t, last %s; ", m.name, app.Status.Health.Status, app.Status.Sync.Status,
+			app.Status.Sync.Revision, app.Status.Sync.ComparedTo.Source.Path, app.Operation != nil, phase)
 	}
-	return nil
+	return text
 }
 
-// refreshed waits until the refresh is done. Argo CD v3.5.7 overlooks one that is written while it writes the Application
-// itself, and stores its own copy in its cache; it is asked again, then.
-func (r *rollout) refreshed(ctx context.Context, m *member) error {
-	err := errTimeout
-	for range refreshTries {
-		if !errors.Is(err, errTimeout) {
-			break
+// begin marks the beginning of the measured rollout.
+func (r *rollout) begin() {
+	r.began, r.overlooked = time.Now(), 0
+	for _, m := range r.members {
+		if app := r.live(m); app != nil {
+			r.since = max(r.since, script.Get(observer.Observe(app, false, r.began)).ResourceVersion)
 		}
-		for _, value := range []string{"", "normal"} {
-			if err := r.annotate(ctx, m, value); err != nil {
-				return err
-			}
-		}
-		err = until(ctx, refreshWithin, func() (bool, error) {
-			app := r.recorder.app(string(r.mode), m.name)
-			return app != nil && app.Annotations[argo.AnnotationKeyRefresh] == "", nil
-		})
 	}
-	return err
 }
 
-// annotate asks for a refresh, or takes that back if value is empty.
-func (r *rollout) annotate(ctx context.Context, m *member, value string) error {
-	app := &argo.Application{}
-	app.Namespace, app.Name = string(r.mode), m.name
-	quoted := "null"
-	if value != "" {
-		quoted = strconv.Quote(value)
-	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, argo.AnnotationKeyRefresh, quoted)
-	return r.admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, []byte(patch)))
-}
-
-// judge is what the observer says of it.
-func (r *rollout) judge() ([]observer.Start, error) {
+// judge asks the observer for the starts of the measured rollout.
+func (r *rollout) judge() []observer.Start {
 	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy}
 	names := map[string]bool{}
 	for _, m := range r.members {
 		names[m.name] = true
 		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes})
 	}
-	history, err := r.recorder.seen(string(r.mode), names)
-	if err != nil {
-		return nil, err
-	}
 	var starts []observer.Start
-	for _, s := range observer.Judge(plan, history) {
+	for _, s := range observer.Judge(plan, script.Get(r.recorder.seen(string(r.mode), names))) {
 		if s.ResourceVersion > r.since {
 			starts = append(starts, s)
 		}
 	}
-	return starts, nil
+	return starts
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -31,14 +30,8 @@ type scenario struct {
 	fresh bool
 	// limit is how long it may take to complete; zero means a minute.
 	limit time.Duration
-	play  func(ctx context.Context, r *rollout) error
+	play  func(r *rollout)
 }
-
-const (
-	// between is the pause between two refreshes, as between two webhooks of a git server.
-	between    = 500 * time.Millisecond
-	setupLimit = 5 * time.Minute
-)
 
 func (s scenario) within() time.Duration {
 	if s.limit == 0 {
@@ -78,26 +71,18 @@ func scenarios() []scenario {
 }
 
 // commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.
-func commitRefreshedIn(order []string) func(context.Context, *rollout) error {
-	return func(ctx context.Context, r *rollout) error {
-		var members []*member
-		for _, env := range order {
-			members = append(members, r.in(env)...)
-		}
+func commitRefreshedIn(order []string) func(*rollout) {
+	return func(r *rollout) {
 		r.begin()
-		if err := r.version("2", healthy, members...); err != nil {
-			return err
-		}
-		return r.refresh(ctx, between, members...)
+		r.version("2", r.in(order...))
+		r.refresh(r.in(order...)...)
 	}
 }
 
-func commitRefreshedAtOnce(ctx context.Context, r *rollout) error {
+func commitRefreshedAtOnce(r *rollout) {
 	r.begin()
-	if err := r.version("2", healthy, r.members...); err != nil {
-		return err
-	}
-	return r.refresh(ctx, 0, r.members...)
+	r.version("2", r.members)
+	r.refreshAtOnce(r.members...)
 }
 
 // choose returns the scenarios that a comma-separated list of keys or beginnings of keys names; all when it is empty, and none for

@@ -1,31 +1,25 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/script"
 )
 
 const stepLabel = "env"
 
 // install creates the ApplicationSet of a rollout after a first commit, and nothing else.
-func (r *rollout) install(ctx context.Context) error {
-	if err := r.version("1", healthy, r.members...); err != nil {
-		return err
-	}
+func (r *rollout) install() {
+	r.version("1", r.members)
 	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: string(r.mode), Name: r.name}}
-	generators, err := r.generators()
-	if err != nil {
-		return err
-	}
 	set.Spec = argo.ApplicationSetSpec{
-		GoTemplate: true, Generators: generators,
+		GoTemplate: true, Generators: r.generators(),
 		Template: argo.ApplicationSetTemplate{
 			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{
 				Name: "{{.name}}", Labels: map[string]string{stepLabel: "{{.env}}"},
@@ -54,41 +48,28 @@ func (r *rollout) install(ctx context.Context) error {
 		}
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, step)
 	}
-	return r.admin.Create(ctx, set)
+	script.Must(r.Admin.Create(r.ctx, set))
 }
 
-func (r *rollout) generators() ([]argo.ApplicationSetGenerator, error) {
+func (r *rollout) generators() []argo.ApplicationSetGenerator {
 	list := &argo.ListGenerator{}
 	for _, m := range r.members {
 		if m.removed {
 			continue
 		}
-		element, err := json.Marshal(map[string]string{"name": m.name, "env": m.env, "path": m.path, "url": m.repo.URL})
-		if err != nil {
-			return nil, err
-		}
+		element := script.Get(json.Marshal(map[string]string{"name": m.name, "env": m.env, "path": m.path, "url": m.repo.URL}))
 		list.Elements = append(list.Elements, apiextensionsv1.JSON{Raw: element})
 	}
-	return []argo.ApplicationSetGenerator{{List: list}}, nil
+	return []argo.ApplicationSetGenerator{{List: list}}
 }
 
-// edit changes the ApplicationSet; its generators are those of the members as they are now.
-func (r *rollout) edit(ctx context.Context, change func(*argo.ApplicationSet)) error {
-	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: string(r.mode), Name: r.name}}
-	if err := r.admin.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
-		return err
-	}
+// edit changes the ApplicationSet. Its generators follow from the members as they are now.
+func (r *rollout) edit(change func(*argo.ApplicationSet)) {
+	set := r.applicationSet()
 	before := set.DeepCopy()
-	generators, err := r.generators()
-	if err != nil {
-		return err
-	}
-	set.Spec.Generators = generators
+	set.Spec.Generators = r.generators()
 	if change != nil {
 		change(set)
 	}
-	if err := r.admin.Patch(ctx, set, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("change ApplicationSet %s: %w", r.name, err)
-	}
-	return nil
+	script.Mustf(r.Admin.Patch(r.ctx, set, client.MergeFrom(before)), "change ApplicationSet %s", r.name)
 }

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // special are the scenarios that are more than a commit and an order of refreshes.
@@ -19,7 +15,7 @@ func special() []scenario {
 	return []scenario{
 		{key: "template-spec", title: "a change of the template that changes every spec, and then a commit; prod refreshed first", each: 1, quick: true, play: templateSpec},
 		{key: "template-labels", title: "a change of the template that changes labels only", each: 1, play: templateLabels},
-		{key: "nine", title: "3 steps of 3 Applications, named against the order of the steps; prod refreshed first", each: 3, quick: true, play: backwards},
+		{key: "nine", title: "3 steps of 3 Applications, named against the order of the steps; prod refreshed first", each: 3, quick: true, play: commitRefreshedIn(backwards())},
 		{key: "install", title: "first installation", each: 1, fresh: true, play: installed},
 		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
 		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
@@ -33,207 +29,125 @@ func special() []scenario {
 	}
 }
 
-func backwards(ctx context.Context, r *rollout) error {
-	return commitRefreshedIn([]string{"prod", "qa", "dev"})(ctx, r)
-}
+// backwards are the environments, the last step first.
+func backwards() []string { return []string{"prod", "qa", "dev"} }
 
 // onlyCommit commits right after all Applications were compared, so that the next periodic comparison is about as far
 // away in every mode.
-func onlyCommit(ctx context.Context, r *rollout) error {
-	if err := r.refresh(ctx, time.Millisecond, r.members...); err != nil {
-		return err
+func onlyCommit(r *rollout) {
+	for _, m := range r.members {
+		r.refreshed(m)
 	}
 	r.begin()
-	return r.version("2", healthy, r.members...)
+	r.version("2", r.members)
 }
 
-func onlyProd(ctx context.Context, r *rollout) error {
-	if err := onlyCommit(ctx, r); err != nil {
-		return err
-	}
-	return r.refresh(ctx, 0, r.in("prod")...)
+func onlyProd(r *rollout) {
+	onlyCommit(r)
+	r.refreshAtOnce(r.in("prod")...)
 }
 
-// installed is what is measured where the installation is the rollout.
-func installed(ctx context.Context, r *rollout) error {
+// installed measures the installation.
+func installed(r *rollout) {
 	r.begin()
-	return r.install(ctx)
+	r.install()
 }
 
 // degraded has dev finish the commit and become Degraded at once, while qa and prod have not been compared yet.
-func degraded(ctx context.Context, r *rollout) error {
+func degraded(r *rollout) {
 	r.begin()
-	if err := r.version("2", healthy, r.members...); err != nil {
-		return err
-	}
-	dev := r.in("dev")[0]
-	if err := r.refresh(ctx, between, dev); err != nil {
-		return err
-	}
-	if err := r.settled(ctx, dev); err != nil {
-		return err
-	}
-	if err := r.health(ctx, dev, "Degraded"); err != nil {
-		return err
-	}
-	if err := r.refresh(ctx, between, append(r.in("prod"), r.in("qa")...)...); err != nil {
-		return err
-	}
-	if err := wait(ctx, 5*time.Second); err != nil {
-		return err
-	}
-	return r.health(ctx, dev, "Healthy")
+	r.version("2", r.members)
+	dev := r.one("dev")
+	r.refresh(dev)
+	r.untilNewest(dev)
+	r.health(dev, "Degraded")
+	r.refresh(r.in("prod", "qa")...)
+	r.pause(5 * time.Second)
+	r.health(dev, "Healthy")
 }
 
-// health makes the live ConfigMap of a member say something else than git does, and waits until Argo CD has noticed.
-func (r *rollout) health(ctx context.Context, m *member, health string) error {
+// health has the health of a member in the cluster differ from git, and waits until Argo CD has noticed.
+func (r *rollout) health(m *member, health string) {
 	live := &corev1.ConfigMap{}
 	live.Namespace, live.Name = r.mode.destination(), m.name
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, argocd.HealthAnnotation, health)
-	if err := r.admin.Patch(ctx, live, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		return err
-	}
-	err := until(ctx, refreshTries*refreshWithin, func() (bool, error) {
-		app := r.recorder.app(string(r.mode), m.name)
-		return app != nil && string(app.Status.Health.Status) == health, nil
+	r.annotateObject(live, argocd.HealthAnnotation, health)
+	r.untilWithin(refreshTries*refreshWithin, m.name+" "+health, func() bool {
+		app := r.live(m)
+		return app != nil && string(app.Status.Health.Status) == health
 	})
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", m.name, health, err)
-	}
-	return nil
 }
 
-// failed commits something for dev that cannot be applied; when its sync has failed, a second commit mends it.
-func failed(ctx context.Context, r *rollout) error {
+// failed commits a manifest for dev that cannot be applied; when its sync has failed, a second commit repairs it.
+func failed(r *rollout) {
 	r.begin()
-	dev := r.in("dev")[0]
-	if err := r.version("2", healthy, r.members...); err != nil {
-		return err
-	}
-	broken := map[string]string{dev.path + "/broken.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n"}
-	if err := r.commit(map[*argocd.Repository]map[string]string{dev.repo: broken}, []*argocd.Repository{dev.repo}); err != nil {
-		return err
-	}
-	backwards := append(append(r.in("prod"), r.in("qa")...), dev)
-	if err := r.refresh(ctx, between, backwards...); err != nil {
-		return err
-	}
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		app := r.recorder.app(string(r.mode), dev.name)
-		return app != nil && app.Status.OperationState != nil && app.Status.OperationState.Phase.Failed() || app != nil && app.Status.OperationState != nil && app.Status.OperationState.Phase == "Error", nil
+	dev := r.one("dev")
+	broken := dev.path + "/broken.yaml"
+	r.version("2", r.members)
+	r.commit(dev.repo, files{broken: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name\n"})
+	r.refresh(r.in(backwards()...)...)
+	r.until("the failed sync of dev", func() bool {
+		app := r.live(dev)
+		return app != nil && app.Status.OperationState != nil &&
+			(app.Status.OperationState.Phase.Failed() || app.Status.OperationState.Phase == "Error")
 	})
-	if err != nil {
-		return fmt.Errorf("the failed sync of dev: %w", err)
-	}
-	mended := map[string]string{dev.path + "/broken.yaml": ""}
-	if err := r.commit(map[*argocd.Repository]map[string]string{dev.repo: mended}, []*argocd.Repository{dev.repo}); err != nil {
-		return err
-	}
-	return r.refresh(ctx, between, backwards...)
+	r.commit(dev.repo, files{broken: ""})
+	r.refresh(r.in(backwards()...)...)
 }
 
-// overtaken stops the first commit at qa, whose new version never becomes Healthy; the second commit mends it.
-func overtaken(ctx context.Context, r *rollout) error {
-	qa := r.in("qa")[0]
-	return overtake(ctx, r, func() error { return r.stuck(ctx, qa) })
+// overtaken stops the first commit at qa, whose new version never becomes Healthy; the second commit repairs it.
+func overtaken(r *rollout) {
+	overtake(r, func(qa *member) { r.stuck(qa) })
 }
 
 // overtakenAtOnce is overtaken without waiting for the ApplicationSet controller to notice that qa has synced: until
 // then, it writes qa's operation again and again, and each would deploy the newest commit there is.
-func overtakenAtOnce(ctx context.Context, r *rollout) error {
-	qa := r.in("qa")[0]
-	return overtake(ctx, r, func() error {
-		return until(ctx, r.scenario.within(), func() (bool, error) {
-			app := r.recorder.app(string(r.mode), qa.name)
-			return app != nil && app.Status.Health.Status == "Progressing" && app.Operation == nil, nil
-		})
-	})
+func overtakenAtOnce(r *rollout) {
+	overtake(r, func(qa *member) { r.untilEach("qa at the first commit", []*member{qa}, progressing) })
 }
 
-func overtake(ctx context.Context, r *rollout, ready func() error) error {
+func overtake(r *rollout, wait func(qa *member)) {
 	r.begin()
-	stuck := func(m *member) string {
-		if m.env == "qa" {
-			return "Progressing"
-		}
-		return "Healthy"
-	}
-	if err := r.version("2", stuck, r.members...); err != nil {
-		return err
-	}
-	if err := r.refresh(ctx, between, r.members...); err != nil {
-		return err
-	}
-	if err := ready(); err != nil {
-		return fmt.Errorf("qa at the first commit: %w", err)
-	}
-	if err := r.version("3", healthy, r.members...); err != nil {
-		return err
-	}
-	return r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...)
+	r.version("2", r.members, r.in("qa")...)
+	r.refresh(r.members...)
+	wait(r.one("qa"))
+	r.version("3", r.members)
+	r.refresh(r.in(backwards()...)...)
+}
+
+// progressing says that an Application has synced and is Progressing.
+func progressing(_ *member, app *argo.Application) bool {
+	return app.Status.Health.Status == "Progressing" && app.Operation == nil
 }
 
 // stuck waits until a member has synced and is Progressing, and the ApplicationSet controller knows it: until then, it may
 // write the operation again.
-func (r *rollout) stuck(ctx context.Context, m *member) error {
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		app := r.recorder.app(string(r.mode), m.name)
-		if app == nil || app.Status.Health.Status != "Progressing" || app.Operation != nil {
-			return false, nil
-		}
-		recorded, err := r.recorded(ctx)
-		return recorded[m.name] == "Progressing", err
+func (r *rollout) stuck(m *member) {
+	r.untilEach(m.name+" Progressing", []*member{m}, func(m *member, app *argo.Application) bool {
+		return progressing(m, app) && r.recorded()[m.name] == "Progressing"
 	})
-	if err != nil {
-		return fmt.Errorf("%s Progressing: %w", m.name, err)
-	}
-	return nil
 }
 
 // removed has one of the two Applications of step 1 stay Progressing, and then takes it out of the generator.
-func removed(ctx context.Context, r *rollout) error {
+func removed(r *rollout) {
 	r.begin()
-	holdsUp := r.in("dev")[0]
-	stuck := func(m *member) string {
-		if m == holdsUp {
-			return "Progressing"
-		}
-		return "Healthy"
-	}
-	if err := r.version("2", stuck, r.members...); err != nil {
-		return err
-	}
-	if err := r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...); err != nil {
-		return err
-	}
-	if err := r.stuck(ctx, holdsUp); err != nil {
-		return err
-	}
-	holdsUp.removed = true
-	return r.edit(ctx, nil)
+	dev := r.one("dev")
+	r.version("2", r.members, dev)
+	r.refresh(r.in(backwards()...)...)
+	r.stuck(dev)
+	dev.removed = true
+	r.edit(nil)
 }
 
 // deleted deletes the ApplicationSet as soon as dev has started. It is complete when nothing is left of it.
-func deleted(ctx context.Context, r *rollout) error {
+func deleted(r *rollout) {
 	r.begin()
-	if err := r.version("2", healthy, r.members...); err != nil {
-		return err
-	}
-	if err := r.refresh(ctx, 0, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...); err != nil {
-		return err
-	}
-	dev := r.in("dev")[0]
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		app := r.recorder.app(string(r.mode), dev.name)
-		return app != nil && (app.Operation != nil || dev.settled(app)), nil
+	r.version("2", r.members)
+	r.refreshAtOnce(r.in(backwards()...)...)
+	r.untilEach("the start of dev", r.in("dev"), func(m *member, app *argo.Application) bool {
+		return app.Operation != nil || m.atNewest(app)
 	})
-	if err != nil {
-		return fmt.Errorf("dev's start: %w", err)
-	}
-	set := &argo.ApplicationSet{}
-	set.Namespace, set.Name = string(r.mode), r.name
 	for _, m := range r.members {
 		m.removed = true
 	}
-	return r.admin.Delete(ctx, set)
+	script.Must(r.Admin.Delete(r.ctx, r.applicationSet()))
 }

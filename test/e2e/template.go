@@ -1,105 +1,60 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"maps"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-
-	"github.com/stepgate/stepgate/test/argocd"
 )
 
-// repoint makes every spec another one, which deploys another folder of the same commit, and waits until every
-// Application has been compared with it. From argo-cd v3.3 on the ApplicationSet controller does not sync an Application
-// that was Synced when its spec changed; it takes the change along with the next one of the revision.
-func (r *rollout) repoint(ctx context.Context) error {
-	ahead := map[string]string{}
+// repoint changes every spec, to deploy another folder of the same repository, and waits until every Application has been
+// compared with it. From argo-cd v3.3 on the ApplicationSet controller does not sync an Application that was Synced when
+// its spec changed; it deploys the change together with the next one of the revision.
+func (r *rollout) repoint() {
+	ahead := files{}
 	for _, m := range r.members {
 		m.path, m.version = m.name+"/two", "2"
-		for path, content := range m.file("Healthy") {
-			ahead[path] = content
-		}
+		maps.Copy(ahead, m.file("Healthy"))
 	}
-	repo := r.members[0].repo
-	if err := r.commit(map[*argocd.Repository]map[string]string{repo: ahead}, []*argocd.Repository{repo}); err != nil {
-		return err
-	}
-	if err := r.edit(ctx, nil); err != nil {
-		return err
-	}
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		for _, m := range r.members {
-			app := r.recorder.app(string(r.mode), m.name)
-			if app == nil || app.Status.Sync.ComparedTo.Source.Path != m.path || app.Operation != nil {
-				return false, nil
-			}
-		}
-		return true, nil
+	r.commit(r.members[0].repo, ahead)
+	r.edit(nil)
+	r.untilEach("the new spec compared", r.members, func(m *member, app *argo.Application) bool {
+		return app.Status.Sync.ComparedTo.Source.Path == m.path && app.Operation == nil
 	})
-	if err != nil {
-		return fmt.Errorf("the new spec compared: %w", err)
-	}
-	return nil
 }
 
-// templateSpec changes the template, and when the ApplicationSet controller has done with that what it does, a commit
-// lands: no operation may be under way then, because one that names no revision would deploy the commit.
-func templateSpec(ctx context.Context, r *rollout) error {
+// templateSpec changes the template. A commit lands when the ApplicationSet controller has done all it does about that: no
+// operation may be under way then, because one that names no revision would deploy the commit.
+func templateSpec(r *rollout) {
 	r.begin()
-	if err := r.repoint(ctx); err != nil {
-		return err
-	}
-	if err := r.quiet(ctx); err != nil {
-		return err
-	}
-	if err := r.version("3", healthy, r.members...); err != nil {
-		return err
-	}
-	return r.refresh(ctx, between, append(append(r.in("prod"), r.in("qa")...), r.in("dev")...)...)
+	r.repoint()
+	r.quiet()
+	r.version("3", r.members)
+	r.refresh(r.in(backwards()...)...)
 }
 
-func templateLabels(ctx context.Context, r *rollout) error {
+func templateLabels(r *rollout) {
 	r.begin()
 	const label = "team"
-	err := r.edit(ctx, func(set *argo.ApplicationSet) { set.Spec.Template.Labels[label] = "blue" })
-	if err != nil {
-		return err
-	}
-	err = until(ctx, r.scenario.within(), func() (bool, error) {
-		for _, m := range r.members {
-			if app := r.recorder.app(string(r.mode), m.name); app == nil || app.Labels[label] != "blue" {
-				return false, nil
-			}
-		}
-		return true, nil
+	r.edit(func(set *argo.ApplicationSet) { set.Spec.Template.Labels[label] = "blue" })
+	r.untilEach("the new label on every Application", r.members, func(_ *member, app *argo.Application) bool {
+		return app.Labels[label] == "blue"
 	})
-	if err != nil {
-		return fmt.Errorf("new label on every Application: %w", err)
-	}
-	return nil
 }
 
-// quiet waits until the ApplicationSet controller has nothing more to do for a while.
-func (r *rollout) quiet(ctx context.Context) error {
+// quiet waits until the ApplicationSet controller has had nothing to do for a while.
+func (r *rollout) quiet() {
 	var since time.Time
-	err := until(ctx, r.scenario.within(), func() (bool, error) {
-		if err := r.nudge(ctx); err != nil {
-			return false, err
-		}
-		recorded, err := r.recorded(ctx)
-		busy := false
+	r.until("nothing more to do for the ApplicationSet controller", func() bool {
+		r.refreshOverlooked()
+		recorded, busy := r.recorded(), since.IsZero()
 		for _, m := range r.members {
-			app := r.recorder.app(string(r.mode), m.name)
+			app := r.live(m)
 			busy = busy || recorded[m.name] != "Healthy" || app == nil || app.Operation != nil
 		}
-		if busy || since.IsZero() {
+		if busy {
 			since = time.Now()
 		}
-		return !busy && time.Since(since) > 2*time.Second, err
+		return time.Since(since) > 2*time.Second
 	})
-	if err != nil {
-		return fmt.Errorf("nothing more to do for the ApplicationSet controller: %w", err)
-	}
-	return nil
 }

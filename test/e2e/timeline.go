@@ -15,11 +15,11 @@ type event struct {
 	at   time.Time
 	env  string
 	text string
-	// wrong and good are how it is painted.
+	// wrong and good choose its colour.
 	wrong, good bool
 }
 
-// timeline is what happened in a rollout, for people. Repetitions are left out; how many they were is said at the end.
+// timeline is the story of a rollout, for people, without the repetitions. It returns how many of these there were.
 func (o *outcome) timeline(writes []write) (events []event, repeated int, err error) {
 	r := o.rollout
 	for _, m := range r.members {
@@ -40,7 +40,7 @@ func (o *outcome) timeline(writes []write) (events []event, repeated int, err er
 // compared is when Argo CD first looked at the member with the newest change.
 func (r *rollout) compared(m *member, history []observer.Observation) []event {
 	for _, o := range history {
-		if o.ResourceVersion > r.since && o.Compared == m.changes[len(m.changes)-1] {
+		if o.ResourceVersion > r.since && o.Compared == m.newest() {
 			return []event{{at: o.At, env: m.env, text: "Argo CD compares it with the commit: " + map[bool]string{true: "Synced", false: "OutOfSync"}[o.Synced]}}
 		}
 	}
@@ -66,7 +66,7 @@ func (r *rollout) started(m *member, starts []observer.Start, history []observer
 		}
 		events = append(events, e)
 		for _, o := range history {
-			if o.ResourceVersion > s.ResourceVersion && o.Finished() && o.Operated == m.changes[len(m.changes)-1] {
+			if o.ResourceVersion > s.ResourceVersion && o.Finished() && o.Operated == m.newest() {
 				events = append(events, event{at: o.At, env: m.env, text: "sync done", good: true})
 				break
 			}
@@ -98,7 +98,7 @@ func (r *rollout) asked(m *member, writes []write) []event {
 	return events
 }
 
-// short leaves of a denial what a timeline needs: who is not done, and why.
+// short cuts a denial down to who is not done, and why.
 func (r *rollout) short(message string) string {
 	_, why, found := strings.Cut(message, "not done: ")
 	if !found {

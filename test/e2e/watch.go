@@ -16,8 +16,8 @@ import (
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
-// recorder keeps everything that a watch of all Applications shows. A gap in the watch is an error of the whole run:
-// what was not seen cannot be judged.
+// recorder keeps everything that a watch of all Applications shows. A gap in the watch is an error of the whole run: nobody
+// can judge an Application that was not seen.
 type recorder struct {
 	mu      sync.Mutex
 	history map[string][]observer.Observation
@@ -81,12 +81,12 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	}
 }
 
-// lost says that an operation has been set for so long that the application controller must have overlooked it.
-func (r *recorder) lost(namespace, name string) bool {
+// overlooked says that an operation has been set for so long that the application controller must have overlooked it.
+func (r *recorder) overlooked(namespace, name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since, waits := r.waiting[namespace+"/"+name]
-	return waits && time.Since(since) > overlooked
+	return waits && time.Since(since) > overlookedAfter
 }
 
 func (r *recorder) fail(err error) {

@@ -1,5 +1,5 @@
-// Command generate writes what is derived from the chart: the table of values in its README, and the kustomize manifests
-// of config/. With --check it writes nothing, and fails when something is not as it would write it.
+// Command generate writes the files that follow from the chart: the table of values in its README, and the kustomize manifests
+// of config/. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (
@@ -62,7 +62,7 @@ func run(helm string, check bool) error {
 	return nil
 }
 
-// staleFiles are those of config/ that are not generated any more.
+// staleFiles are the files of config/ that are not generated any more.
 func staleFiles(files map[string]string) ([]string, error) {
 	var stale []string
 	err := filepath.WalkDir(config, func(path string, entry fs.DirEntry, err error) error {

@@ -16,7 +16,7 @@ const (
 	longest = 60
 )
 
-// readme is the chart's README: what is written by hand, up to the marker, and the table of values.
+// readme is the chart's README: the text written by hand, up to the marker, and the table of values.
 func readme() (string, error) {
 	path := filepath.Join(chart, "README.md")
 	text, err := os.ReadFile(path)

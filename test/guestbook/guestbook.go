@@ -77,7 +77,8 @@ func spec(path string) argo.ApplicationSpec {
 	}
 }
 
-// Compare is what the application controller writes after a comparison that began at a moment; it answers a refresh.
+// Compare changes an Application as the application controller does after a comparison that began at a moment; it answers a
+// refresh.
 func Compare(app *argo.Application, at time.Time, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
 	delete(app.Annotations, argo.AnnotationKeyRefresh)
 	reconciled := metav1.NewTime(at)
@@ -88,14 +89,14 @@ func Compare(app *argo.Application, at time.Time, commit string, sync argo.SyncS
 	}
 }
 
-// Start is what the application controller writes when it takes up the operation that is set.
+// Start changes an Application as the application controller does when it takes up the operation that is set.
 func Start(app *argo.Application, at time.Time) {
 	app.Status.OperationState = &argo.OperationState{
 		Operation: *app.Operation, Phase: synccommon.OperationRunning, StartedAt: metav1.NewTime(at),
 	}
 }
 
-// Finish is what the application controller writes when the operation has succeeded at a commit.
+// Finish changes an Application as the application controller does when the operation has succeeded at a commit.
 func Finish(app *argo.Application, at time.Time, commit string) {
 	finished := metav1.NewTime(at)
 	state := app.Status.OperationState

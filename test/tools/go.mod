@@ -1,4 +1,4 @@
-// The real parts that the tests and the demo run against, built from source into bin/.
+// etcd and kube-apiserver, for the tests and the demo, built from source into bin/.
 module github.com/stepgate/stepgate/test/tools
 
 go 1.26.0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Rollout is what should happen: Applications in steps, and the changes that are rolled out through them.
+// Rollout is the plan: Applications in steps, and the changes that are rolled out through them.
 type Rollout struct {
 	Applications []Application
 	// ChangedAt is when each change was made. Change 0 is the state before the first one.
@@ -59,8 +59,8 @@ func Judge(r Rollout, observations []Observation) []Start {
 	return all
 }
 
-// starts are the moments at which an operation appeared on an Application. What it deployed is known when it ends; until
-// then, and when it never says, it counts as the newest change there was.
+// starts are the moments at which an operation appeared on an Application. The change that it deployed is known when it
+// ends. Until then, and when it never says, the newest change at its start counts.
 func (r Rollout) starts(app Application, history []Observation) []Start {
 	var starts []Start
 	var before Observation
@@ -82,7 +82,7 @@ func (r Rollout) starts(app Application, history []Observation) []Start {
 }
 
 // completed reports whether an Application of an earlier step had completed the change of a start when it happened: a
-// successful sync of it or of a later one, or a comparison with it that found nothing to do. Who is gone holds nobody up.
+// successful sync of it or of a later one, or a comparison with it that found nothing to do. A deleted Application holds nobody up.
 func (r Rollout) completed(app Application, s Start, history []Observation) bool {
 	done, last := false, Observation{}
 	for _, o := range history {

@@ -7,7 +7,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// State is what an Application deploys: a path of its repository at a commit.
+// State is the source that an Application deploys: a path of its repository at a commit.
 type State struct {
 	Revision, Path string
 }
@@ -23,11 +23,11 @@ type Observation struct {
 	Gone bool
 	// OperationSet says that an operation was waiting or running.
 	OperationSet bool
-	// Synced says that the last comparison found nothing to do; Compared is what it compared with.
+	// Synced says that the last comparison found nothing to do; Compared is the state it compared with.
 	Synced   bool
 	Compared State
 	Health   string
-	// Phase is that of the last operation that was taken up, and Operated what it deployed, as far as it is known.
+	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if known.
 	Phase     string
 	StartedAt time.Time
 	Operated  State

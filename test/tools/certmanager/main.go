@@ -1,4 +1,4 @@
-// Command certmanager runs those parts of cert-manager that certificates in a cluster need: its issuers (self-signed and
+// Command certmanager runs the parts of cert-manager that certificates in a cluster need: its issuers (self-signed and
 // CA), its controllers of Certificates and CertificateRequests, and the cainjector. cert-manager's own programs are not
 // published as Go modules; these are their controllers, from the module that is.
 package main
@@ -36,7 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// controllers are those that run, by the names that cert-manager registers them under.
+// controllers are the controllers that run, by the names under which cert-manager registers them.
 var controllers = []string{
 	issuers.ControllerName, approver.ControllerName, requestsca.CRControllerName, requestsselfsigned.CRControllerName,
 	issuing.ControllerName, keymanager.ControllerName, readiness.ControllerName, requestmanager.ControllerName,

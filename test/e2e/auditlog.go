@@ -25,9 +25,9 @@ type write struct {
 	RequestReceivedTimestamp time.Time
 }
 
-// traffic is what a rollout made of writes, while it was measured.
-type traffic struct {
-	// denials are writes that were answered 403, by whomever.
+// counts are the writes of a rollout while it was measured.
+type counts struct {
+	// denials are writes that were answered 403, whoever sent them.
 	denials int
 	// refreshes are the gate's own writes.
 	refreshes int
@@ -35,15 +35,15 @@ type traffic struct {
 	controller int
 }
 
-func (t traffic) perMinute(lasted time.Duration) float64 {
+func (t counts) perMinute(lasted time.Duration) float64 {
 	if lasted <= 0 {
 		return 0
 	}
 	return float64(t.controller) / lasted.Minutes()
 }
 
-// readTraffic reads the audit log.
-func readTraffic(path string) (writes []write, err error) {
+// readAudited reads the audit log.
+func readAudited(path string) (writes []write, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -61,14 +61,14 @@ func readTraffic(path string) (writes []write, err error) {
 	return writes, lines.Err()
 }
 
-// traffic picks the writes of a rollout.
-func (o *outcome) traffic(writes []write) traffic {
+// counts returns the number of writes of a rollout, by kind.
+func (o *outcome) counts(writes []write) counts {
 	r := o.rollout
 	mine := map[string]bool{r.name: true}
 	for _, m := range r.members {
 		mine[m.name] = true
 	}
-	var t traffic
+	var t counts
 	for _, w := range writes {
 		at := w.RequestReceivedTimestamp
 		if w.ObjectRef.Namespace != string(r.mode) || !mine[w.ObjectRef.Name] || at.Before(r.began) || at.After(o.ended) {

@@ -1,6 +1,6 @@
 // Argo CD, which the end-to-end tests run for real. A module of its own, so that its controllers are built with exactly
 // the dependencies of their release: together with etcd, kube-apiserver or Helm they would get newer ones.
-module github.com/stepgate/stepgate/test/tools/argocd
+module github.com/stepgate/stepgate/test/tools/argocd-v3.5.7
 
 go 1.26.3
 

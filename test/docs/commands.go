@@ -1,0 +1,87 @@
+// Package docs checks the pages: every command that they name exists, and CI runs it.
+package docs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	fence  = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
+	prompt = regexp.MustCompile(`(?m)^ *\$ (.*)$`)
+	inline = regexp.MustCompile("`([^`]+)`")
+	// assignment is a variable of the environment before a command.
+	assignment = regexp.MustCompile(`^[A-Z_]+=`)
+	binary     = regexp.MustCompile(`^(?:\./)?bin/([a-z0-9]+)$`)
+	// subcommand keeps out the program's messages, which begin with its name as well.
+	subcommand = regexp.MustCompile(`^[a-z]+( -.*)?$`)
+)
+
+// commands are the commands that a page in Markdown names: after a prompt in its blocks, and in its code spans.
+func commands(page string) []string {
+	page = strings.ReplaceAll(page, "\\\n", " ")
+	var texts []string
+	for _, block := range fence.FindAllStringSubmatch(page, -1) {
+		for _, line := range prompt.FindAllStringSubmatch(block[2], -1) {
+			texts = append(texts, line[1])
+		}
+		if block[1] == "sh" || block[1] == "bash" {
+			texts = append(texts, strings.Split(block[2], "\n")...)
+		}
+	}
+	for _, span := range inline.FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		texts = append(texts, span[1])
+	}
+	var found []string
+	for _, text := range texts {
+		text, _, _ = strings.Cut(text, " # ")
+		if words := strings.Fields(text); isCommand(words) {
+			found = append(found, strings.Join(words, " "))
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// isCommand says that words are a program and its arguments: `stepgate` alone is a name.
+func isCommand(words []string) bool {
+	for len(words) > 0 && assignment.MatchString(words[0]) {
+		words = words[1:]
+	}
+	if len(words) < 2 {
+		return len(words) == 1 && binary.MatchString(words[0])
+	}
+	return binary.MatchString(words[0]) || words[0] == "stepgate" && subcommand.MatchString(strings.Join(words[1:], " ")) ||
+		slices.Contains([]string{"make", "go", "helm", "docker", "kubectl", "argocd"}, words[0])
+}
+
+// makefile is a Makefile: the prerequisites of each target, and its text.
+type makefile struct {
+	needs map[string][]string
+	text  string
+}
+
+var rule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):([^=\n]*)$`)
+
+func parse(text string) makefile {
+	m := makefile{needs: map[string][]string{}, text: text}
+	for _, match := range rule.FindAllStringSubmatch(text, -1) {
+		needs, _, _ := strings.Cut(match[2], "##")
+		m.needs[match[1]] = append(m.needs[match[1]], strings.Fields(needs)...)
+	}
+	return m
+}
+
+// closure are a target and everything that make makes for it.
+func (m makefile) closure(target string) []string {
+	all := []string{target}
+	for i := 0; i < len(all); i++ {
+		for _, need := range m.needs[all[i]] {
+			if !slices.Contains(all, need) {
+				all = append(all, need)
+			}
+		}
+	}
+	return all
+}

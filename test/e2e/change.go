@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// files are paths and contents in a repository.
+type files map[string]string
+
+// file is the manifest that a member deploys.
+func (m *member) file(health string) files {
+	return files{m.path + "/configmap.yaml": fmt.Sprintf(
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", m.name, m.version, health)}
+}
+
+// commit commits files to a repository, and makes that a change of all its members.
+func (r *rollout) commit(repo *argocd.Repository, changed files) {
+	r.commitTo(repo, changed)
+	r.changed()
+}
+
+func (r *rollout) commitTo(repo *argocd.Repository, changed files) {
+	revision := script.Get(repo.Commit(changed))
+	for _, m := range r.members {
+		if m.repo == repo {
+			m.pending(revision)
+		}
+	}
+}
+
+// pending says which commit the next change makes of the member's repository.
+func (m *member) pending(revision string) {
+	m.changes = append(m.changes, observer.State{Revision: revision, Path: m.path})
+}
+
+// newest is the state after the newest change.
+func (m *member) newest() observer.State { return m.changes[len(m.changes)-1] }
+
+// changed closes a change: members without a new commit keep their revision.
+func (r *rollout) changed() {
+	r.changedAt = append(r.changedAt, time.Now())
+	for _, m := range r.members {
+		if len(m.changes) < len(r.changedAt) {
+			m.pending(m.newest().Revision)
+		}
+	}
+}
+
+// version gives members a new version, Healthy, or Progressing for some of them. It commits to the repositories in
+// the order of the members; all commits are one change.
+func (r *rollout) version(version string, members []*member, progressing ...*member) {
+	changed := map[*argocd.Repository]files{}
+	var order []*argocd.Repository
+	for _, m := range members {
+		m.version = version
+		if changed[m.repo] == nil {
+			changed[m.repo] = files{}
+			order = append(order, m.repo)
+		}
+		health := "Healthy"
+		for _, p := range progressing {
+			if p == m {
+				health = "Progressing"
+			}
+		}
+		maps.Copy(changed[m.repo], m.file(health))
+	}
+	for _, repo := range order {
+		r.commitTo(repo, changed[repo])
+	}
+	r.changed()
+}
+
+const (
+	// between is the pause between two refreshes, as between two webhooks of a git server.
+	between       = 500 * time.Millisecond
+	refreshWithin = 10 * time.Second
+	refreshTries  = 3
+)
+
+// refresh asks Argo CD to compare Applications, as its git webhook does, one after the other: each is compared before
+// the next is asked for, and then there is a pause.
+func (r *rollout) refresh(members ...*member) {
+	for _, m := range members {
+		r.refreshed(m)
+		r.pause(between)
+	}
+}
+
+// refreshAtOnce asks Argo CD to compare Applications, and does not wait for it.
+func (r *rollout) refreshAtOnce(members ...*member) {
+	for _, m := range members {
+		r.annotate(m, argo.AnnotationKeyRefresh, "normal")
+	}
+}
+
+// refreshed asks for a refresh and waits until it is done. Argo CD v3.5.7 overlooks one that is written while it writes the
+// Application itself, and stores its own copy in its cache; in this case it is asked again.
+func (r *rollout) refreshed(m *member) {
+	for range refreshTries {
+		for _, value := range []string{"", "normal"} {
+			r.annotate(m, argo.AnnotationKeyRefresh, value)
+		}
+		err := r.wait(refreshWithin, func() bool {
+			app := r.live(m)
+			return app != nil && app.Annotations[argo.AnnotationKeyRefresh] == ""
+		})
+		if err == nil {
+			return
+		}
+		script.Must(r.ctx.Err())
+	}
+	script.Fail("Argo CD did not refresh %s", m.name)
+}
+
+// annotate sets an annotation of a member's Application, or removes it if the value is empty.
+func (r *rollout) annotate(m *member, key, value string) {
+	app := &argo.Application{}
+	app.Namespace, app.Name = string(r.mode), m.name
+	r.annotateObject(app, key, value)
+}
+
+func (r *rollout) annotateObject(o client.Object, key, value string) {
+	quoted := "null"
+	if value != "" {
+		quoted = strconv.Quote(value)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, quoted)
+	script.Must(r.Admin.Patch(r.ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/release"
+)
+
+// mode is how a rollout is gated. It is also the namespace of its Applications; each gate is registered for one.
+type mode string
+
+const (
+	off   mode = "off"
+	on    mode = "on"
+	audit mode = "audit"
+	// lasting is the mode of a gate that asks for no refreshes, so that a denial lasts.
+	lasting mode = "lasting"
+)
+
+// destination is the namespace that the Applications deploy to.
+func (m mode) destination() string { return "work-" + string(m) }
+
+// gateName is the name of the gate's instance, of its namespace and of its service account.
+func (m mode) gateName() string { return "stepgate-" + string(m) }
+
+// args are the flags of the gate.
+func (m mode) args() []string {
+	switch m {
+	case audit:
+		return []string{"--mode=audit"}
+	case lasting:
+		return []string{"--refresh-stale-siblings=false"}
+	default:
+		return nil
+	}
+}
+
+// suite is everything that runs: the cluster, Argo CD, and the gates.
+type suite struct {
+	*environment.Environment
+	argo     *argocd.ArgoCD
+	recorder *recorder
+	unwatch  context.CancelFunc
+	gates    map[mode]*release.Replica
+	clis     map[mode]*argocd.CLI
+}
+
+// longResync is an interval at which nothing happens in a run.
+const longResync = 6 * time.Hour
+
+func start(ctx context.Context, version string, modes []mode) (s *suite, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	o, err := argocd.Locate(root, version)
+	if err != nil {
+		return nil, err
+	}
+	s = &suite{gates: map[mode]*release.Replica{}, clis: map[mode]*argocd.CLI{}}
+	s.Environment, err = environment.Start(ctx, environment.Options{Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}()
+	o.Resync = longResync
+	for _, m := range modes {
+		o.Namespaces = append(o.Namespaces, string(m))
+		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
+			return nil, err
+		}
+	}
+	if s.argo, err = argocd.Start(ctx, s.Environment, o); err != nil {
+		return nil, err
+	}
+	watching, unwatch := context.WithCancel(ctx)
+	s.unwatch = unwatch
+	if s.recorder, err = record(watching, s.Config); err != nil {
+		return nil, err
+	}
+	for _, m := range modes {
+		if s.clis[m], err = s.argo.NewCLI(ctx, string(m)); err != nil {
+			return nil, fmt.Errorf("the argocd CLI: %w", err)
+		}
+	}
+	return s, s.startGates(ctx, modes)
+}
+
+func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
+	for _, m := range modes {
+		if m == off {
+			continue
+		}
+		o := release.Options{Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args()}
+		if s.gates[m], err = release.StartOne(ctx, s.Environment, o); err != nil {
+			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
+		}
+	}
+	for _, g := range s.gates {
+		if err := g.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *suite) stop() error {
+	// The API server waits for open watches when it is stopped.
+	if s.unwatch != nil {
+		s.unwatch()
+	}
+	for _, g := range s.gates {
+		if g != nil {
+			g.Kill()
+		}
+	}
+	if s.argo != nil {
+		s.argo.Stop()
+	}
+	return s.Stop()
+}
+
+// keep copies the logs to a folder.
+func (s *suite) keep(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	paths, err := s.argo.Logs()
+	if err != nil {
+		return err
+	}
+	for _, path := range append(paths, s.AuditLog) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	for m, g := range s.gates {
+		if err := os.WriteFile(filepath.Join(dir, m.gateName()+".log"), []byte(g.Log()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
