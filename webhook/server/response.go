@@ -27,7 +27,7 @@ func reviewOf(resp admission.Response, req admission.Request) ([]byte, error) {
 // It returns nil for a review.
 //
 //	Allowed  Result.Code  Result.Reason  answer      made by
-//	true     every        every          review      Allowed, Patched, PatchResponseFromRaw, a defaulter
+//	true     any          -              review      Allowed, Patched, PatchResponseFromRaw, a defaulter
 //	false    500 and up   any            HTTP 5xx    Errored(500 or 503, err), apierrors.NewInternalError, a recovered panic
 //	false    400          none           HTTP 400    Errored(400, err): the handler could not read the object
 //	false    400          BadRequest     review      a validator that returns apierrors.NewBadRequest: its verdict
