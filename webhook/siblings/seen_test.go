@@ -20,20 +20,21 @@ func at(repo, revision string) []policy.Source {
 // watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+SECOND]": an exclamation mark is a pending
 // request for a refresh, and the second is when its last sync ended. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
 // are no Application.
-func watching(events string) *Cache {
-	c := &Cache{seen: newObservations()}
+func watching(events string) *Observations {
+	s := NewObservations()
+	watch := s.handler()
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
 		name, rest, _ := strings.Cut(event, "=")
 		p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Owner: "set"}
 		switch rest {
 		case "gone":
-			c.seen.forget(p)
+			watch.OnDelete(p)
 		case "missed":
-			c.seen.forget(cache.DeletedFinalStateUnknown{Obj: p})
+			watch.OnDelete(cache.DeletedFinalStateUnknown{Obj: p})
 		case "odd":
-			c.seen.observe("odd")
-			c.seen.forget("odd")
+			watch.OnAdd("odd", false)
+			watch.OnDelete("odd")
 		default:
 			rest, second, _ := strings.Cut(rest, "+")
 			rest, destination, _ := strings.Cut(rest, "@")
@@ -44,10 +45,10 @@ func watching(events string) *Cache {
 				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh,
 				LastSync: policy.LastSync{FinishedAt: parse(second)},
 			}
-			c.seen.observe(p)
+			watch.OnUpdate(nil, p)
 		}
 	}
-	return c
+	return s
 }
 
 // parse is the time of a second; the zero time where there is none.
@@ -132,13 +133,13 @@ func TestMoved(t *testing.T) {
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.
 func TestObservationsAreBounded(t *testing.T) {
 	g := NewWithT(t)
-	c := watching("dev=a/S qa=a/S")
+	s := watching("dev=a/S qa=a/S")
 	moved := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "qa", UID: "qa"}, Owner: "other"}
-	c.seen.observe(moved)
-	g.Expect(c.seen.owned).To(HaveLen(2))
-	c.seen.forget(moved)
-	g.Expect(c.seen.owned).To(HaveLen(1))
-	c.seen.forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
-	g.Expect(c.seen.owned).To(BeEmpty())
-	g.Expect(c.seen.apps).To(BeEmpty())
+	s.Observe(moved)
+	g.Expect(s.owned).To(HaveLen(2))
+	s.Forget(moved)
+	g.Expect(s.owned).To(HaveLen(1))
+	s.Forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
+	g.Expect(s.owned).To(BeEmpty())
+	g.Expect(s.apps).To(BeEmpty())
 }
