@@ -24,6 +24,8 @@ type api struct {
 	set     *argo.ApplicationSet
 	version int
 	watches []*watch
+	// changed is when something was last written that is more than the time of a comparison or a request for one.
+	changed time.Duration
 	// wanted are the Applications that the generator gives, by the generation of the ApplicationSet.
 	wanted map[int64][]argo.Application
 }
@@ -39,6 +41,12 @@ func (a *api) next() string {
 
 // write stores an Application and tells the watches.
 func (a *api) write(app *argo.Application) {
+	a.changed = a.w.now
+	a.touch(app)
+}
+
+// touch is a write that changes nothing that matters to the end of a history.
+func (a *api) touch(app *argo.Application) {
 	app.ResourceVersion = a.next()
 	a.apps[app.Name] = app
 	for _, x := range a.watches {
@@ -54,11 +62,18 @@ func (a *api) edit(name string, change func(*argo.Application)) bool {
 	}
 	app := *old
 	change(&app)
+	if old.Status.ReconciledAt != app.Status.ReconciledAt || len(old.Annotations) != len(app.Annotations) {
+		if sameStatus(&old.Status, &app.Status) && old.Status.OperationState == app.Status.OperationState {
+			a.touch(&app)
+			return true
+		}
+	}
 	a.write(&app)
 	return true
 }
 
 func (a *api) remove(name string) {
+	a.changed = a.w.now
 	if app := a.apps[name]; app != nil {
 		delete(a.apps, name)
 		for _, x := range a.watches {
@@ -68,6 +83,7 @@ func (a *api) remove(name string) {
 }
 
 func (a *api) writeSet(set *argo.ApplicationSet) {
+	a.changed = a.w.now
 	set.ResourceVersion = a.next()
 	a.set = set
 	for _, x := range a.watches {
@@ -87,9 +103,11 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool, 
 	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
 	a.w.logf("%s asks for a sync of %s%s: %s", short(who), app.Name, pinnedTo(app.Operation), v)
 	if !v.Allowed {
+		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return false, v.Message
 	}
 	m.truth.admitted, m.truth.verdict, m.truth.admittedStep = a.w.now, v, stepOf(app)
+	m.truth.seen = sight{old, maps.Clone(a.apps)}
 	if old != nil {
 		m.truth.admittedStep = min(stepOf(app), stepOf(old))
 	}

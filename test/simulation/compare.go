@@ -238,7 +238,7 @@ func (c *appController) resolve(m *member, l level) []string {
 // comparison began with one, even if somebody has asked again since.
 func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus) {
 	_, annotatedBefore := from.Annotations[argo.AnnotationKeyRefresh]
-	if !annotatedBefore && sameStatus(&from.Status, &status) {
+	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
 		return
 	}
 	stored := c.w.api.edit(from.Name, func(app *argo.Application) {
@@ -257,7 +257,8 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 	}
 }
 
+// sameStatus leaves the time of the comparison out.
 func sameStatus(a, b *argo.ApplicationStatus) bool {
-	return a.Health.Status == b.Health.Status && a.ReconciledAt == b.ReconciledAt && reflect.DeepEqual(a.Sync, b.Sync) &&
+	return a.Health.Status == b.Health.Status && reflect.DeepEqual(a.Sync, b.Sync) &&
 		reflect.DeepEqual(a.SourceHydrator, b.SourceHydrator)
 }

@@ -17,8 +17,8 @@ type Verdict struct {
 	Allowed bool
 	Reason  policy.Reason
 	Message string
-	// Excused says, of an Application of an earlier step, why it did not hold the write up.
-	Blockers []policy.Blocker
+	// Blockers are the audit annotation: "dev=NotSynced,qa=RefreshPending".
+	Blockers string
 }
 
 func (v Verdict) String() string {
@@ -45,5 +45,5 @@ type Gate interface {
 type noGate struct{}
 
 func (noGate) Mutate(w Write) *argo.Application { return w.New }
-func (noGate) Decide(Write) Verdict              { return Verdict{Allowed: true, Reason: "NoGate"} }
-func (noGate) Restart(int)                       {}
+func (noGate) Decide(Write) Verdict             { return Verdict{Allowed: true, Reason: "NoGate"} }
+func (noGate) Restart(int)                      {}

@@ -57,7 +57,9 @@ func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, se
 			all[i].LastTransitionTime = &at
 		}
 	}
-	slices.SortFunc(all, func(a, b argo.ApplicationSetApplicationStatus) int { return strings.Compare(a.Application, b.Application) })
+	slices.SortFunc(all, func(a, b argo.ApplicationSetApplicationStatus) int {
+		return strings.Compare(a.Application, b.Application)
+	})
 	for range 5 {
 		if m.c.cache.set.ResourceVersion == w.api.set.ResourceVersion {
 			m.log2(set, all)

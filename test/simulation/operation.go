@@ -182,7 +182,7 @@ func (c *appController) record(name string, state *argo.OperationState) {
 		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources, DeployedAt: *state.FinishedAt,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {
-		entry.ID = app.Status.History.LastRevisionHistory().ID + 1
+		entry.ID = int64(len(app.Status.History))
 		app.Status.History = append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
 	})
 }
@@ -212,7 +212,9 @@ func (c *appController) delete(name string) {
 
 // finalize removes what an Application deployed, and the Application.
 func (c *appController) finalize(name string) {
-	c.w.members[name].live = live{settling: c.w.members[name].live.settling + 1}
+	m := c.w.members[name]
+	m.live = live{settling: m.live.settling + 1}
+	m.truth.reached, m.truth.ran = nothing(), nothing()
 	c.w.api.remove(name)
 }
 

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func (w *world) schedule() (last time.Duration) {
 //	restart stepgate|application|applicationset
 func (w *world) happen(words []string) {
 	verb, args := words[0], append(words[1:], "", "", "")
-	if b := w.branches[args[0]]; b != nil {
+	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
 		w.inGit(verb, b, args)
 		return
 	}
@@ -53,6 +52,9 @@ func (w *world) happen(words []string) {
 	}
 	switch verb {
 	case "values", "destination":
+		if verb == "values" && w.scenario.Layout == "hydrated" {
+			return // a hydrated Application has no parameters of its own
+		}
 		g := w.generation()
 		g.landed = w.now
 		if verb == "values" {
@@ -145,9 +147,7 @@ func (w *world) add(name string, step int) {
 	m := w.members[name]
 	if m == nil {
 		m = w.addMember(name, step)
-		for i := range m.truth.reached {
-			m.truth.reached[i], m.truth.ran[i] = -1, -1
-		}
+		m.truth.reached, m.truth.ran = nothing(), nothing()
 		m.generated = 0
 	}
 	w.generate2(m, step)
@@ -271,5 +271,3 @@ func pinnedTo(op *argo.Operation) string {
 	}
 	return ""
 }
-
-var _ = maps.Keys[map[string]int]

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stepgate/stepgate/webhook"
@@ -14,9 +15,12 @@ const quiet = 25 * time.Minute
 type Result struct {
 	Early []Early
 	// Stuck are the Applications that hang because of the gate.
-	Stuck []string
+	Stuck []Stuck
 	// Incomplete are the Applications that were not rolled out in the end, for whatever reason.
 	Incomplete []string
+	// Held are the Applications that Argo CD alone would have rolled out, and that the gate holds back for a reason: something of
+	// an earlier step is not done, or they would start early.
+	Held []string
 	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the gate is
 	// taken away in the end.
 	Stranded []string
@@ -30,9 +34,12 @@ func NewPlayer() *Player { return &Player{record: newRecorder()} }
 
 // Play plays a history with the gate.
 //
-// An Application is stuck if, after a quiet time of 25 minutes, it is not done; Argo CD alone has done it in the same
-// history; and it gets done when the gate is taken away and another quiet time passes. Done means that what git and the
-// generator want is deployed, by a sync that succeeded, and Healthy.
+// An Application is stuck if, after a quiet time of 25 minutes, it is not done, and
+//   - Argo CD alone has done it in the same history,
+//   - everything of earlier steps is done: the gate does not hold it back for something that nobody is going to do, and
+//   - it gets done when the gate is taken away and another quiet time passes, without starting early.
+//
+// Done means that what git and the generator want is deployed, by a sync that succeeded, and Healthy. Drift does not count.
 func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
 	w.gate = newStepgate(w, p.record)
@@ -44,28 +51,60 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	alone := newWorld(s, nil)
 	alone.gate = noGate{}
 	without := alone.run(alone.schedule())
-	w.gate = noGate{}
-	w.logf("* the gate is taken away")
-	after := w.run(w.now)
+	suspects := map[string]Stuck{}
 	for _, name := range r.Incomplete {
-		switch {
-		case contains(without, name):
-		case contains(after, name):
-			r.Stranded = append(r.Stranded, name)
+		switch m := w.members[name]; {
+		case slices.Contains(without, name):
+		case w.waits(m):
+			r.Held = append(r.Held, name)
 		default:
-			r.Stuck = append(r.Stuck, name)
+			suspects[name] = w.stuckKind(m)
 		}
+	}
+	if len(suspects) > 0 {
+		p.takeAway(w, suspects, &r)
 	}
 	return r
 }
 
-// run lets the events happen, and then time pass, until all is done or the quiet time is over. It returns what is not done.
+// takeAway goes on without the gate, to see whether it is the gate that holds the suspects up.
+func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
+	w.gate = noGate{}
+	w.logf("* the gate is taken away")
+	after := w.run(w.now)
+	for _, name := range w.names {
+		suspect, ok := suspects[name]
+		switch {
+		case !ok:
+		case slices.ContainsFunc(w.early[len(r.Early):], func(e Early) bool { return e.Target == name }):
+			r.Held = append(r.Held, name)
+		case slices.Contains(after, name):
+			r.Stranded = append(r.Stranded, name)
+		default:
+			r.Stuck = append(r.Stuck, suspect)
+		}
+	}
+}
+
+// waits reports whether something of an earlier step is not done.
+func (w *world) waits(m *member) bool {
+	step := m.generated
+	if live := stepOf(w.api.apps[m.name]); live > 0 {
+		step = min(step, live)
+	}
+	return slices.ContainsFunc(w.names, func(name string) bool {
+		e := w.members[name]
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && !w.done(e)
+	})
+}
+
+// run lets the events happen, and then time pass, until all is done, nothing changes any more, or the quiet time is over. It
+// returns what is not done.
 func (w *world) run(last time.Duration) []string {
 	w.advance(last - w.now)
-	const look = 4 * time.Second
 	idle := 0
-	for w.now < last+quiet {
-		w.advance(look)
+	for w.now < last+quiet && len(w.queue) > 0 && !w.still(last) {
+		w.advance(4*time.Second + (w.now-last)/16)
 		if len(w.undone()) > 0 || w.busy() {
 			idle = 0
 			continue
@@ -75,6 +114,16 @@ func (w *world) run(last time.Duration) []string {
 		}
 	}
 	return w.undone()
+}
+
+// still reports whether everything periodic has come round without changing anything, and, if the ApplicationSet controller
+// was refused, whether it has tried again long after.
+func (w *world) still(last time.Duration) bool {
+	since := max(w.api.changed, last)
+	if w.set.failures > 0 && w.set.passed < since+5*time.Minute {
+		return false
+	}
+	return w.now > since+7*time.Minute
 }
 
 func (w *world) undone() []string {
@@ -91,15 +140,6 @@ func (w *world) undone() []string {
 func (w *world) busy() bool {
 	for _, app := range w.api.apps {
 		if app.Operation != nil {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(all []string, name string) bool {
-	for _, one := range all {
-		if one == name {
 			return true
 		}
 	}

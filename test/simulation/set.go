@@ -23,6 +23,7 @@ type setController struct {
 	queued  bool
 	// failures counts for the exponential back-off.
 	failures int
+	passed   time.Duration
 	// wakesAt is when the work queue adds the ApplicationSet by itself; zero when it does not.
 	wakesAt time.Duration
 }
@@ -68,7 +69,7 @@ func (c *setController) reconcile() {
 	}
 	c.queued, c.busy, c.dirty = false, true, false
 	failed := c.pass()
-	c.busy = false
+	c.busy, c.passed = false, c.w.now
 	switch {
 	case failed:
 		// The default limiter of controller-runtime's work queue: 5 ms, doubled with every failure, to 1000 s.

@@ -125,7 +125,7 @@ func (r *replica) decide(write Write) Verdict {
 		request.Operation, request.OldObject.Raw = admissionv1.Update, encode(write.Old)
 	}
 	answer := r.gate.Handle(context.Background(), request)
-	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"])}
+	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
 	if answer.Result != nil {
 		v.Message = answer.Result.Message
 	}

@@ -19,8 +19,12 @@ type truth struct {
 	// admitted is when its last operation was admitted, and admittedStep the step that it had then.
 	admitted     time.Duration
 	admittedStep int
-	// verdict is what the gate said then.
+	// verdict is what the gate said then, and seen what it could see.
 	verdict Verdict
+	seen    sight
+	// refused is the last refusal of an operation, and what was refused.
+	refused      Verdict
+	refusedWrite Write
 }
 
 // Early is a sync that started before its turn.
@@ -53,6 +57,9 @@ type Early struct {
 func (e Early) String() string {
 	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
 }
+
+// nothing is how far an Application has come that has never been deployed.
+func nothing() [3]int { return [3]int{-1, -1, -1} }
 
 // components are the sources and the template.
 func (m *member) components() int { return len(m.sources) + 1 }
@@ -123,7 +130,7 @@ func (w *world) started(m *member, at [3]int) {
 			n--
 		}
 		if n > m.truth.ran[i] {
-			w.judge(m, i, n)
+			w.judge(m, at, i, n)
 		}
 	}
 	for i := range m.components() {
@@ -132,7 +139,7 @@ func (w *world) started(m *member, at [3]int) {
 }
 
 // judge looks for an earlier Application that has not reached state n of a component.
-func (w *world) judge(m *member, i, n int) {
+func (w *world) judge(m *member, at [3]int, i, n int) {
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m) {
@@ -142,7 +149,7 @@ func (w *world) judge(m *member, i, n int) {
 		for j := range e.components() {
 			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
-				found.Kind = w.kind(m, i, n, e)
+				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
 				w.early = append(w.early, found)
 				w.logf("%s", found)
 				return

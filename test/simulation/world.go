@@ -60,6 +60,9 @@ type member struct {
 	windowUntil           time.Duration
 	hydrationFails        bool
 	hydrating             bool
+	// spec is the last specification that was asked for, and specOf its generation.
+	spec   argo.ApplicationSpec
+	specOf generation
 }
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
@@ -114,8 +117,15 @@ func (w *world) delay(base time.Duration) time.Duration {
 
 func (w *world) generation() generation { return w.generations[len(w.generations)-1] }
 
-// spec is the specification of an Application in a generation.
+// spec is the specification of an Application in a generation. It is shared, and never changed.
 func (w *world) spec(m *member, g generation) argo.ApplicationSpec {
+	if m.specOf != g {
+		m.spec, m.specOf = w.newSpec(m, g), g
+	}
+	return m.spec
+}
+
+func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
 	spec := argo.ApplicationSpec{
 		Project:     "default",
 		Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: g.destination},
