@@ -10,6 +10,8 @@ import (
 type content struct {
 	source              [2]int
 	values, destination string
+	// parameter is the one that the Application alone has.
+	parameter string
 }
 
 // live is what the cluster has of an Application.
@@ -32,14 +34,14 @@ func (w *world) contentOf(spec *argo.ApplicationSpec, revisions []string) conten
 	for i := range sources {
 		s := &sources[i]
 		if i == 0 && s.Helm != nil {
-			c.values = s.Helm.Values
+			c.values, c.parameter = s.Helm.Values, s.Helm.ReleaseName
 		}
 		if i < len(revisions) && i < len(c.source) {
 			c.source[i] = w.trees[revisions[i]][s.Path]
 		}
 	}
 	if spec.SourceHydrator != nil {
-		c.values = w.generations[0].values
+		c.values, c.parameter = w.generations[0].values, parameter(0)
 	}
 	return c
 }

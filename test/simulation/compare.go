@@ -110,7 +110,7 @@ func (c *appController) processRefresh(name string) {
 	}
 	m := c.w.members[name]
 	began := c.w.now
-	wait := c.w.delay(10*time.Millisecond) + m.slowCompare
+	wait := c.w.delay(10*time.Millisecond) + m.slowCompare + c.w.scenario.application(name).Compares
 	m.slowCompare = 0
 	c.after(wait, func() {
 		status := c.compare(app, l, began)

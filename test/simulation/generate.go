@@ -30,6 +30,9 @@ func Histories(version string) *rapid.Generator[*Scenario] {
 		if pick(t, "skew", false, false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second)
 		}
+		if pick(t, "large", false, false, false, true) {
+			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in", 500*time.Millisecond, 3*time.Second, 10*time.Second)
+		}
 		// Drawn as a slice, for rapid to leave events out when it shrinks.
 		event := rapid.Custom(func(t *rapid.T) Event {
 			d := drawing{t, s}
@@ -59,7 +62,7 @@ func (d drawing) gap() time.Duration {
 // event draws one event. The list names the verbs as often as they are to be drawn, the simple ones first.
 func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
-		"values", "values", "drift", "drift", "revert", "revert", "label", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
+		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
 		"slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart")
 	switch verb {
 	case "commit":

@@ -18,7 +18,7 @@ type sight struct {
 // of its component j.
 type miss struct {
 	m, e *member
-	at   [3]int
+	at   [4]int
 	i, j int
 	need int
 }
@@ -30,13 +30,19 @@ func (w *world) kind(x miss) string {
 	switch {
 	case x.m.truth.verdict.Reason == "Rollback":
 		return "A4"
-	case target == nil || sibling == nil:
-		return "new" // created with the operation, or the sibling was not there
+	case x.m.truth.verdict.Reason == "Deleting":
+		return "deleting"
+	case target == nil || target.Status.ReconciledAt == nil:
+		return "A10" // never compared
+	case sibling == nil:
+		return "new"
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
 		if w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted {
 			return "A2"
 		}
 		return "A1"
+	case x.j > len(x.e.sources):
+		return "parameter"
 	case x.j == len(x.e.sources):
 		return w.templateKind(x, sibling)
 	case x.e.sources[0].dry != nil:
@@ -73,7 +79,7 @@ func (w *world) templateKind(x miss, sibling *argo.Application) string {
 
 func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 	need := x.e.sources[x.j].states[x.need].revision
-	if x.m.branchOf(x.i) != x.e.branchOf(x.j) {
+	if x.m.part(x.i) != x.e.part(x.j) {
 		shared := slices.ContainsFunc(x.m.sources, func(b *branch) bool { return slices.Contains(x.e.sources, b) })
 		older := sibling.Status.ReconciledAt.Before(target.Status.ReconciledAt)
 		switch {

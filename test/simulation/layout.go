@@ -23,7 +23,7 @@ func layouts() []string { return []string{"shared", "own", "branches", "values",
 func (w *world) addMember(name string, step int) *member {
 	m := w.members[name]
 	if m == nil {
-		m = &member{name: name, settled: w.now, truth: truth{admittedStep: step}}
+		m = &member{name: name, parameters: []time.Duration{-time.Hour}, settled: w.now, truth: truth{admittedStep: step}}
 		if w.now == 0 {
 			m.settled = -time.Hour
 		}
@@ -55,13 +55,16 @@ func (w *world) sourcesOf(name string, step int) []*branch {
 }
 
 // skew is how far the clock of an Application's controller is ahead.
-func (w *world) skew(name string) time.Duration {
-	for _, a := range w.scenario.Applications {
+func (w *world) skew(name string) time.Duration { return w.scenario.application(name).Skew }
+
+// application is how an Application is set up; one that came later has no peculiarities.
+func (s *Scenario) application(name string) Application {
+	for _, a := range s.Applications {
 		if a.Name == name {
-			return a.Skew
+			return a
 		}
 	}
-	return 0
+	return Application{}
 }
 
 // hydratorStatus is what the hydrator has written into the status of an Application.

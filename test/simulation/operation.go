@@ -219,8 +219,8 @@ func (c *appController) finalize(name string) {
 }
 
 // statesOf are the states of the components that an operation deploys.
-func (w *world) statesOf(m *member, spec argo.ApplicationSpec, revisions []string) [3]int {
-	var at [3]int
+func (w *world) statesOf(m *member, spec argo.ApplicationSpec, revisions []string) [4]int {
+	var at [4]int
 	for i, b := range m.sources {
 		at[i] = m.truth.ran[i] // a revision that is on no branch
 		if n := b.stateOf(revisions[i]); n >= 0 {
@@ -235,6 +235,11 @@ func (w *world) statesOf(m *member, spec argo.ApplicationSpec, revisions []strin
 		if w.generations[g].values == c.values && w.generations[g].destination == c.destination {
 			at[len(m.sources)] = g
 			break
+		}
+	}
+	for n := range m.parameters {
+		if parameter(n) == c.parameter {
+			at[len(m.sources)+1] = n
 		}
 	}
 	return at

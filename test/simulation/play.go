@@ -31,6 +31,7 @@ func (w *world) schedule() (last time.Duration) {
 //	refresh APP                   the refresh annotation, as users and git webhooks set it
 //	githook BRANCH                the same for everybody who deploys the branch, in some order
 //	values | destination          the template changes a parameter, or the destination's namespace
+//	parameter APP                 the generator gives an Application another parameter
 //	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
 //	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
@@ -134,6 +135,11 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		m.failing = number(args[1])
 	case "window":
 		m.windowUntil = w.now + duration(args[1])
+	case "parameter":
+		if m.generated > 0 && m.sources[0].dry == nil {
+			m.parameters = append(m.parameters, w.now)
+			w.regenerate()
+		}
 	case "hydration":
 		m.hydrationFails = args[1] == "fails"
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+
 	"github.com/stepgate/stepgate/webhook"
 )
 
@@ -86,7 +88,8 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 	}
 }
 
-// waits reports whether something of an earlier step is not done.
+// waits reports whether something of an earlier step is not done, or failed in its last sync: that, too, is for somebody to look
+// at, with or without a gate.
 func (w *world) waits(m *member) bool {
 	step := m.generated
 	if live := stepOf(w.api.apps[m.name]); live > 0 {
@@ -94,8 +97,13 @@ func (w *world) waits(m *member) bool {
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && !w.done(e)
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name))
 	})
+}
+
+func (w *world) failed(name string) bool {
+	state := w.api.apps[name].Status.OperationState
+	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
 }
 
 // run lets the events happen, and then time pass, until all is done, nothing changes any more, or the quiet time is over. It

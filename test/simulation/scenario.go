@@ -41,6 +41,8 @@ type Application struct {
 	Step int
 	// Skew is how far the clock of its controller shard is ahead.
 	Skew time.Duration
+	// Compares is how much longer every comparison of it takes, as one of many resources does.
+	Compares time.Duration
 }
 
 // Event is one thing that happens, some time after the one before.
@@ -63,6 +65,9 @@ func (s *Scenario) String() string {
 		fmt.Fprintf(&b, "app %s %d", a.Name, a.Step)
 		if a.Skew != 0 {
 			fmt.Fprintf(&b, " skew=%s", a.Skew)
+		}
+		if a.Compares != 0 {
+			fmt.Fprintf(&b, " compares=%s", a.Compares)
 		}
 		b.WriteString("\n")
 	}
@@ -100,11 +105,8 @@ func (s *Scenario) line(words []string) (err error) {
 		if a.Step, err = strconv.Atoi(words[2]); err != nil {
 			return err
 		}
-		if len(words) > 3 {
-			a.Skew, err = time.ParseDuration(strings.TrimPrefix(words[3], "skew="))
-		}
 		s.Applications = append(s.Applications, a)
-		return err
+		return s.Applications[len(s.Applications)-1].options(words[3:])
 	case strings.HasPrefix(words[0], "+") && len(words) > 1:
 		e := Event{Do: strings.Join(words[1:], " ")}
 		e.After, err = time.ParseDuration(words[0][1:])
@@ -112,6 +114,24 @@ func (s *Scenario) line(words []string) (err error) {
 		return err
 	}
 	return fmt.Errorf("not understood")
+}
+
+func (a *Application) options(words []string) error {
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil:
+			return err
+		case name == "skew":
+			a.Skew = d
+		case name == "compares":
+			a.Compares = d
+		default:
+			return fmt.Errorf("no such option: %s", name)
+		}
+	}
+	return nil
 }
 
 func (s *Scenario) options(words []string) (err error) {

@@ -9,13 +9,13 @@ import (
 // resolution of Argo CD's times.
 const sameMoment = 2 * time.Second
 
-// truth is how far an Application has come, by its components: its sources, in their order, and the template last. A component
-// is counted by the states of its branch, and the template by its generations.
+// truth is how far an Application has come, by its components: its sources, in their order, the template, and the parameter that
+// the generator gives to it alone. A source is counted by the states of its branch, and the others by their generations.
 type truth struct {
 	// reached is the latest state that the Application has completed, or needs nothing of.
-	reached [3]int
+	reached [4]int
 	// ran is the latest state that it has started to sync.
-	ran [3]int
+	ran [4]int
 	// admitted is when its last operation was admitted, and admittedStep the step that it had then.
 	admitted     time.Duration
 	admittedStep int
@@ -30,7 +30,7 @@ type truth struct {
 // Early is a sync that started before its turn.
 //
 // An Application P starts something when the application controller has resolved the revisions of an operation of P, and one of
-// its components (a source, or the template) is at a newer state than P has ever run, with a content that differs from the states
+// its components (a source, the template or its own parameter) is at a newer state than P has ever run, with a content that differs from the states
 // before. The change is the push, or the change of the template, that brought that content. The start is early if an
 // Application E of an earlier step has not reached the change: of a component that both share, that very state, and of the
 // others every state that had landed two seconds before the change.
@@ -59,50 +59,71 @@ func (e Early) String() string {
 }
 
 // nothing is how far an Application has come that has never been deployed.
-func nothing() [3]int { return [3]int{-1, -1, -1} }
+func nothing() [4]int { return [4]int{-1, -1, -1, -1} }
 
-// components are the sources and the template.
-func (m *member) components() int { return len(m.sources) + 1 }
+// components are the sources, the template and its own parameter.
+func (m *member) components() int { return len(m.sources) + 2 }
 
-// branchOf is what a component is counted by; nil for the template. A hydrated branch is counted by its dry one.
-func (m *member) branchOf(i int) *branch {
-	if i == len(m.sources) {
-		return nil
+// part is what a component is counted by, and what two Applications share if they have the same.
+type part struct {
+	branch *branch
+	own    *member
+}
+
+// part of a source is its branch, or the dry one that it is hydrated from; of the template nothing, for all share it.
+func (m *member) part(i int) part {
+	switch i - len(m.sources) {
+	case 0:
+		return part{}
+	case 1:
+		return part{own: m}
 	}
 	if b := m.sources[i]; b.dry != nil {
-		return b.dry
+		return part{branch: b.dry}
 	}
-	return m.sources[i]
+	return part{branch: m.sources[i]}
 }
 
 // states is how many states a component has had.
 func (w *world) states(m *member, i int) int {
-	if b := m.branchOf(i); b != nil {
-		return len(b.states)
+	switch p := m.part(i); {
+	case p.branch != nil:
+		return len(p.branch.states)
+	case p.own != nil:
+		return len(m.parameters)
 	}
 	return len(w.generations)
 }
 
 func (w *world) landed(m *member, i, n int) time.Duration {
-	if b := m.branchOf(i); b != nil {
-		return b.states[n].landed
+	switch p := m.part(i); {
+	case p.branch != nil:
+		return p.branch.states[n].landed
+	case p.own != nil:
+		return m.parameters[n]
 	}
 	return w.generations[n].landed
 }
 
 // same reports whether the component has the same content in two states.
 func (w *world) same(m *member, i, a, b int) bool {
-	if branch := m.branchOf(i); branch != nil {
+	switch p := m.part(i); {
+	case p.branch != nil:
 		path := w.path(m, i)
-		return w.trees[branch.states[a].revision][path] == w.trees[branch.states[b].revision][path]
+		return w.trees[p.branch.states[a].revision][path] == w.trees[p.branch.states[b].revision][path]
+	case p.own != nil:
+		return a == b
 	}
 	return w.generations[a].values == w.generations[b].values && w.generations[a].destination == w.generations[b].destination
 }
 
 // deployed reports whether the content of a state is what the cluster has.
 func (w *world) deployed(m *member, i, n int) bool {
-	if branch := m.branchOf(i); branch != nil {
-		return w.trees[branch.states[n].revision][w.path(m, i)] == m.live.content.source[i]
+	switch p := m.part(i); {
+	case p.branch != nil:
+		return w.trees[p.branch.states[n].revision][w.path(m, i)] == m.live.content.source[i]
+	case p.own != nil:
+		return m.live.content.parameter == parameter(n)
 	}
 	return w.generations[n].values == m.live.content.values && w.generations[n].destination == m.live.content.destination
 }
@@ -123,7 +144,7 @@ func (w *world) note(m *member) {
 }
 
 // started is called when the revisions of an operation have been resolved: at are the states that it deploys.
-func (w *world) started(m *member, at [3]int) {
+func (w *world) started(m *member, at [4]int) {
 	for i := range m.components() {
 		n := at[i]
 		for n > 0 && w.same(m, i, n, n-1) {
@@ -139,7 +160,7 @@ func (w *world) started(m *member, at [3]int) {
 }
 
 // judge looks for an earlier Application that has not reached state n of a component.
-func (w *world) judge(m *member, at [3]int, i, n int) {
+func (w *world) judge(m *member, at [4]int, i, n int) {
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m) {
@@ -160,7 +181,7 @@ func (w *world) judge(m *member, at [3]int, i, n int) {
 
 // needed is the state of component j that e has to have reached before m starts state n of its component i; -1 for none.
 func (w *world) needed(m *member, i, n int, e *member, j int) int {
-	if m.branchOf(i) == e.branchOf(j) {
+	if m.part(i) == e.part(j) {
 		return n
 	}
 	change := w.landed(m, i, n) - sameMoment
@@ -185,8 +206,12 @@ func (w *world) earlier(e, m *member) bool {
 }
 
 func (w *world) describe(m *member, i, n int) string {
-	if b := m.branchOf(i); b != nil {
-		return fmt.Sprintf("%s (landed at %s)", b.states[n].revision, seconds(b.states[n].landed))
+	what := fmt.Sprint("template ", n)
+	switch p := m.part(i); {
+	case p.branch != nil:
+		what = p.branch.states[n].revision
+	case p.own != nil:
+		what = "parameter " + parameter(n)
 	}
-	return fmt.Sprintf("template %d (landed at %s)", n, seconds(w.generations[n].landed))
+	return fmt.Sprintf("%s (landed at %s)", what, seconds(w.landed(m, i, n)))
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -48,6 +49,8 @@ type generation struct {
 type member struct {
 	name    string
 	sources []*branch
+	// parameters are when the generator gave it another parameter.
+	parameters []time.Duration
 	// generated is the step that the generator gives it, 0 when it is not generated.
 	generated int
 	// settled is when its step, generated or live, last changed.
@@ -62,7 +65,7 @@ type member struct {
 	hydrating             bool
 	// spec is the last specification that was asked for, and specOf its generation.
 	spec   argo.ApplicationSpec
-	specOf generation
+	specOf specOf
 }
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
@@ -119,11 +122,20 @@ func (w *world) generation() generation { return w.generations[len(w.generations
 
 // spec is the specification of an Application in a generation. It is shared, and never changed.
 func (w *world) spec(m *member, g generation) argo.ApplicationSpec {
-	if m.specOf != g {
-		m.spec, m.specOf = w.newSpec(m, g), g
+	if of := (specOf{g, len(m.parameters)}); m.specOf != of {
+		m.spec, m.specOf = w.newSpec(m, g), of
 	}
 	return m.spec
 }
+
+// specOf is what a specification depends on.
+type specOf struct {
+	generation
+	parameters int
+}
+
+// parameter is the value that the generator gives to one Application alone.
+func parameter(n int) string { return "p" + strconv.Itoa(n) }
 
 func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
 	spec := argo.ApplicationSpec{
@@ -137,7 +149,7 @@ func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
 	for i, b := range m.sources {
 		s := argo.ApplicationSource{RepoURL: b.url, TargetRevision: b.name, Path: w.path(m, i)}
 		if i == 0 {
-			s.Helm = &argo.ApplicationSourceHelm{Values: g.values}
+			s.Helm = &argo.ApplicationSourceHelm{Values: g.values, ReleaseName: parameter(len(m.parameters) - 1)}
 		}
 		sources = append(sources, s)
 	}
