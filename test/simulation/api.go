@@ -83,7 +83,9 @@ func (a *api) remove(name string) {
 }
 
 func (a *api) writeSet(set *argo.ApplicationSet) {
-	a.changed = a.w.now
+	if a.set == nil || a.set.Generation != set.Generation {
+		a.changed = a.w.now // statuses alone may go round for ever
+	}
 	set.ResourceVersion = a.next()
 	a.set = set
 	for _, x := range a.watches {
@@ -103,6 +105,7 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool, 
 	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
 	a.w.logf("%s asks for a sync of %s%s: %s", short(who), app.Name, pinnedTo(app.Operation), v)
 	if !v.Allowed {
+		a.w.refusals++
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return false, v.Message
 	}

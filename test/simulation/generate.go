@@ -30,12 +30,14 @@ func Histories(version string) *rapid.Generator[*Scenario] {
 		if pick(t, "skew", false, false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second)
 		}
-		if pick(t, "large", false, false, false, true) {
+		if pick(t, "large", false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in", 500*time.Millisecond, 3*time.Second, 10*time.Second)
 		}
+		// Half of what happens, happens to one of them: most findings are several things that happen to the same Application.
+		focus := s.Applications[rapid.IntRange(0, len(s.Applications)-1).Draw(t, "focus")].Name
 		// Drawn as a slice, for rapid to leave events out when it shrinks.
 		event := rapid.Custom(func(t *rapid.T) Event {
-			d := drawing{t, s}
+			d := drawing{t, s, focus}
 			return Event{After: d.gap(), Do: d.event()}
 		})
 		s.Events = rapid.SliceOfN(event, 1, 10).Draw(t, "events")
@@ -50,8 +52,9 @@ func pick[V any](t *rapid.T, label string, of ...V) V {
 
 // drawing draws the events of a scenario.
 type drawing struct {
-	t *rapid.T
-	s *Scenario
+	t     *rapid.T
+	s     *Scenario
+	focus string
 }
 
 func (d drawing) gap() time.Duration {
@@ -62,7 +65,7 @@ func (d drawing) gap() time.Duration {
 // event draws one event. The list names the verbs as often as they are to be drawn, the simple ones first.
 func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
-		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
+		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
 		"slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart")
 	switch verb {
 	case "commit":
@@ -98,6 +101,9 @@ func (d drawing) long() time.Duration {
 }
 
 func (d drawing) app() string {
+	if rapid.Bool().Draw(d.t, "the focus") {
+		return d.focus
+	}
 	return d.s.Applications[rapid.IntRange(0, len(d.s.Applications)-1).Draw(d.t, "app")].Name
 }
 
@@ -112,6 +118,9 @@ func (d drawing) touched() string {
 // branch draws one that the layout has.
 func (d drawing) branch() string {
 	names := d.s.branches()
+	if slices.Contains(names, d.focus) && rapid.Bool().Draw(d.t, "of the focus") {
+		return d.focus
+	}
 	return names[rapid.IntRange(0, len(names)-1).Draw(d.t, "branch")]
 }
 

@@ -36,10 +36,9 @@ func (w *world) kind(x miss) string {
 		return "A10" // never compared
 	case sibling == nil:
 		return "new"
+	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted:
+		return "A2" // it landed after the operation was admitted
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
-		if w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted {
-			return "A2"
-		}
 		return "A1"
 	case x.j > len(x.e.sources):
 		return "parameter"
@@ -120,6 +119,10 @@ func (s Stuck) String() string {
 // stuckKind guesses why an Application is stuck.
 func (w *world) stuckKind(m *member) Stuck {
 	s := Stuck{Target: m.name, Kind: "?", Refusal: m.truth.refused.Message}
+	if m.generated == 0 {
+		s.Kind = "deletion" // while a write is refused, nothing is deleted
+		return s
+	}
 	x := m.truth.refusedWrite
 	if x.New == nil {
 		s.Kind = "never asked"

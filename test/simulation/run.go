@@ -20,8 +20,8 @@ type Result struct {
 	Stuck []Stuck
 	// Incomplete are the Applications that were not rolled out in the end, for whatever reason.
 	Incomplete []string
-	// Held are the Applications that Argo CD alone would have rolled out, and that the gate holds back for a reason: something of
-	// an earlier step is not done, or they would start early.
+	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier step is not
+	// done, or they would start early.
 	Held []string
 	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the gate is
 	// taken away in the end.
@@ -50,23 +50,34 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	if len(r.Incomplete) == 0 {
 		return r
 	}
+	suspects := w.suspects(&r)
+	if len(suspects) == 0 {
+		return r
+	}
 	alone := newWorld(s, nil)
 	alone.gate = noGate{}
-	without := alone.run(alone.schedule())
-	suspects := map[string]Stuck{}
-	for _, name := range r.Incomplete {
-		switch m := w.members[name]; {
-		case slices.Contains(without, name):
-		case w.waits(m):
-			r.Held = append(r.Held, name)
-		default:
-			suspects[name] = w.stuckKind(m)
-		}
+	for _, name := range alone.run(alone.schedule()) {
+		delete(suspects, name)
 	}
 	if len(suspects) > 0 {
 		p.takeAway(w, suspects, &r)
 	}
 	return r
+}
+
+// suspects are the Applications that the gate may hold up for no reason. Where it has refused nothing, there are none.
+func (w *world) suspects(r *Result) map[string]Stuck {
+	found := map[string]Stuck{}
+	for _, name := range r.Incomplete {
+		switch m := w.members[name]; {
+		case w.refusals == 0:
+		case w.waits(m):
+			r.Held = append(r.Held, name)
+		default:
+			found[name] = w.stuckKind(m)
+		}
+	}
+	return found
 }
 
 // takeAway goes on without the gate, to see whether it is the gate that holds the suspects up.

@@ -117,10 +117,15 @@ func (f *Found) Report(out io.Writer, show int) {
 		if !Wrong(name) {
 			continue
 		}
-		fails := func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).kinds(), name) }
-		s := Shrink(Histories(f.Version), f.Kinds[name].First, fails)
+		s := ShrinkKind(f.Version, f.Kinds[name].First, name)
 		fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
 	}
+}
+
+// ShrinkKind shrinks the history of a seed to the smallest that shows the same kind of counterexample.
+func ShrinkKind(version string, seed int, kind string) *Scenario {
+	player := NewPlayer()
+	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).kinds(), kind) })
 }
 
 // String is the summary on one line.

@@ -34,6 +34,8 @@ type world struct {
 	random  uint64
 	// lags delay the next delivery of a watch.
 	lags map[string]time.Duration
+	// refusals counts what the gate has refused.
+	refusals int
 	// early are the starts that came too early.
 	early []Early
 	trace func(at time.Duration, text string)

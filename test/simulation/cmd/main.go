@@ -23,11 +23,16 @@ func main() {
 	workers := flag.Int("workers", runtime.NumCPU(), "how many to play at a time")
 	version := flag.String("argocd", "3.5", "the version of Argo CD that is modelled")
 	file := flag.String("scenario", "", "play the scenario of this file, and say what happens")
+	kind := flag.String("shrink", "", "shrink the history of -seed, which fails in this way (\"early A1\"), and print it")
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
 	flag.Parse()
 	debug.SetGCPercent(400)
 	if *file != "" {
 		os.Exit(replay(*file))
+	}
+	if *kind != "" {
+		fmt.Print(simulation.ShrinkKind(*version, *seed, *kind))
+		return
 	}
 	found := simulation.Search(simulation.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Progress: os.Stderr})
 	found.Report(os.Stdout, *show)
