@@ -27,6 +27,8 @@ type Scenario struct {
 	Requeue time.Duration
 	// Replicas of stepgate, 1 or 2.
 	Replicas int
+	// Pin is --pin of stepgate; empty is compared.
+	Pin string
 	// RetryRefresh sets syncPolicy.retry.refresh.
 	RetryRefresh bool
 	// Jitter varies all durations; with zero everything takes as long as it usually does.

@@ -184,7 +184,7 @@ func (c *setController) write(app *argo.Application) bool {
 	}
 	admitted, _ := c.w.api.operationWrite(app, applicationSetAccount)
 	if admitted {
-		c.cache.put(app)
+		c.cache.put(c.w.api.apps[app.Name])
 	}
 	return admitted
 }

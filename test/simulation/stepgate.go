@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"golang.org/x/time/rate"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -19,12 +21,13 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// stepgate couples the world to the real gate: webhook.Gate and siblings.Reader, with the world's API server behind. It is the only
-// file that knows stepgate's packages. What those run in the background is modelled here: the watch with what it saw first, the
-// requests for refreshes, and the holding back of repeated writes.
+// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's API server
+// behind. It is the only file that knows stepgate's packages. The watch feeds the real siblings.Observations. The requests for
+// refreshes and the slowing of repeated writes are modelled here, because they take time.
 type stepgate struct {
 	w        *world
 	replicas []*replica
@@ -33,22 +36,16 @@ type stepgate struct {
 
 // replica is one process of stepgate.
 type replica struct {
-	w     *world
-	cache *watch
-	gate  *webhook.Gate
-	seen  map[types.UID]sighting
-	asked map[request]asked
-	held  map[string]*repetition
+	*siblings.Observations
+	w       *world
+	cache   *watch
+	record  *webhook.Recorder
+	gate    *webhook.Gate
+	mutator *webhook.Mutator
+	asked   map[request]asked
+	slowed  map[string]*repetition
 	// projected remembers the projection of an object, which is never changed.
 	projected map[*argo.Application]*siblings.Projection
-	// last is the decision that a Record would have been told of.
-	last policy.Decision
-}
-
-type sighting struct {
-	compared   []policy.Source
-	syncStatus string
-	at         time.Time
 }
 
 type request struct{ app, why string }
@@ -73,35 +70,70 @@ func newStepgate(w *world, record *webhook.Recorder) *stepgate {
 }
 
 func newReplica(w *world, record *webhook.Recorder) *replica {
-	r := &replica{w: w, cache: w.api.watch("stepgate"), projected: map[*argo.Application]*siblings.Projection{}}
-	r.forget()
+	r := &replica{w: w, record: record, cache: w.api.watch("stepgate"), projected: map[*argo.Application]*siblings.Projection{}}
 	r.cache.onApp = r.saw
 	for _, name := range w.names {
 		r.cache.apps[name] = w.api.apps[name]
-		r.saw(nil, w.api.apps[name])
 	}
 	r.cache.set = w.api.set
-	config := webhook.Config{ServerAccounts: []string{serverAccount}, RefreshStaleSiblings: true}
-	r.gate = webhook.NewGate(config, webhook.Parts{
-		Live: siblings.NewReader(r, r), Record: record, Watch: r, Refresh: r, Now: func() time.Time { return epoch.Add(w.now) },
-	})
+	r.start()
 	return r
 }
 
-func (r *replica) forget() {
-	r.seen, r.asked, r.held = map[types.UID]sighting{}, map[request]asked{}, map[string]*repetition{}
-}
-
-// Mutate changes nothing: there is no pin and no hold yet.
-func (s *stepgate) Mutate(w Write) *argo.Application { return w.New }
-
-// Restart loses the memory of one replica: it lists everything once more.
-func (s *stepgate) Restart(n int) {
-	r := s.replicas[n%len(s.replicas)]
-	r.forget()
+// start begins with no memory: it lists everything.
+func (r *replica) start() {
+	r.Observations = siblings.NewObservations()
+	r.asked, r.slowed = map[request]asked{}, map[string]*repetition{}
+	config := webhook.Config{ServerAccounts: []string{serverAccount}, RefreshStaleSiblings: true, Pin: pinOf(r.w.scenario)}
+	r.gate = webhook.NewGate(config, webhook.Dependencies{
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.record, Watch: r, Refresh: r,
+		Now: func() time.Time { return epoch.Add(r.w.now) },
+	})
+	r.mutator = webhook.NewMutator(r.gate, r)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.saw(nil, r.cache.apps[name])
 	}
+}
+
+// pinOf is how the scenario pins operations: it is compared unless it says otherwise.
+func pinOf(s *Scenario) webhook.Pin {
+	pin, err := webhook.ParsePin(cmp.Or(s.Pin, "compared"))
+	if err != nil {
+		panic(err) // Parse has checked it
+	}
+	return pin
+}
+
+// Restart loses the memory of one replica.
+func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
+
+// Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
+func (s *stepgate) Mutate(write Write) *argo.Application {
+	r := s.replicas[s.turn%len(s.replicas)]
+	answer := r.mutator.Handle(r.context(), admissionOf(write))
+	if len(answer.Patches) == 0 {
+		return write.New
+	}
+	text, err := json.Marshal(answer.Patches)
+	if err != nil {
+		panic(err)
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		panic(err)
+	}
+	raw, err := patch.Apply(encode(write.New))
+	if err != nil {
+		panic(err)
+	}
+	// The rest of the object stays what it is in the world: its times are finer than JSON's.
+	changed := &argo.Application{}
+	if err := json.Unmarshal(raw, changed); err != nil {
+		panic(err)
+	}
+	app := *write.New
+	app.Operation = changed.Operation
+	return &app
 }
 
 // Decide asks one replica after the other.
@@ -111,28 +143,39 @@ func (s *stepgate) Decide(write Write) Verdict {
 	return r.decide(write)
 }
 
+// noWait is a context that leaves no time for slowing a write down: that is modelled in virtual time.
+type noWait struct{ context.Context }
+
+// Deadline has passed, but nothing is done for it.
+func (noWait) Deadline() (time.Time, bool) { return time.Time{}, true }
+
+func (r *replica) context() context.Context { return noWait{context.Background()} }
+
 func (r *replica) decide(write Write) Verdict {
-	name := write.New.Name
 	if write.By == applicationSetAccount {
-		r.holdBack(name)
+		r.slow(write.New.Name)
 	}
-	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
-		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
-		Namespace: namespace, Name: name, Operation: admissionv1.Create,
-		Object: runtime.RawExtension{Raw: encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
-	}}
-	if write.Old != nil {
-		request.Operation, request.OldObject.Raw = admissionv1.Update, encode(write.Old)
-	}
-	answer := r.gate.Handle(context.Background(), request)
+	answer := r.gate.Handle(r.context(), admissionOf(write))
 	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
 	if answer.Result != nil {
 		v.Message = answer.Result.Message
 	}
 	if write.By == applicationSetAccount {
-		r.remember(name, v)
+		r.remember(write.New.Name, v)
 	}
 	return v
+}
+
+func admissionOf(write Write) admission.AdmissionRequest {
+	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
+		Namespace: namespace, Name: write.New.Name, Operation: admissionv1.Create,
+		Object: runtime.RawExtension{Raw: encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
+	}}
+	if write.Old != nil {
+		request.Operation, request.OldObject.Raw = admissionv1.Update, encode(write.Old)
+	}
+	return request
 }
 
 func encode(app *argo.Application) []byte {
@@ -143,9 +186,9 @@ func encode(app *argo.Application) []byte {
 	return raw
 }
 
-// holdBack is webhook/pace.go in virtual time.
-func (r *replica) holdBack(name string) {
-	if before := r.held[name]; before != nil {
+// slow is webhook/repeat_limiter.go in virtual time.
+func (r *replica) slow(name string) {
+	if before := r.slowed[name]; before != nil {
 		now := epoch.Add(r.w.now)
 		if wait := min(before.limiter.ReserveN(now, 1).DelayFrom(now), time.Second); wait > 0 {
 			r.w.advance(wait)
@@ -154,12 +197,12 @@ func (r *replica) holdBack(name string) {
 }
 
 func (r *replica) remember(name string, v Verdict) {
-	before := r.held[name]
+	before := r.slowed[name]
 	switch {
 	case v.Allowed:
-		delete(r.held, name)
+		delete(r.slowed, name)
 	case before == nil || before.message != v.Message:
-		r.held[name] = &repetition{v.Message, rate.NewLimiter(rate.Every(time.Second), 10)}
+		r.slowed[name] = &repetition{v.Message, rate.NewLimiter(rate.Every(time.Second), 10)}
 	}
 }
 
@@ -173,26 +216,14 @@ func (r *replica) projection(app *argo.Application) *siblings.Projection {
 	return p
 }
 
-// saw is webhook/siblings/sightings.go, told by the watch of the world.
-func (r *replica) saw(_, app *argo.Application) {
-	if app == nil {
-		return
+// saw is told by the watch of the world.
+func (r *replica) saw(old, app *argo.Application) {
+	switch {
+	case app != nil:
+		r.Observe(r.projection(app))
+	case old != nil:
+		r.Forget(r.projection(old))
 	}
-	p := r.projection(app)
-	now := sighting{compared: p.Application.Compared, syncStatus: p.Application.SyncStatus, at: p.Application.ReconciledAt}
-	last, known := r.seen[p.UID]
-	if known && slices.Equal(last.compared, now.compared) && (now.syncStatus != "OutOfSync" || last.syncStatus == "OutOfSync") {
-		now.at = last.at
-	}
-	r.seen[p.UID] = now
-}
-
-// FirstSeen is webhook.Watch.
-func (r *replica) FirstSeen(app types.UID, compared []policy.Source) time.Time {
-	if last, ok := r.seen[app]; ok && slices.Equal(last.compared, compared) {
-		return last.at
-	}
-	return time.Time{}
 }
 
 // Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
@@ -219,14 +250,14 @@ func (r *replica) Owned(types.UID) []*siblings.Projection {
 	return all
 }
 
-// Set is siblings.Known: few Applications are recorded, so that the ApplicationSet is read live.
-func (r *replica) Set(types.NamespacedName) (*siblings.ApplicationSet, siblings.Version) {
-	return nil, siblings.Version{}
+// Set is siblings.Known, and what the Mutator knows.
+func (r *replica) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return argocd.NewApplicationSet(r.cache.set), siblings.Version{}
 }
 
 // ApplicationSet is siblings.Live.
-func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*siblings.ApplicationSet, error) {
-	return siblings.NewApplicationSet(r.w.api.set), nil
+func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return argocd.NewApplicationSet(r.w.api.set), nil
 }
 
 // SetVersion is siblings.Live.

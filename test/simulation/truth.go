@@ -41,8 +41,8 @@ type truth struct {
 // ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than that of P, by its live label as by the
-// generator, already two seconds before the operation was admitted. Syncs of what P has run before are never early: drift,
-// self-heal, rollbacks. Neither are those of the first step. A sync by a user counts like any other.
+// generator, already two seconds before the operation was admitted. Syncs of what P has run before, or has deployed now, are
+// never early: drift, self-heal, rollbacks. Neither are those of the first step. A sync by a user counts like any other.
 type Early struct {
 	At             time.Duration
 	Target, Behind string
@@ -150,7 +150,7 @@ func (w *world) started(m *member, at [4]int) {
 		for n > 0 && w.same(m, i, n, n-1) {
 			n--
 		}
-		if n > m.truth.ran[i] {
+		if n > m.truth.ran[i] && !w.deployed(m, i, n) {
 			w.judge(m, at, i, n)
 		}
 	}

@@ -3,7 +3,6 @@ package siblings
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -39,7 +38,9 @@ type observed struct {
 	destination string
 	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
 	deployedTo string
-	syncedAt   time.Time
+	// operating says that an operation waits or runs, and syncingTo where it began to deploy to.
+	operating bool
+	syncingTo string
 }
 
 // NewObservations returns Observations of nothing.
@@ -114,15 +115,21 @@ func (o *observed) refresh(app *policy.Application, position uint64) {
 	}
 }
 
-// deploy notices where the Application is deployed: at its destination, when it is Synced with its spec or a sync of it
-// has succeeded.
+// deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
+// sync began to deploy to when that has succeeded.
 func (o *observed) deploy(p *Projection) {
 	app := &p.Application
-	synced := app.SyncStatus == "Synced" && app.SpecCompared || !app.LastSync.FinishedAt.Equal(o.syncedAt) && !o.syncedAt.IsZero()
-	if synced {
+	operating := app.OperationSet || app.LastOperation.Phase == "Running" || app.LastOperation.Phase == "Terminating"
+	switch {
+	case operating && !o.operating:
+		o.syncingTo = p.Destination
+	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
+		o.deployedTo = o.syncingTo
+	}
+	if app.SyncStatus == "Synced" && app.SpecCompared && !operating {
 		o.deployedTo = p.Destination
 	}
-	o.destination, o.syncedAt = p.Destination, app.LastSync.FinishedAt
+	o.operating, o.destination = operating, p.Destination
 }
 
 // own keeps the index by owner. The caller holds the lock.

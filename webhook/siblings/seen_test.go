@@ -3,7 +3,6 @@ package siblings
 import (
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +16,8 @@ func at(repo, revision string) []policy.Source {
 	return []policy.Source{{Key: repo, Revision: revision}}
 }
 
-// watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+SECOND]": an exclamation mark is a pending
-// request for a refresh, and the second is when its last sync ended. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
+// watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+PHASE]": an exclamation mark is a pending
+// request for a refresh, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
 // are no Application.
 func watching(events string) *Observations {
 	s := NewObservations()
@@ -36,28 +35,19 @@ func watching(events string) *Observations {
 			watch.OnAdd("odd", false)
 			watch.OnDelete("odd")
 		default:
-			rest, second, _ := strings.Cut(rest, "+")
+			rest, phase, _ := strings.Cut(rest, "+")
 			rest, destination, _ := strings.Cut(rest, "@")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			revision, status, _ := strings.Cut(rest, "/")
 			p.Destination = destination
 			p.Application = policy.Application{
 				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh,
-				LastSync: policy.LastSync{FinishedAt: parse(second)},
+				LastOperation: policy.LastOperation{Phase: phase, Full: true},
 			}
 			watch.OnUpdate(nil, p)
 		}
 	}
 	return s
-}
-
-// parse is the time of a second; the zero time where there is none.
-func parse(second string) time.Time {
-	d, err := time.ParseDuration(second + "s")
-	if err != nil {
-		return time.Time{}
-	}
-	return time.Unix(0, 0).Add(d)
 }
 
 // TestChanged asks at which event the change to revision b of prod was first seen.
@@ -120,7 +110,10 @@ func TestMoved(t *testing.T) {
 		"the same destination":                  {"dev=a/S@one dev=a/O@one", false},
 		"another destination":                   {"dev=a/S@one dev=a/O@two", true},
 		"another destination, and synced":       {"dev=a/S@one dev=a/O@two dev=a/S@two", false},
-		"another, and a sync has succeeded":     {"dev=a/S@one+1 dev=a/O@two+1 dev=a/O@two+9", false},
+		"another, and a sync has succeeded":     {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Succeeded", false},
+		"another, and a sync has failed":        {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Failed", true},
+		"another while a sync runs":             {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
+		"another, while the old sync is told":   {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
 		"another, and there and back":           {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
 		"it was never seen where it was synced": {"dev=a/O@one dev=a/O@two", false},
 	} {
