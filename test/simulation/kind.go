@@ -28,6 +28,8 @@ func (w *world) kind(x miss) string {
 	seen := x.m.truth.seen
 	target, sibling := seen.target, seen.apps[x.e.name]
 	switch {
+	case x.m.truth.verdict.Reason == "Rollback" && x.i >= len(x.m.sources):
+		return "rollback destination" // the old revision, in a destination that nobody has tried
 	case x.m.truth.verdict.Reason == "Rollback":
 		return "A4"
 	case x.m.truth.verdict.Reason == "Deleting":
@@ -83,7 +85,7 @@ func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 		older := sibling.Status.ReconciledAt.Before(target.Status.ReconciledAt)
 		switch {
 		case slices.Contains(sibling.Status.GetRevisions(), need):
-			return "seen" // compared with it, and not taken for undone
+			return seenKind(x)
 		case shared:
 			return "A7"
 		case older:
@@ -94,13 +96,21 @@ func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 	started := w.startedAt(x)
 	switch {
 	case slices.Contains(sibling.Status.GetRevisions(), started):
-		return "seen"
+		return seenKind(x)
 	case slices.ContainsFunc(sibling.Status.History, func(h argo.RevisionHistory) bool {
 		return h.Revision == started || slices.Contains(h.Revisions, started)
 	}):
 		return "A5"
 	}
 	return "A6"
+}
+
+// seenKind is of a sibling that was compared with what it has not completed.
+func seenKind(x miss) string {
+	if x.e.live.pending {
+		return "failed hook" // and only in the operation state, of another revision
+	}
+	return "seen"
 }
 
 // Stuck is an Application that hangs because of the gate.
@@ -139,10 +149,14 @@ func (w *world) stuckKind(m *member) Stuck {
 		switch {
 		case x.Old != nil && stepOf(x.Old) != stepOf(x.New):
 			s.Kind = "B1"
-		case reason == "ComparisonOlder":
+		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil && !reflect.DeepEqual(x.Old.Spec, x.New.Spec):
 			s.Kind = "B2"
+		case reason == "RevisionMismatch":
+			s.Kind = "stale target"
 		case reason == "NotSynced" && e != nil && e.live.drifted:
 			s.Kind = "B3"
+		case reason == "NotSynced" && e != nil:
+			s.Kind = "stale blocker" // it is done, and was compared before
 		case s.Kind == "?":
 			s.Kind = reason
 		}

@@ -116,11 +116,15 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
 	}
 	c.w.logf("%s starts to sync %v", name, revisions)
-	c.w.started(m, c.w.statesOf(m, spec, revisions))
+	// The operation may bring sources of its own. The destination is always that of the specification.
 	deployed := spec
-	if len(op.Sources) == 0 && op.Source != nil {
+	switch {
+	case len(op.Sources) > 0:
+		deployed.Sources = op.Sources
+	case op.Source != nil && spec.SourceHydrator == nil:
 		deployed.Source = op.Source
 	}
+	c.w.started(m, c.w.statesOf(m, deployed, revisions))
 	failed := c.deploy(m, c.w.contentOf(&deployed, revisions))
 	c.store(name, &next)
 	c.after(c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })

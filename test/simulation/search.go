@@ -47,7 +47,7 @@ func Search(plan Plan) *Found {
 			for i := next.Add(1); i <= int64(plan.Histories); i = next.Add(1) {
 				seed := plan.Seed + int(i) - 1
 				result := player.Play(histories.Example(seed), nil)
-				if len(result.kinds()) > 0 {
+				if len(result.Kinds()) > 0 {
 					mu.Lock()
 					found.note(seed, result)
 					mu.Unlock()
@@ -68,7 +68,7 @@ func (f *Found) note(seed int, r Result) {
 	if len(r.Stuck) > 0 {
 		f.Stuck++
 	}
-	for _, name := range r.kinds() {
+	for _, name := range r.Kinds() {
 		k := f.Kinds[name]
 		if k == nil {
 			k = &Kind{First: seed}
@@ -82,8 +82,8 @@ func (f *Found) note(seed int, r Result) {
 	}
 }
 
-// kinds names what went wrong in a history, each once.
-func (r Result) kinds() []string {
+// Kinds names what went wrong in a history, each once, and that something is held or stranded.
+func (r Result) Kinds() []string {
 	names := map[string]bool{}
 	for _, e := range r.Early {
 		names["early "+e.Kind] = true
@@ -125,7 +125,7 @@ func (f *Found) Report(out io.Writer, show int) {
 // ShrinkKind shrinks the history of a seed to the smallest that shows the same kind of counterexample.
 func ShrinkKind(version string, seed int, kind string) *Scenario {
 	player := NewPlayer()
-	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).kinds(), kind) })
+	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
 }
 
 // String is the summary on one line.

@@ -108,7 +108,8 @@ func (c *setController) pass() (failed bool) {
 	if failed {
 		return true // deleteInCluster and the rest are skipped
 	}
-	for name, app := range c.cache.apps {
+	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
+		app := c.cache.apps[name]
 		if app.DeletionTimestamp == nil && !slices.ContainsFunc(desired, func(d argo.Application) bool { return d.Name == name }) {
 			c.w.logf("the ApplicationSet controller deletes %s", name)
 			c.w.app.delete(name)
