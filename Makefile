@@ -84,6 +84,15 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	  done; \
 	done
 
+.PHONY: simulate
+simulate: ## Play 1,000,000 random rollouts in virtual time (HISTORIES, SEED), and look for early starts and for rollouts that hang
+	@go build -o $(BIN)/simulate ./test/simulation/cmd
+	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1)
+
+.PHONY: simulate-control
+simulate-control: ## Take parts of the rule out, one at a time, and check that the simulation notices
+	go run ./test/simulation/control
+
 .PHONY: bench
 bench: tools ## Measure what a decision costs, at up to 5,000 siblings, and the memory at 10,000 Applications
 	@echo "==> building the benchmark (from an empty cache: about 2 minutes)"

@@ -10,7 +10,9 @@ import (
 
 // sight is what could be seen when an operation was admitted.
 type sight struct {
+	// target is the Application before the write, and spec what it specified after it.
 	target *argo.Application
+	spec   argo.ApplicationSpec
 	apps   map[string]*argo.Application
 }
 
@@ -38,8 +40,8 @@ func (w *world) kind(x miss) string {
 		return "A10" // never compared
 	case sibling == nil:
 		return "new"
-	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted:
-		return "A2" // it landed after the operation was admitted
+	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted, x.i == len(x.m.sources) && !w.specifies(seen.spec, x.at[x.i]):
+		return "A2" // it landed, or was written, after the operation was admitted
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
 		return "A1"
 	case x.j > len(x.e.sources):
@@ -64,6 +66,12 @@ func (w *world) startedAt(x miss) string {
 		}
 	}
 	return ""
+}
+
+// specifies reports whether a specification is of a generation of the template.
+func (w *world) specifies(spec argo.ApplicationSpec, n int) bool {
+	c, g := w.contentOf(&spec, nil), w.generations[n]
+	return c.values == g.values && c.destination == g.destination
 }
 
 func (w *world) templateKind(x miss, sibling *argo.Application) string {

@@ -74,7 +74,7 @@ func (f *Found) note(seed int, r Result) {
 			k = &Kind{First: seed}
 			f.Kinds[name] = k
 			if f.Progress != nil {
-				fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
+				_, _ = fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
 			}
 		}
 		k.Count++
@@ -105,9 +105,9 @@ func Wrong(kind string) bool {
 // Report prints the kinds, and of each violation some counterexamples, shrunk.
 func (f *Found) Report(out io.Writer, show int) {
 	names := slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return cmp.Compare(f.Kinds[a].First, f.Kinds[b].First) })
-	fmt.Fprintf(out, "%-28s %10s %12s\n", "kind", "histories", "first seed")
+	_, _ = fmt.Fprintf(out, "%-28s %10s %12s\n", "kind", "histories", "first seed")
 	for _, name := range names {
-		fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
+		_, _ = fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
 	}
 	if show == 0 {
 		return
@@ -118,7 +118,7 @@ func (f *Found) Report(out io.Writer, show int) {
 			continue
 		}
 		s := ShrinkKind(f.Version, f.Kinds[name].First, name)
-		fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
+		_, _ = fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
 	}
 }
 

@@ -41,8 +41,6 @@ type replica struct {
 	held  map[string]*repetition
 	// projected remembers the projection of an object, which is never changed.
 	projected map[*argo.Application]*siblings.Projection
-	// last is the decision that a Record would have been told of.
-	last policy.Decision
 }
 
 type sighting struct {
