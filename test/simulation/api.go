@@ -94,33 +94,33 @@ func (a *api) writeSet(set *argo.ApplicationSet) {
 }
 
 // operationWrite is a write of an Application whose operation may be new: the gate is asked. It reports whether the write was
-// admitted, and the text of the refusal.
-func (a *api) operationWrite(app *argo.Application, who string) (admitted bool, message string) {
+// admitted.
+func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) {
 	old := a.apps[app.Name]
 	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		a.write(app)
-		return true, ""
+		return true
 	}
 	m := a.w.members[app.Name]
 	if app = a.w.gate.Mutate(Write{Old: old, New: app, By: who}); app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		a.w.logf("%s asks for a sync of %s: held", short(who), app.Name)
 		a.write(app)
-		return true, ""
+		return true
 	}
 	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
 	a.w.logf("%s asks for a sync of %s%s: %s", short(who), app.Name, pinnedTo(app.Operation), v)
 	if !v.Allowed {
 		a.w.refusals++
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
-		return false, v.Message
+		return false
 	}
 	m.truth.admitted, m.truth.verdict, m.truth.admittedStep = a.w.now, v, stepOf(app)
-	m.truth.seen = sight{old, maps.Clone(a.apps)}
+	m.truth.seen = sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)}
 	if old != nil {
 		m.truth.admittedStep = min(stepOf(app), stepOf(old))
 	}
 	a.write(app)
-	return true, ""
+	return true
 }
 
 // annotate sets or removes an annotation.

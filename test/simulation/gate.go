@@ -34,7 +34,8 @@ func (v Verdict) String() string {
 // A gate that also mutates (a pin, a hold) replaces w.New before it is stored: see Mutate. One that asks for refreshes or releases
 // does so by writing the annotation, some time after the answer: see stepgate.go.
 type Gate interface {
-	// Mutate may change the operation of a write, before Decide. It returns the object that is stored.
+	// Mutate may change the operation of a write, before Decide: pin it, or put the old one back (hold). It returns what is
+	// decided on and stored.
 	Mutate(w Write) *argo.Application
 	Decide(w Write) Verdict
 	// Restart loses what one replica remembers.

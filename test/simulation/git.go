@@ -60,7 +60,8 @@ func (b *branch) stateOf(revision string) int {
 	return -1
 }
 
-func (g *git) init() {
+// forget begins with no branch.
+func (g *git) forget() {
 	g.branches, g.trees, g.contents = map[string]*branch{}, map[string]map[string]int{}, []effect{good}
 }
 

@@ -10,7 +10,9 @@ import (
 
 // sight is what could be seen when an operation was admitted.
 type sight struct {
+	// target is the Application before the write, and spec what it specified after it.
 	target *argo.Application
+	spec   argo.ApplicationSpec
 	apps   map[string]*argo.Application
 }
 
@@ -28,6 +30,8 @@ func (w *world) kind(x miss) string {
 	seen := x.m.truth.seen
 	target, sibling := seen.target, seen.apps[x.e.name]
 	switch {
+	case x.m.truth.verdict.Reason == "Rollback" && x.i >= len(x.m.sources):
+		return "rollback destination" // the old revision, in a destination that nobody has tried
 	case x.m.truth.verdict.Reason == "Rollback":
 		return "A4"
 	case x.m.truth.verdict.Reason == "Deleting":
@@ -36,8 +40,8 @@ func (w *world) kind(x miss) string {
 		return "A10" // never compared
 	case sibling == nil:
 		return "new"
-	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted:
-		return "A2" // it landed after the operation was admitted
+	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted, x.i == len(x.m.sources) && !w.specifies(seen.spec, x.at[x.i]):
+		return "A2" // it landed, or was written, after the operation was admitted
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
 		return "A1"
 	case x.j > len(x.e.sources):
@@ -64,6 +68,12 @@ func (w *world) startedAt(x miss) string {
 	return ""
 }
 
+// specifies reports whether a specification is of a generation of the template.
+func (w *world) specifies(spec argo.ApplicationSpec, n int) bool {
+	c, g := w.contentOf(&spec, nil), w.generations[n]
+	return c.values == g.values && c.destination == g.destination
+}
+
 func (w *world) templateKind(x miss, sibling *argo.Application) string {
 	g := w.generations[x.need]
 	written := reflect.DeepEqual(sibling.Spec, w.spec(x.e, g))
@@ -83,7 +93,7 @@ func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 		older := sibling.Status.ReconciledAt.Before(target.Status.ReconciledAt)
 		switch {
 		case slices.Contains(sibling.Status.GetRevisions(), need):
-			return "seen" // compared with it, and not taken for undone
+			return seenKind(x)
 		case shared:
 			return "A7"
 		case older:
@@ -94,13 +104,21 @@ func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 	started := w.startedAt(x)
 	switch {
 	case slices.Contains(sibling.Status.GetRevisions(), started):
-		return "seen"
+		return seenKind(x)
 	case slices.ContainsFunc(sibling.Status.History, func(h argo.RevisionHistory) bool {
 		return h.Revision == started || slices.Contains(h.Revisions, started)
 	}):
 		return "A5"
 	}
 	return "A6"
+}
+
+// seenKind is of a sibling that was compared with what it has not completed.
+func seenKind(x miss) string {
+	if x.e.live.pending {
+		return "failed hook" // and only in the operation state, of another revision
+	}
+	return "seen"
 }
 
 // Stuck is an Application that hangs because of the gate.
@@ -139,10 +157,14 @@ func (w *world) stuckKind(m *member) Stuck {
 		switch {
 		case x.Old != nil && stepOf(x.Old) != stepOf(x.New):
 			s.Kind = "B1"
-		case reason == "ComparisonOlder":
+		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil && !reflect.DeepEqual(x.Old.Spec, x.New.Spec):
 			s.Kind = "B2"
+		case reason == "RevisionMismatch":
+			s.Kind = "stale target"
 		case reason == "NotSynced" && e != nil && e.live.drifted:
 			s.Kind = "B3"
+		case reason == "NotSynced" && e != nil:
+			s.Kind = "stale blocker" // it is done, and was compared before
 		case s.Kind == "?":
 			s.Kind = reason
 		}

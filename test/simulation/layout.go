@@ -10,15 +10,6 @@ import (
 
 type argoHealth = health.HealthStatusCode
 
-// layouts are the arrangements of repositories:
-//
-//	shared    one repository and branch for all
-//	own       a repository for each Application
-//	branches  one repository with a branch for each step
-//	values    two sources: a repository of values that all share, and one of its own
-//	hydrated  one dry branch, hydrated to a branch for each Application
-func layouts() []string { return []string{"shared", "own", "branches", "values", "hydrated"} }
-
 // addMember lays out the sources of an Application, and generates it.
 func (w *world) addMember(name string, step int) *member {
 	m := w.members[name]
@@ -35,6 +26,13 @@ func (w *world) addMember(name string, step int) *member {
 	return m
 }
 
+// sourcesOf are the branches that an Application deploys. The arrangements of repositories are
+//
+//	shared    one repository and branch for all
+//	own       a repository for each Application
+//	branches  one repository with a branch for each step
+//	values    two sources: a repository of values that all share, and one of its own
+//	hydrated  one dry branch, hydrated to a branch for each Application
 func (w *world) sourcesOf(name string, step int) []*branch {
 	url := func(repository string) string { return "https://git.example.com/" + repository }
 	switch w.scenario.Layout {

@@ -62,7 +62,7 @@ func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, se
 	})
 	for range 5 {
 		if m.c.cache.set.ResourceVersion == w.api.set.ResourceVersion {
-			m.log2(set, all)
+			m.traceStatuses(set, all)
 			next := *w.api.set
 			next.Status.ApplicationStatus = all
 			w.api.writeSet(&next)
@@ -74,7 +74,7 @@ func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, se
 	return errors.New("the object has been modified")
 }
 
-func (m *manager) log2(set *argo.ApplicationSet, all []argo.ApplicationSetApplicationStatus) {
+func (m *manager) traceStatuses(set *argo.ApplicationSet, all []argo.ApplicationSetApplicationStatus) {
 	if m.c.w.trace == nil {
 		return
 	}

@@ -116,10 +116,12 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
 	}
 	c.w.logf("%s starts to sync %v", name, revisions)
+	// The operation may bring sources of its own. The destination is always that of the specification.
 	deployed := spec
-	if len(op.Sources) > 0 {
+	switch {
+	case len(op.Sources) > 0:
 		deployed.Sources = op.Sources
-	} else if op.Source != nil {
+	case op.Source != nil && spec.SourceHydrator == nil:
 		deployed.Source = op.Source
 	}
 	c.w.started(m, c.w.statesOf(m, deployed, revisions))

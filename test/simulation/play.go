@@ -42,7 +42,8 @@ func (w *world) schedule() (last time.Duration) {
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
 func (w *world) happen(words []string) {
-	verb, args := words[0], append(words[1:], "", "", "")
+	words = append(words, "", "", "")
+	verb, args := words[0], words[1:]
 	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
 		w.inGit(verb, b, args)
 		return
@@ -117,7 +118,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "label", "add":
 		w.add(m.name, number(args[1]))
 	case "remove":
-		w.generate2(m, 0)
+		w.setStep(m, 0)
 	case "sync":
 		w.userSync(m, w.heads(m))
 	case "try":
@@ -156,10 +157,10 @@ func (w *world) add(name string, step int) {
 		m.truth.reached, m.truth.ran = nothing(), nothing()
 		m.generated = 0
 	}
-	w.generate2(m, step)
+	w.setStep(m, step)
 }
 
-func (w *world) generate2(m *member, step int) {
+func (w *world) setStep(m *member, step int) {
 	if m.generated == step {
 		return
 	}

@@ -16,8 +16,14 @@ import (
 //	+1s commit app all
 //	+0s refresh prod
 //
-// Lines that begin with # are remarks. play.go lists the events.
+// Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early A1" says which
+// kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a part of the rule is taken
+// out: see the command control.
 type Scenario struct {
+	// Expect is the kind of counterexample that the scenario is, or empty.
+	Expect string
+	// Without are the kinds that it is when a part of the rule is taken out, by the name of the part.
+	Without map[string]string
 	Version string
 	// Layout says which repositories the Applications deploy: see layouts in layout.go.
 	Layout string
@@ -102,6 +108,17 @@ func (s *Scenario) line(words []string) (err error) {
 	case words[0] == "argocd" && len(words) > 1:
 		s.Version = words[1]
 		return s.options(words[2:])
+	case words[0] == "expect" && len(words) > 1:
+		if words[1] != "nothing" {
+			s.Expect = strings.Join(words[1:], " ")
+		}
+		return nil
+	case words[0] == "without" && len(words) > 2:
+		if s.Without == nil {
+			s.Without = map[string]string{}
+		}
+		s.Without[words[1]] = strings.Join(words[2:], " ")
+		return nil
 	case words[0] == "app" && len(words) > 2:
 		a := Application{Name: words[1]}
 		if a.Step, err = strconv.Atoi(words[2]); err != nil {

@@ -47,7 +47,7 @@ func Search(plan Plan) *Found {
 			for i := next.Add(1); i <= int64(plan.Histories); i = next.Add(1) {
 				seed := plan.Seed + int(i) - 1
 				result := player.Play(histories.Example(seed), nil)
-				if len(result.kinds()) > 0 {
+				if len(result.Kinds()) > 0 {
 					mu.Lock()
 					found.note(seed, result)
 					mu.Unlock()
@@ -68,13 +68,13 @@ func (f *Found) note(seed int, r Result) {
 	if len(r.Stuck) > 0 {
 		f.Stuck++
 	}
-	for _, name := range r.kinds() {
+	for _, name := range r.Kinds() {
 		k := f.Kinds[name]
 		if k == nil {
 			k = &Kind{First: seed}
 			f.Kinds[name] = k
 			if f.Progress != nil {
-				fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
+				_, _ = fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
 			}
 		}
 		k.Count++
@@ -82,8 +82,8 @@ func (f *Found) note(seed int, r Result) {
 	}
 }
 
-// kinds names what went wrong in a history, each once.
-func (r Result) kinds() []string {
+// Kinds names what went wrong in a history, each once, and that something is held or stranded.
+func (r Result) Kinds() []string {
 	names := map[string]bool{}
 	for _, e := range r.Early {
 		names["early "+e.Kind] = true
@@ -105,9 +105,9 @@ func Wrong(kind string) bool {
 // Report prints the kinds, and of each violation some counterexamples, shrunk.
 func (f *Found) Report(out io.Writer, show int) {
 	names := slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return cmp.Compare(f.Kinds[a].First, f.Kinds[b].First) })
-	fmt.Fprintf(out, "%-28s %10s %12s\n", "kind", "histories", "first seed")
+	_, _ = fmt.Fprintf(out, "%-28s %10s %12s\n", "kind", "histories", "first seed")
 	for _, name := range names {
-		fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
+		_, _ = fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
 	}
 	if show == 0 {
 		return
@@ -118,14 +118,14 @@ func (f *Found) Report(out io.Writer, show int) {
 			continue
 		}
 		s := ShrinkKind(f.Version, f.Kinds[name].First, name)
-		fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
+		_, _ = fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
 	}
 }
 
 // ShrinkKind shrinks the history of a seed to the smallest that shows the same kind of counterexample.
 func ShrinkKind(version string, seed int, kind string) *Scenario {
 	player := NewPlayer()
-	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).kinds(), kind) })
+	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
 }
 
 // String is the summary on one line.

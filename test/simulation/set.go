@@ -100,6 +100,9 @@ func (c *setController) pass() (failed bool) {
 		return true
 	}
 	for _, app := range c.manager.sync(set, syncs, desired) {
+		if c.w.traits.pins && app.Operation != nil {
+			pin(set, &app)
+		}
 		c.w.advance(c.w.delay(5 * time.Millisecond))
 		if !c.createOrUpdate(&app) {
 			failed = true
@@ -108,13 +111,25 @@ func (c *setController) pass() (failed bool) {
 	if failed {
 		return true // deleteInCluster and the rest are skipped
 	}
-	for name, app := range c.cache.apps {
+	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
+		app := c.cache.apps[name]
 		if app.DeletionTimestamp == nil && !slices.ContainsFunc(desired, func(d argo.Application) bool { return d.Name == name }) {
 			c.w.logf("the ApplicationSet controller deletes %s", name)
 			c.w.app.delete(name)
 		}
 	}
 	return false
+}
+
+// pin names in an operation the revisions that the ApplicationSet records, as the controller does from 3.6 on.
+func pin(set *argo.ApplicationSet, app *argo.Application) {
+	for _, s := range set.Status.ApplicationStatus {
+		if s.Application == app.Name && len(s.TargetRevisions) > 1 {
+			app.Operation.Sync.Revisions = s.TargetRevisions
+		} else if s.Application == app.Name && len(s.TargetRevisions) == 1 {
+			app.Operation.Sync.Revision = s.TargetRevisions[0]
+		}
+	}
 }
 
 // current are the Applications as the cache has them, by name.
@@ -182,11 +197,11 @@ func (c *setController) write(app *argo.Application) bool {
 	if stepOf(c.w.api.apps[app.Name]) != stepOf(app) {
 		c.w.members[app.Name].settled = c.w.now
 	}
-	admitted, _ := c.w.api.operationWrite(app, applicationSetAccount)
-	if admitted {
-		c.cache.put(c.w.api.apps[app.Name])
+	if !c.w.api.operationWrite(app, applicationSetAccount) {
+		return false
 	}
-	return admitted
+	c.cache.put(c.w.api.apps[app.Name])
+	return true
 }
 
 // appEvent is getApplicationOwnsHandler.

@@ -72,7 +72,7 @@ type member struct {
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
-	w.git.init()
+	w.forget()
 	w.generations = []generation{{values: "v0", destination: "ns0", landed: -time.Hour}}
 	w.api = newAPI(w)
 	w.set = newSetController(w)
