@@ -44,8 +44,8 @@ var writeForms = map[string]func(r *rollout, env string) error{
 		app := r.app(env)
 		r.Expect(shared.Admin.Delete(r.ctx, app)).To(Succeed())
 		app = guestbook.Application(r.set, env)
-		app.Operation = guestbook.RollingSync()
-		return r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)
+		app.Operation = guestbook.UserSync("admin")
+		return r.as(cluster.Human).Create(r.ctx, app)
 	},
 }
 
