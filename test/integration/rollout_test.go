@@ -141,6 +141,15 @@ func (r *rollout) done(env string) {
 	})).To(Succeed())
 }
 
+// refreshed has Argo CD answer a refresh of an Application: it is then known to be compared after the request.
+func (r *rollout) refreshed(env string) {
+	r.t.Helper()
+	r.Expect(r.update(cluster.ServerAccount, env, func(app *argo.Application) {
+		app.Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeNormal)}
+	})).To(Succeed())
+	r.done(env)
+}
+
 // stored reports whether the Application has an operation.
 func (r *rollout) stored(env string) bool { return r.app(env).Operation != nil }
 
