@@ -101,10 +101,9 @@ func observedMetrics(t *testing.T) string {
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
 	mutating, err := release.Mutating(ctx, shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(shared.Admin.Delete(ctx, mutating.Object)).To(Succeed())
+	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
 	g.Eventually(func() error { return sync(t, set, "prod") }).Should(MatchError(ContainSubstring("NotPinned")))
-	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values")
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mutating.Create(ctx, shared)).To(Succeed())
 	denied(t, set)
 	annotate := func(key, value string) {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())

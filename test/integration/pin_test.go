@@ -146,7 +146,7 @@ func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 	r.turn()
 	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
-	r.Expect(shared.Admin.Delete(r.ctx, mutating.Object)).To(Succeed())
+	r.Expect(mutating.Delete(r.ctx, shared)).To(Succeed())
 
 	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(MatchError(ContainSubstring("(NotPinned: ")))
 	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
@@ -154,12 +154,8 @@ func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready")
 	r.Expect(r.replica.Ready(r.ctx)).To(Succeed(), "a replica is ready: it decides")
 
-	// It is installed again, without a caBundle.
-	mutating.SetResourceVersion("")
-	mutating.SetUID("")
-	mutating.SetManagedFields(nil)
-	mutating.Webhook.CABundle = nil
-	r.Expect(shared.Admin.Create(r.ctx, mutating.Object)).To(Succeed())
+	// It is installed again, and stepgate fills its caBundle.
+	r.Expect(mutating.Create(r.ctx, shared)).To(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
 }
 

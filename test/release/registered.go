@@ -81,6 +81,20 @@ func (r Registered) Patch(ctx context.Context, e *environment.Environment, chang
 	return e.Admin.Patch(ctx, r.Object, client.MergeFrom(before))
 }
 
+// Delete deletes the configuration.
+func (r Registered) Delete(ctx context.Context, e *environment.Environment) error {
+	return e.Admin.Delete(ctx, r.Object)
+}
+
+// Create creates the configuration again after Delete, as it is installed: without a caBundle.
+func (r Registered) Create(ctx context.Context, e *environment.Environment) error {
+	r.SetResourceVersion("")
+	r.SetUID("")
+	r.SetManagedFields(nil)
+	r.Webhook.CABundle = nil
+	return e.Admin.Create(ctx, r.Object)
+}
+
 // Unregister deletes the webhook configurations of an instance: the API server does not call it any more.
 func Unregister(ctx context.Context, e *environment.Environment, name string) error {
 	meta := metav1.ObjectMeta{Name: name}
