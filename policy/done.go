@@ -53,13 +53,16 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 // changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller would
 // never sync it again, and blocking on it would last for ever.
 //
-// It has deployed a revision if its last sync did, or if the ApplicationSet controller records it as Healthy at that
-// revision: it was Synced there without a sync, because the commit did not touch it. A new destination is no drift.
+// It has deployed a revision if its last sync did, or if the ApplicationSet controller has recorded it as Healthy at that
+// revision since its last operation: it was Synced there without a sync, because the commit did not touch it. A new
+// destination is no drift.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
-	return a.LastSync.AtCompared || a.LastSync.SameSources && in.ApplicationSet.Recorded[a.Name].healthyAt(a.Compared)
+	recorded := in.ApplicationSet.Recorded[a.Name]
+	since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)
+	return a.LastSync.AtCompared || a.LastSync.SameSources && since && recorded.healthyAt(a.Compared)
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is
@@ -76,26 +79,26 @@ func (r Recorded) healthyAt(compared []Source) bool {
 	return true
 }
 
-// passed reports whether the sibling has completed everything that the target deploys, and has gone on to a newer
-// revision. Its history holds nothing but full syncs that succeeded.
+// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone
+// on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded.
 func (in *Input) passed(a *Application) bool {
-	gone := false
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil {
-			if !known(in.Target.deploys(source.Key), source.Key) {
-				return false
-			}
-			continue
+		if wanted == nil && !(known(in.Target.deploys(source.Key), source.Key) && completed(a)) {
+			return false
 		}
 		for _, w := range wanted {
 			if w.Key == source.Key && !ranBefore(a.Ran, w, source) {
 				return false
 			}
 		}
-		gone = true
 	}
-	return gone && in.Target.Operation.Pinned && !in.pendingElsewhere(a)
+	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a)
+}
+
+// completed reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.
+func completed(a *Application) bool {
+	return a.Health == "Healthy" && a.SyncStatus == "Synced" && a.SpecCompared && a.LastSync.AtCompared && a.ReconciledAt.After(a.LastSync.FinishedAt)
 }
 
 // notBroken asks of a sibling that has passed the target only that it is not found broken: it may be on its way to a
