@@ -68,6 +68,16 @@ annotations:
 {{- default (ternary "Ignore" "Fail" (eq .Values.config.mode "audit")) .Values.webhook.failurePolicy }}
 {{- end }}
 
+{{/* The revisions to which stepgate pins operations. Audit mode pins nothing. YAML reads an unquoted off as false. */}}
+{{- define "stepgate.pinMode" -}}
+{{- ternary "off" .Values.pin.mode (or (eq .Values.config.mode "audit") (not .Values.pin.mode)) }}
+{{- end }}
+
+{{/* Not empty if stepgate pins operations and has a MutatingWebhookConfiguration. */}}
+{{- define "stepgate.pins" -}}
+{{- if ne (include "stepgate.pinMode" .) "off" }}true{{ end }}
+{{- end }}
+
 {{/* The Secret to mount, in the modes that mount one. */}}
 {{- define "stepgate.tlsSecret" -}}
 {{- if eq .Values.certs.mode "external" }}{{ .Values.certs.external.secretName }}

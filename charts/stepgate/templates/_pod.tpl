@@ -33,6 +33,7 @@ securityContext:
 - serve
 - --mode={{ .Values.config.mode }}
 - --require={{ .Values.config.require }}
+- --pin={{ include "stepgate.pinMode" . }}
 - --gate-rollbacks={{ .Values.config.gateRollbacks }}
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
 - --refresh-stale-siblings={{ .Values.config.refreshStaleSiblings }}
@@ -52,6 +53,9 @@ securityContext:
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
 - --webhook-configuration={{ include "stepgate.fullname" . }}
+{{- if include "stepgate.pins" . }}
+- --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
+{{- end }}
 - --webhook-bind-address=:{{ .Values.webhook.port }}
 - --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
 - --health-probe-bind-address=:8081

@@ -1,0 +1,85 @@
+{{/* The parts that the validating and the mutating webhook configuration have in common. */}}
+
+{{/* The name of both, and their labels and annotations. */}}
+{{- define "stepgate.webhookMetadata" -}}
+{{- $annotations := dict "argocd.argoproj.io/sync-wave" "1" }}
+{{- if and (eq .Values.certs.mode "certManager") .Values.certs.certManager.addInjectorAnnotations }}
+{{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s-tls" (include "stepgate.namespace" .) (include "stepgate.fullname" .)) }}
+{{- end }}
+{{- include "stepgate.metadata" (dict "root" . "cluster" true "labels" .Values.webhook.labels "annotations" (merge (dict) .Values.webhook.annotations $annotations)) }}
+{{- end }}
+
+{{/* The address that the API server calls. Call it with a dict of root and path. */}}
+{{- define "stepgate.clientConfig" -}}
+{{- with .root -}}
+{{- if eq .Values.certs.mode "self" -}}
+# caBundle is not set here: stepgate fills it.
+{{ else if eq .Values.certs.mode "certManager" -}}
+# caBundle is not set here: cert-manager's cainjector fills it.
+{{ end -}}
+clientConfig:
+  {{- if .Values.webhook.url }}
+  url: {{ printf "%s%s" (trimSuffix "/validate" .Values.webhook.url) $.path | quote }}
+  {{- else }}
+  service:
+    namespace: {{ include "stepgate.namespace" . }}
+    name: {{ include "stepgate.fullname" . }}
+    path: {{ $.path }}
+    port: 443
+  {{- end }}
+  {{- if and (eq .Values.certs.mode "external") .Values.certs.external.caBundle }}
+  caBundle: {{ .Values.certs.external.caBundle | b64enc }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Which writes the API server sends. */}}
+{{- define "stepgate.webhookScope" -}}
+rules:
+  - apiGroups: [argoproj.io]
+    apiVersions: ["*"]
+    resources: [applications]
+    operations: [CREATE, UPDATE]
+    scope: Namespaced
+admissionReviewVersions: [v1]
+matchPolicy: Equivalent
+sideEffects: NoneOnDryRun
+namespaceSelector:
+  {{- with .Values.webhook.namespaceSelector.matchLabels }}
+  matchLabels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  matchExpressions:
+    # The emergency switch: kubectl label namespace argocd stepgate.io/ignore=true
+    - key: stepgate.io/ignore
+      operator: DoesNotExist
+    {{- with .Values.argocd.namespaces }}
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values:
+        {{- toYaml . | nindent 8 }}
+    {{- end }}
+    {{- with .Values.webhook.namespaceSelector.matchExpressions }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- with .Values.webhook.objectSelector }}
+objectSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+# An Application has no status subresource. Without these conditions, the API server would send every status write of every
+# Application. Each expression checks has() before it uses a field, because failurePolicy decides if an expression fails.
+matchConditions:
+  - name: operation-set
+    expression: has(object.operation)
+  - name: operation-changed
+    expression: oldObject == null || !has(oldObject.operation) || object.operation != oldObject.operation
+  - name: owned-by-applicationset
+    expression: >-
+      (has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o,
+      has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
+      || (oldObject != null && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o,
+      has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
+  {{- with .Values.webhook.matchConditions }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
