@@ -183,7 +183,7 @@ func TestHelmTest(t *testing.T) {
 	text, err := helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
-		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: 1 Application of step 1 is not done: stepgate-selftest-first (NotCreated"))
+		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: stepgate-selftest-second (TargetNotCompared"))
 	g.Expect(text).To(HaveSuffix("; the mutating webhook answered, too\n"))
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")
@@ -216,6 +216,17 @@ func TestHelmTest(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
 	g.Expect(shared.Admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
+}
+
+// Without pinning, the test expects nothing of a mutating webhook, and the denial names the Application of step 1.
+func TestHelmTestWithoutPinning(t *testing.T) {
+	g := NewWithT(t)
+	serve(t, release.Chart{Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off"}})
+	text, err := helmTest(t, "stepgate", "unpinned")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
+		"step 2 of ApplicationSet unpinned/stepgate-selftest may not sync yet: 1 Application of step 1 is not done: stepgate-selftest-first (NotCreated"))
+	g.Expect(text).NotTo(ContainSubstring("mutating"))
 }
 
 // In audit mode stepgate refuses nothing; the test looks for the API server's warning.
