@@ -146,7 +146,7 @@ func TestHandle(t *testing.T) {
 			wantMetric: "deny NotHealthy enforce server", wantEvent: qaDegradedEvent,
 		},
 		"an Application created with an operation is gated, the Event goes to its ApplicationSet": {
-			scenario: blocked,
+			scenario: blocked, config: func(c *Config) { c.Require = policy.RequireSynced },
 			write:    func(a *attempt) { a.before = nil; a.after.UID = ""; a.user = "kubernetes-admin" },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce other",
