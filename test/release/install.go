@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,20 +129,37 @@ func needsKubelet(o client.Object) bool {
 
 // adapt has the API server call the local process by URL, because there is no Service network here.
 func (r Registration) adapt(o client.Object) {
-	configuration, ok := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-	if !ok {
-		return
-	}
-	for i := range configuration.Webhooks {
-		w := &configuration.Webhooks[i]
-		w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &r.URL}
-		w.FailurePolicy = &r.FailurePolicy
-		if len(r.Namespaces) > 0 {
-			w.NamespaceSelector.MatchExpressions = append(w.NamespaceSelector.MatchExpressions,
-				metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
+	switch configuration := o.(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for i := range configuration.Webhooks {
+			w := &configuration.Webhooks[i]
+			w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &r.URL}
+			w.FailurePolicy = &r.FailurePolicy
+			r.limit(w.NamespaceSelector)
+		}
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		url := strings.TrimSuffix(r.URL, validatePath) + mutatePath
+		for i := range configuration.Webhooks {
+			w := &configuration.Webhooks[i]
+			w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url}
+			r.limit(w.NamespaceSelector)
 		}
 	}
 }
+
+// limit has a selector select nothing but the namespaces of the Registration.
+func (r Registration) limit(selector *metav1.LabelSelector) {
+	if len(r.Namespaces) > 0 {
+		selector.MatchExpressions = append(selector.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
+	}
+}
+
+// The paths at which stepgate serves its two webhooks.
+const (
+	validatePath = "/validate"
+	mutatePath   = "/mutate"
+)
 
 // The places in config/ that name stepgate's own objects and its namespace.
 var (

@@ -46,7 +46,7 @@ func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Repl
 	if err != nil {
 		return nil, err
 	}
-	o.URL = "https://" + r.Webhook + "/validate"
+	o.URL = "https://" + r.Webhook + validatePath
 	if err := install(ctx, e, o.Registration, nil); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,8 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
 	}
 	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" + o.Name,
+		"--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
 	return r.start(ctx, e, append(args, o.Args...))
