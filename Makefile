@@ -138,6 +138,15 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	  done; \
 	done
 
+.PHONY: simulate
+simulate: ## Play 1,000,000 random rollouts in virtual time (HISTORIES, SEED): no early start, none that hangs
+	@go build -o $(BIN)/simulate ./test/simulation/cmd
+	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1)
+
+.PHONY: simulate-control
+simulate-control: ## Take parts of the rule out, one at a time: the simulation has to notice
+	go run ./test/simulation/control
+
 ##@ Tools (built from source into bin/, each once; the suites call these themselves)
 
 .PHONY: tools

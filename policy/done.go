@@ -53,13 +53,16 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 // changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller would
 // never sync it again, and blocking on it would last for ever.
 //
-// It has deployed a revision if its last sync did, or if the ApplicationSet controller records it as Healthy at that
-// revision: it was Synced there without a sync, because the commit did not touch it. A new destination is no drift.
+// It has deployed a revision if its last sync did, or if the ApplicationSet controller has recorded it as Healthy at that
+// revision since its last operation: it was Synced there without a sync, because the commit did not touch it. A new
+// destination is no drift.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
-	return a.LastSync.AtCompared || a.LastSync.SameSources && in.ApplicationSet.Recorded[a.Name].healthyAt(a.Compared)
+	recorded := in.ApplicationSet.Recorded[a.Name]
+	since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)
+	return a.LastSync.AtCompared || a.LastSync.SameSources && since && recorded.healthyAt(a.Compared)
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is

@@ -89,7 +89,7 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Allow, Rollback), true
 	case op.Redeploys && op.Pinned && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, SelfHeal), true
-	case in.Settings.Pin && op.Automated && !in.Target.SpecCompared:
+	case in.Settings.Pin && !in.Target.SpecCompared:
 		return in.decision(Deny, TargetNotCompared), true
 	case in.Settings.Pin && op.Automated && !op.Pinned:
 		return in.decision(Deny, NotPinned), true

@@ -103,7 +103,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 		return "", err
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	known := &siblings.Cache{}
+	known := siblings.NewCache()
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
 	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)

@@ -18,10 +18,12 @@ const ownerIndex = "owner"
 // Cache holds the part of every Application and ApplicationSet that decisions need, kept up to date by watches. It may
 // lag behind the API server by any time. It only ever makes a decision cheaper or stricter: live reads confirm what it
 // says, or show that it is current.
+//
+// Its Observations are what the watches of Applications have seen.
 type Cache struct {
+	*Observations
 	stores      []stores
 	controllers []cache.Controller
-	seen        *observations
 }
 
 // Source lists and watches the objects of a Cache, in all namespaces or in one.
@@ -32,15 +34,10 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{seen: newObservations()}
-	observer := cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.seen.observe,
-		UpdateFunc: func(_, object any) { c.seen.observe(object) },
-		DeleteFunc: c.seen.forget,
-	}
+	c := &Cache{Observations: NewObservations()}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
-			applications: c.watch(s.Applications, &argo.Application{}, observer, cache.Indexers{ownerIndex: owner}),
+			applications: c.watch(s.Applications, &argo.Application{}, c.handler(), cache.Indexers{ownerIndex: owner}),
 			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
 		})
 	}

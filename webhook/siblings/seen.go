@@ -3,7 +3,6 @@ package siblings
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -11,10 +10,10 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// observations remember events of the watches that an object does not tell any more. Positions number the events, so
+// Observations remember events of the watches that an object does not tell any more. Positions number the events, so
 // that two of them have an order whatever the clocks say: the API server gives the events of a resource in the order of
 // their writes. A restart forgets them, and a decision is then stricter until they have been seen again.
-type observations struct {
+type Observations struct {
 	mu       sync.Mutex
 	position uint64
 	apps     map[types.UID]*observed
@@ -39,19 +38,39 @@ type observed struct {
 	destination string
 	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
 	deployedTo string
-	syncedAt   time.Time
+	// operating says that an operation waits or runs, and syncingTo where it began to deploy to.
+	operating bool
+	syncingTo string
 }
 
-func newObservations() *observations {
-	return &observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
+// NewObservations returns Observations of nothing.
+func NewObservations() *Observations {
+	return &Observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
 }
 
-// observe remembers a Projection that the watch gave.
-func (s *observations) observe(object any) {
-	p, ok := object.(*Projection)
-	if !ok {
-		return
+// handler feeds the Observations with the events of an informer.
+func (s *Observations) handler() cache.ResourceEventHandler {
+	observe := func(object any) {
+		if p, ok := object.(*Projection); ok {
+			s.Observe(p)
+		}
 	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    observe,
+		UpdateFunc: func(_, object any) { observe(object) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			if p, ok := object.(*Projection); ok {
+				s.Forget(p)
+			}
+		},
+	}
+}
+
+// Observe remembers a Projection that the watch gave.
+func (s *Observations) Observe(p *Projection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
@@ -96,19 +115,25 @@ func (o *observed) refresh(app *policy.Application, position uint64) {
 	}
 }
 
-// deploy notices where the Application is deployed: at its destination, when it is Synced with its spec or a sync of it
-// has succeeded.
+// deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
+// sync began to deploy to when that has succeeded.
 func (o *observed) deploy(p *Projection) {
 	app := &p.Application
-	synced := app.SyncStatus == "Synced" && app.SpecCompared || !app.LastSync.FinishedAt.Equal(o.syncedAt) && !o.syncedAt.IsZero()
-	if synced {
+	operating := app.OperationSet || app.LastOperation.Phase == "Running" || app.LastOperation.Phase == "Terminating"
+	switch {
+	case operating && !o.operating:
+		o.syncingTo = p.Destination
+	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
+		o.deployedTo = o.syncingTo
+	}
+	if app.SyncStatus == "Synced" && app.SpecCompared && !operating {
 		o.deployedTo = p.Destination
 	}
-	o.destination, o.syncedAt = p.Destination, app.LastSync.FinishedAt
+	o.operating, o.destination = operating, p.Destination
 }
 
 // own keeps the index by owner. The caller holds the lock.
-func (s *observations) own(uid types.UID, o *observed, owner types.UID) {
+func (s *Observations) own(uid types.UID, o *observed, owner types.UID) {
 	if o.owner != owner {
 		s.disown(uid, o)
 	}
@@ -122,22 +147,15 @@ func (s *observations) own(uid types.UID, o *observed, owner types.UID) {
 	s.owned[owner][uid] = o
 }
 
-func (s *observations) disown(uid types.UID, o *observed) {
+func (s *Observations) disown(uid types.UID, o *observed) {
 	delete(s.owned[o.owner], uid)
 	if len(s.owned[o.owner]) == 0 {
 		delete(s.owned, o.owner)
 	}
 }
 
-// forget forgets an Application that is gone.
-func (s *observations) forget(object any) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	p, ok := object.(*Projection)
-	if !ok {
-		return
-	}
+// Forget forgets an Application that is gone.
+func (s *Observations) Forget(p *Projection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.apps[p.UID]; o != nil {
@@ -147,30 +165,30 @@ func (s *observations) forget(object any) {
 }
 
 // Position is the position of the newest event.
-func (c *Cache) Position() uint64 {
-	c.seen.mu.Lock()
-	defer c.seen.mu.Unlock()
-	return c.seen.position
+func (s *Observations) Position() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.position
 }
 
 // Changed returns the position at which the change that is pending on an Application was first seen, where it is
 // compared with these sources and revisions. Where the watch lags, and has not seen that, it is the newest position.
-func (c *Cache) Changed(app types.UID, compared []policy.Source) uint64 {
-	c.seen.mu.Lock()
-	defer c.seen.mu.Unlock()
-	if o := c.seen.apps[app]; o != nil && slices.Equal(o.compared, compared) {
+func (s *Observations) Changed(app types.UID, compared []policy.Source) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.apps[app]; o != nil && slices.Equal(o.compared, compared) {
 		return o.changed
 	}
-	return c.seen.position
+	return s.position
 }
 
 // Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since a
 // position, and which have got another destination.
-func (c *Cache) Seen(owner types.UID, since uint64) policy.Seen {
-	c.seen.mu.Lock()
-	defer c.seen.mu.Unlock()
+func (s *Observations) Seen(owner types.UID, since uint64) policy.Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
-	for _, o := range c.seen.owned[owner] {
+	for _, o := range s.owned[owner] {
 		if o.fresh > since {
 			seen.Fresh[o.name] = true
 		}

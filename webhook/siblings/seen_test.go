@@ -3,7 +3,6 @@ package siblings
 import (
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,46 +16,38 @@ func at(repo, revision string) []policy.Source {
 	return []policy.Source{{Key: repo, Revision: revision}}
 }
 
-// watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+SECOND]": an exclamation mark is a pending
-// request for a refresh, and the second is when its last sync ended. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
+// watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+PHASE]": an exclamation mark is a pending
+// request for a refresh, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
 // are no Application.
-func watching(events string) *Cache {
-	c := &Cache{seen: newObservations()}
+func watching(events string) *Observations {
+	s := NewObservations()
+	watch := s.handler()
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
 		name, rest, _ := strings.Cut(event, "=")
 		p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Owner: "set"}
 		switch rest {
 		case "gone":
-			c.seen.forget(p)
+			watch.OnDelete(p)
 		case "missed":
-			c.seen.forget(cache.DeletedFinalStateUnknown{Obj: p})
+			watch.OnDelete(cache.DeletedFinalStateUnknown{Obj: p})
 		case "odd":
-			c.seen.observe("odd")
-			c.seen.forget("odd")
+			watch.OnAdd("odd", false)
+			watch.OnDelete("odd")
 		default:
-			rest, second, _ := strings.Cut(rest, "+")
+			rest, phase, _ := strings.Cut(rest, "+")
 			rest, destination, _ := strings.Cut(rest, "@")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			revision, status, _ := strings.Cut(rest, "/")
 			p.Destination = destination
 			p.Application = policy.Application{
 				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh,
-				LastSync: policy.LastSync{FinishedAt: parse(second)},
+				LastOperation: policy.LastOperation{Phase: phase, Full: true},
 			}
-			c.seen.observe(p)
+			watch.OnUpdate(nil, p)
 		}
 	}
-	return c
-}
-
-// parse is the time of a second; the zero time where there is none.
-func parse(second string) time.Time {
-	d, err := time.ParseDuration(second + "s")
-	if err != nil {
-		return time.Time{}
-	}
-	return time.Unix(0, 0).Add(d)
+	return s
 }
 
 // TestChanged asks at which event the change to revision b of prod was first seen.
@@ -119,7 +110,10 @@ func TestMoved(t *testing.T) {
 		"the same destination":                  {"dev=a/S@one dev=a/O@one", false},
 		"another destination":                   {"dev=a/S@one dev=a/O@two", true},
 		"another destination, and synced":       {"dev=a/S@one dev=a/O@two dev=a/S@two", false},
-		"another, and a sync has succeeded":     {"dev=a/S@one+1 dev=a/O@two+1 dev=a/O@two+9", false},
+		"another, and a sync has succeeded":     {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Succeeded", false},
+		"another, and a sync has failed":        {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Failed", true},
+		"another while a sync runs":             {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
+		"another, while the old sync is told":   {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
 		"another, and there and back":           {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
 		"it was never seen where it was synced": {"dev=a/O@one dev=a/O@two", false},
 	} {
@@ -132,13 +126,13 @@ func TestMoved(t *testing.T) {
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.
 func TestObservationsAreBounded(t *testing.T) {
 	g := NewWithT(t)
-	c := watching("dev=a/S qa=a/S")
+	s := watching("dev=a/S qa=a/S")
 	moved := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "qa", UID: "qa"}, Owner: "other"}
-	c.seen.observe(moved)
-	g.Expect(c.seen.owned).To(HaveLen(2))
-	c.seen.forget(moved)
-	g.Expect(c.seen.owned).To(HaveLen(1))
-	c.seen.forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
-	g.Expect(c.seen.owned).To(BeEmpty())
-	g.Expect(c.seen.apps).To(BeEmpty())
+	s.Observe(moved)
+	g.Expect(s.owned).To(HaveLen(2))
+	s.Forget(moved)
+	g.Expect(s.owned).To(HaveLen(1))
+	s.Forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
+	g.Expect(s.owned).To(BeEmpty())
+	g.Expect(s.apps).To(BeEmpty())
 }

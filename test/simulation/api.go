@@ -1,0 +1,209 @@
+package simulation
+
+import (
+	"maps"
+	"reflect"
+	"strconv"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	namespace = "argocd"
+	setName   = "guestbook"
+	setUID    = types.UID("set-uid")
+)
+
+// api is the API server. What it holds is never changed, only replaced, so that watches and caches may share it.
+type api struct {
+	w       *world
+	apps    map[string]*argo.Application
+	set     *argo.ApplicationSet
+	version int
+	watches []*watch
+	// changed is when something was last written that is more than the time of a comparison or a request for one.
+	changed time.Duration
+	// wanted are the Applications that the generator gives, by the generation of the ApplicationSet.
+	wanted map[int64][]argo.Application
+}
+
+func newAPI(w *world) *api {
+	return &api{w: w, apps: map[string]*argo.Application{}, wanted: map[int64][]argo.Application{}}
+}
+
+func (a *api) next() string {
+	a.version++
+	return strconv.Itoa(a.version)
+}
+
+// write stores an Application and tells the watches.
+func (a *api) write(app *argo.Application) {
+	a.changed = a.w.now
+	a.touch(app)
+}
+
+// touch is a write that changes nothing that matters to the end of a history.
+func (a *api) touch(app *argo.Application) {
+	app.ResourceVersion = a.next()
+	a.apps[app.Name] = app
+	for _, x := range a.watches {
+		x.push(delivery{app: app})
+	}
+}
+
+// edit replaces an Application by a copy that change has changed. It may replace parts of it, and must not change their insides.
+func (a *api) edit(name string, change func(*argo.Application)) bool {
+	old := a.apps[name]
+	if old == nil {
+		return false
+	}
+	app := *old
+	change(&app)
+	if old.Status.ReconciledAt != app.Status.ReconciledAt || len(old.Annotations) != len(app.Annotations) {
+		if sameStatus(&old.Status, &app.Status) && old.Status.OperationState == app.Status.OperationState {
+			a.touch(&app)
+			return true
+		}
+	}
+	a.write(&app)
+	return true
+}
+
+func (a *api) remove(name string) {
+	a.changed = a.w.now
+	if app := a.apps[name]; app != nil {
+		delete(a.apps, name)
+		for _, x := range a.watches {
+			x.push(delivery{gone: app})
+		}
+	}
+}
+
+func (a *api) writeSet(set *argo.ApplicationSet) {
+	if a.set == nil || a.set.Generation != set.Generation {
+		a.changed = a.w.now // statuses alone may go round for ever
+	}
+	set.ResourceVersion = a.next()
+	a.set = set
+	for _, x := range a.watches {
+		x.push(delivery{set: set})
+	}
+}
+
+// operationWrite is a write of an Application whose operation may be new: the gate is asked. It reports whether the write was
+// admitted.
+func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) {
+	old := a.apps[app.Name]
+	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
+		a.write(app)
+		return true
+	}
+	m := a.w.members[app.Name]
+	if app = a.w.gate.Mutate(Write{Old: old, New: app, By: who}); app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
+		a.w.logf("%s asks for a sync of %s: held", short(who), app.Name)
+		a.write(app)
+		return true
+	}
+	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
+	a.w.logf("%s asks for a sync of %s%s: %s", short(who), app.Name, pinnedTo(app.Operation), v)
+	if !v.Allowed {
+		a.w.refusals++
+		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
+		return false
+	}
+	m.truth.admitted, m.truth.verdict, m.truth.admittedStep = a.w.now, v, stepOf(app)
+	m.truth.seen = sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)}
+	if old != nil {
+		m.truth.admittedStep = min(stepOf(app), stepOf(old))
+	}
+	a.write(app)
+	return true
+}
+
+// annotate sets or removes an annotation.
+func annotated(app *argo.Application, key, value string) {
+	app.Annotations = maps.Clone(app.Annotations)
+	if value == "" {
+		delete(app.Annotations, key)
+		return
+	}
+	if app.Annotations == nil {
+		app.Annotations = map[string]string{}
+	}
+	app.Annotations[key] = value
+}
+
+// delivery is what a watch delivers: one of the three.
+type delivery struct {
+	app, gone *argo.Application
+	set       *argo.ApplicationSet
+}
+
+// watch is an informer: a cache that lags behind the API server, and handlers that are told of its changes.
+type watch struct {
+	w     *world
+	who   string
+	last  time.Duration
+	apps  map[string]*argo.Application
+	set   *argo.ApplicationSet
+	onApp func(old, now *argo.Application)
+	onSet func(old, now *argo.ApplicationSet)
+}
+
+func (a *api) watch(who string) *watch {
+	x := &watch{w: a.w, who: who, apps: map[string]*argo.Application{}}
+	a.watches = append(a.watches, x)
+	return x
+}
+
+func (x *watch) push(d delivery) {
+	at := max(x.last, x.w.now+x.w.delay(5*time.Millisecond)+x.w.lags[x.who])
+	x.w.lags[x.who] = 0
+	x.last = at
+	x.w.after(at-x.w.now, func() { x.deliver(d) })
+}
+
+func (x *watch) deliver(d delivery) {
+	switch {
+	case d.set != nil:
+		old := x.set
+		x.set = d.set
+		if x.onSet != nil {
+			x.onSet(old, d.set)
+		}
+	case d.gone != nil:
+		old := x.apps[d.gone.Name]
+		delete(x.apps, d.gone.Name)
+		if x.onApp != nil && old != nil {
+			x.onApp(old, nil)
+		}
+	default:
+		old := x.apps[d.app.Name]
+		x.apps[d.app.Name] = d.app
+		if x.onApp != nil {
+			x.onApp(old, d.app)
+		}
+	}
+}
+
+// put writes what the owner of the cache has written itself into the cache at once, as Argo CD's controllers do.
+func (x *watch) put(app *argo.Application) { x.apps[app.Name] = app }
+
+func stepOf(app *argo.Application) int {
+	if app == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(app.Labels["step"])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func ownedBy() []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: setName, UID: setUID, Controller: &yes}}
+}

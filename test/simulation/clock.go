@@ -1,0 +1,70 @@
+package simulation
+
+import "time"
+
+// epoch is when every history begins. It lies in the future: a time before it can only be a reading of the real clock, and the
+// store replaces it (see manager.go).
+var epoch = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// clock is virtual time and everything that is going to happen, in order. Two things of one moment happen in the order in
+// which they were scheduled.
+type clock struct {
+	now    time.Duration
+	queue  []scheduled
+	number int
+}
+
+type scheduled struct {
+	at     time.Duration
+	number int
+	do     func()
+}
+
+func (s scheduled) before(other scheduled) bool {
+	return s.at < other.at || s.at == other.at && s.number < other.number
+}
+
+// after schedules do.
+func (c *clock) after(d time.Duration, do func()) {
+	c.number++
+	c.queue = append(c.queue, scheduled{c.now + max(d, 0), c.number, do})
+	for i := len(c.queue) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !c.queue[i].before(c.queue[parent]) {
+			break
+		}
+		c.queue[i], c.queue[parent] = c.queue[parent], c.queue[i]
+		i = parent
+	}
+}
+
+// advance lets d pass, and everything happen that is due meanwhile.
+func (c *clock) advance(d time.Duration) {
+	until := c.now + d
+	for len(c.queue) > 0 && c.queue[0].at <= until {
+		next := c.pop()
+		c.now = max(c.now, next.at)
+		next.do()
+	}
+	c.now = max(c.now, until)
+}
+
+func (c *clock) pop() scheduled {
+	first, last := c.queue[0], len(c.queue)-1
+	c.queue[0], c.queue[last] = c.queue[last], scheduled{}
+	c.queue = c.queue[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			return first
+		}
+		if child+1 < last && c.queue[child+1].before(c.queue[child]) {
+			child++
+		}
+		if !c.queue[child].before(c.queue[i]) {
+			return first
+		}
+		c.queue[i], c.queue[child] = c.queue[child], c.queue[i]
+		i = child
+	}
+}

@@ -1,0 +1,264 @@
+package simulation
+
+import (
+	"reflect"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// level is Argo CD's CompareWith.
+type level int
+
+const (
+	recent       level = 1 // with the revisions of the last comparison
+	latest       level = 2 // with the latest ones, which the repo-server may remember for 3 minutes
+	forceResolve level = 3 // with the latest ones, asked from git
+)
+
+// refsExpire is the repo-server's --revision-cache-expiration.
+const refsExpire = 3 * time.Minute
+
+// appController models the application controller: the refresh queue in this file and the operation queue in operation.go,
+// after controller/appcontroller.go of v3.5.7. Each Application has a worker of its own for both.
+type appController struct {
+	w       *world
+	cache   *watch
+	workers map[string]*worker
+	// down says that it restarts; what it was doing is lost.
+	life int
+}
+
+type worker struct {
+	refreshing, refreshAgain, refreshQueued bool
+	requested                               level
+	operating, operateQueued, operateAgain  bool
+	polling                                 bool
+}
+
+func newAppController(w *world) *appController {
+	c := &appController{w: w, cache: w.api.watch("application"), workers: map[string]*worker{}}
+	c.cache.onApp = func(_, now *argo.Application) {
+		if now != nil {
+			c.refresh(now.Name, 0)
+		}
+	}
+	return c
+}
+
+func (c *appController) worker(name string) *worker {
+	x := c.workers[name]
+	if x == nil {
+		x = &worker{}
+		c.workers[name] = x
+	}
+	return x
+}
+
+// after schedules what is lost if the controller restarts meanwhile.
+func (c *appController) after(d time.Duration, do func()) {
+	life := c.life
+	c.w.after(d, func() {
+		if c.life == life {
+			do()
+		}
+	})
+}
+
+// restart loses what is under way and all requests, and looks at every Application again.
+func (c *appController) restart() {
+	c.life++
+	c.workers = map[string]*worker{}
+	c.after(3*time.Second, func() {
+		for _, name := range c.w.names {
+			c.refresh(name, 0)
+		}
+	})
+}
+
+// liveChanged is an event of the cluster.
+func (c *appController) liveChanged(name string) {
+	c.after(c.w.delay(20*time.Millisecond), func() { c.refresh(name, recent) })
+}
+
+// refresh is requestAppRefresh: a level of 0 only has somebody look whether there is anything to do.
+func (c *appController) refresh(name string, l level) {
+	x := c.worker(name)
+	x.requested = max(x.requested, l)
+	switch {
+	case x.refreshing:
+		x.refreshAgain = true
+	case !x.refreshQueued:
+		x.refreshQueued = true
+		c.after(c.w.delay(2*time.Millisecond), func() { c.processRefresh(name) })
+	}
+}
+
+// processRefresh is processAppRefreshQueueItem.
+func (c *appController) processRefresh(name string) {
+	x := c.worker(name)
+	x.refreshQueued, x.refreshing = false, true
+	app := c.cache.apps[name]
+	if app == nil {
+		c.refreshed(name)
+		return
+	}
+	l := c.needed(app)
+	if l == 0 {
+		c.refreshed(name)
+		return
+	}
+	m := c.w.members[name]
+	began := c.w.now
+	wait := c.w.delay(10*time.Millisecond) + m.slowCompare + c.w.scenario.application(name).Compares
+	m.slowCompare = 0
+	c.after(wait, func() {
+		status := c.compare(app, l, began)
+		c.after(c.w.delay(20*time.Millisecond), func() {
+			c.persist(app, status)
+			c.refreshed(name)
+		})
+	})
+}
+
+// refreshed ends the work on one item; the operation queue comes after it.
+func (c *appController) refreshed(name string) {
+	x := c.worker(name)
+	x.refreshing = false
+	c.operate(name)
+	if x.refreshAgain {
+		x.refreshAgain = false
+		c.refresh(name, 0)
+	}
+	c.poll(name)
+}
+
+// poll looks again when the comparison expires.
+func (c *appController) poll(name string) {
+	x, app := c.worker(name), c.w.api.apps[name]
+	if x.polling || app == nil || c.w.scenario.Poll == 0 {
+		return
+	}
+	x.polling = true
+	c.after(c.expiry(app)-c.w.now+time.Second, func() {
+		x.polling = false
+		c.refresh(name, 0)
+	})
+}
+
+func (c *appController) expiry(app *argo.Application) time.Duration {
+	if app.Status.ReconciledAt == nil {
+		return c.w.now
+	}
+	spread := time.Duration(len(app.Name)) * 7 * time.Second // stands for the jitter
+	return max(app.Status.ReconciledAt.Sub(epoch)+c.w.scenario.Poll+spread, c.w.now+time.Second)
+}
+
+// needed is needRefreshAppStatus.
+func (c *appController) needed(app *argo.Application) level {
+	compared := &app.Status.Sync.ComparedTo
+	_, annotated := app.Annotations[argo.AnnotationKeyRefresh]
+	switch {
+	case annotated, !sameSources(&app.Spec, compared):
+		return forceResolve
+	case app.Status.ReconciledAt == nil, c.w.scenario.Poll > 0 && app.Status.ReconciledAt.Add(c.w.scenario.Poll).Before(epoch.Add(c.w.now)):
+		return latest
+	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination):
+		return latest
+	}
+	x := c.worker(app.Name)
+	l := x.requested
+	x.requested = 0
+	return l
+}
+
+func sameSources(spec *argo.ApplicationSpec, compared *argo.ComparedTo) bool {
+	if spec.HasMultipleSources() {
+		return spec.Sources.Equals(compared.Sources)
+	}
+	source := spec.GetSource()
+	return source.Equals(&compared.Source)
+}
+
+// compare is CompareAppState, with the state that git and the cluster have now. The time of the comparison is when it began.
+func (c *appController) compare(app *argo.Application, l level, began time.Duration) argo.ApplicationStatus {
+	m := c.w.members[app.Name]
+	status := app.Status
+	if l == recent {
+		status.Sync = c.compared(app, app.Status.GetRevisions())
+	} else {
+		status.Sync = c.compared(app, c.resolve(m, l))
+	}
+	if status.ReconciledAt == nil || l >= latest {
+		at := c.w.stampAt(began + c.w.skew(m.name))
+		status.ReconciledAt = &at
+	}
+	status.Health.Status = "Missing"
+	if m.live.exists {
+		status.Health.Status = healthCode(m.live.health)
+	}
+	if m.sources[0].dry != nil && l >= latest {
+		status.SourceHydrator = c.w.hydratorStatus(m)
+		c.hydrate(m)
+	}
+	return status
+}
+
+// compared is the result of a comparison with these revisions.
+func (c *appController) compared(app *argo.Application, revisions []string) argo.SyncStatus {
+	m := c.w.members[app.Name]
+	sync := argo.SyncStatus{Status: argo.SyncStatusCodeOutOfSync, ComparedTo: argo.ComparedTo{Destination: app.Spec.Destination}}
+	if app.Spec.HasMultipleSources() {
+		sync.ComparedTo.Sources, sync.Revisions = app.Spec.Sources, revisions
+	} else {
+		sync.ComparedTo.Source = app.Spec.GetSource()
+		if len(revisions) > 0 {
+			sync.Revision = revisions[0]
+		}
+	}
+	if m.live.exists && !m.live.drifted && m.live.content == c.w.contentOf(&app.Spec, revisions) {
+		sync.Status = argo.SyncStatusCodeSynced
+	}
+	return sync
+}
+
+// resolve asks the repo-server for the revisions of all branches.
+func (c *appController) resolve(m *member, l level) []string {
+	var revisions []string
+	for _, b := range m.sources {
+		if l == forceResolve || c.w.now-b.cachedAt >= refsExpire {
+			b.cached, b.cachedAt = b.head(), c.w.now
+		}
+		revisions = append(revisions, b.states[b.cached].revision)
+	}
+	return revisions
+}
+
+// persist is persistReconciliationStatus: a patch of what the comparison changed. It removes the refresh annotation if the
+// comparison began with one, even if somebody has asked again since.
+func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus) {
+	_, annotatedBefore := from.Annotations[argo.AnnotationKeyRefresh]
+	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
+		return
+	}
+	stored := c.w.api.edit(from.Name, func(app *argo.Application) {
+		app.Status.Sync, app.Status.Health = status.Sync, status.Health
+		app.Status.ReconciledAt, app.Status.SourceHydrator = status.ReconciledAt, status.SourceHydrator
+		if annotatedBefore {
+			annotated(app, argo.AnnotationKeyRefresh, "")
+		}
+	})
+	if stored {
+		now := c.w.api.apps[from.Name]
+		c.cache.put(now)
+		if now.Status.Sync.Status != from.Status.Sync.Status || !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) || now.Status.Health.Status != from.Status.Health.Status {
+			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status, now.Status.GetRevisions())
+		}
+	}
+}
+
+// sameStatus leaves the time of the comparison out.
+func sameStatus(a, b *argo.ApplicationStatus) bool {
+	return a.Health.Status == b.Health.Status && reflect.DeepEqual(a.Sync, b.Sync) &&
+		reflect.DeepEqual(a.SourceHydrator, b.SourceHydrator)
+}

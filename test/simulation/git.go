@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// effect is what a commit does to an Application that deploys it.
+type effect int
+
+const (
+	good  effect = iota // Healthy at once, as a ConfigMap is
+	slow                // Progressing for a while, then Healthy
+	bad                 // Progressing for a while, then Degraded
+	fails               // the sync fails before anything is applied
+	hook                // everything is applied and Healthy, and then a hook of the sync fails
+)
+
+var effects = map[string]effect{"good": good, "slow": slow, "bad": bad, "fails": fails, "hook": hook}
+
+// git is what all repositories hold. A revision is a commit of the whole repository: which content each path has.
+type git struct {
+	branches map[string]*branch
+	// trees are the contents of all paths at a revision.
+	trees    map[string]map[string]int
+	contents []effect
+}
+
+// branch is one branch of one repository: the revisions that it pointed to, one after the other.
+type branch struct {
+	id, url, name string
+	states        []state
+	// tried is a revision that is on no branch yet.
+	tried string
+	// cached is the state that the repo-server last resolved the branch to, and since when it remembers.
+	cached   int
+	cachedAt time.Duration
+	// dry is the branch that this one is hydrated from, if it is.
+	dry *branch
+}
+
+// state is a revision that a branch pointed to from a moment on.
+type state struct {
+	revision string
+	landed   time.Duration
+	// dry is the state of the dry branch that was hydrated.
+	dry int
+}
+
+func (b *branch) head() int { return len(b.states) - 1 }
+
+// stateOf is the last state with this revision, -1 when the branch never pointed to it.
+func (b *branch) stateOf(revision string) int {
+	for i := len(b.states) - 1; i >= 0; i-- {
+		if b.states[i].revision == revision {
+			return i
+		}
+	}
+	return -1
+}
+
+// forget begins with no branch.
+func (g *git) forget() {
+	g.branches, g.trees, g.contents = map[string]*branch{}, map[string]map[string]int{}, []effect{good}
+}
+
+// branch returns the branch with an id such as "app" or "app@dev".
+func (g *git) branch(id, url, name string) *branch {
+	if b := g.branches[id]; b != nil {
+		return b
+	}
+	b := &branch{id: id, url: url, name: name, cachedAt: -time.Hour}
+	first := id + ".0"
+	g.trees[first] = map[string]int{}
+	b.states = []state{{revision: first, landed: -time.Hour}}
+	g.branches[id] = b
+	return b
+}
+
+// commit makes a revision in which these paths have a new content. It is on no branch yet.
+func (g *git) commit(b *branch, parent string, paths []string, e effect) string {
+	revision := fmt.Sprintf("%s.%d", b.id, len(g.trees))
+	tree := maps.Clone(g.trees[parent])
+	for _, path := range paths {
+		g.contents = append(g.contents, e)
+		tree[path] = len(g.contents) - 1
+	}
+	g.trees[revision] = tree
+	return revision
+}
+
+// push points the branch to a revision.
+func (b *branch) push(revision string, now time.Duration) {
+	b.states = append(b.states, state{revision: revision, landed: now})
+}

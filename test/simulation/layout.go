@@ -1,0 +1,100 @@
+package simulation
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+type argoHealth = health.HealthStatusCode
+
+// addMember lays out the sources of an Application, and generates it.
+func (w *world) addMember(name string, step int) *member {
+	m := w.members[name]
+	if m == nil {
+		m = &member{name: name, parameters: []time.Duration{-time.Hour}, settled: w.now, truth: truth{admittedStep: step}}
+		if w.now == 0 {
+			m.settled = -time.Hour
+		}
+		w.members[name] = m
+		w.names = append(w.names, name)
+		m.sources = w.sourcesOf(name, step)
+	}
+	m.generated = step
+	return m
+}
+
+// sourcesOf are the branches that an Application deploys. The arrangements of repositories are
+//
+//	shared    one repository and branch for all
+//	own       a repository for each Application
+//	branches  one repository with a branch for each step
+//	values    two sources: a repository of values that all share, and one of its own
+//	hydrated  one dry branch, hydrated to a branch for each Application
+func (w *world) sourcesOf(name string, step int) []*branch {
+	url := func(repository string) string { return "https://git.example.com/" + repository }
+	switch w.scenario.Layout {
+	case "own":
+		return []*branch{w.branch(name, url(name), "main")}
+	case "branches":
+		id := "step" + strconv.Itoa(step)
+		return []*branch{w.branch(id, url("app"), id)}
+	case "values":
+		return []*branch{w.branch("values", url("values"), "main"), w.branch(name, url(name), "main")}
+	case "hydrated":
+		dry := w.branch("app", url("app"), "main")
+		b := w.branch("env/"+name, url("app"), "env/"+name)
+		b.dry = dry
+		return []*branch{b}
+	}
+	return []*branch{w.branch("app", url("app"), "main")}
+}
+
+// skew is how far the clock of an Application's controller is ahead.
+func (w *world) skew(name string) time.Duration { return w.scenario.application(name).Skew }
+
+// application is how an Application is set up; one that came later has no peculiarities.
+func (s *Scenario) application(name string) Application {
+	for _, a := range s.Applications {
+		if a.Name == name {
+			return a
+		}
+	}
+	return Application{}
+}
+
+// hydratorStatus is what the hydrator has written into the status of an Application.
+func (w *world) hydratorStatus(m *member) argo.SourceHydratorStatus {
+	b := m.sources[0]
+	last := b.states[b.head()]
+	status := argo.SourceHydratorStatus{LastSuccessfulOperation: &argo.SuccessfulHydrateOperation{
+		DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
+	}}
+	status.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision}
+	if last.dry < b.dry.head() {
+		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating, b.dry.states[b.dry.head()].revision
+		if m.hydrationFails {
+			status.CurrentOperation.Phase = argo.HydrateOperationPhaseFailed
+		}
+	}
+	return status
+}
+
+// hydrate brings the dry commit that an Application has not got yet to its own branch, and has it compared.
+func (c *appController) hydrate(m *member) {
+	b := m.sources[0]
+	n := b.dry.head()
+	if m.hydrationFails || b.states[b.head()].dry >= n || m.hydrating {
+		return
+	}
+	m.hydrating = true
+	c.w.after(c.w.delay(2*time.Second), func() {
+		m.hydrating = false
+		revision := b.id + "." + strconv.Itoa(len(c.w.trees))
+		c.w.trees[revision] = map[string]int{m.name: c.w.trees[b.dry.states[n].revision][m.name]}
+		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n})
+		c.refresh(m.name, forceResolve)
+	})
+}

@@ -1,0 +1,252 @@
+package simulation
+
+import (
+	"time"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// operate adds an Application to the operation queue.
+func (c *appController) operate(name string) {
+	x := c.worker(name)
+	switch {
+	case x.operating:
+		x.operateAgain = true
+	case !x.operateQueued:
+		x.operateQueued = true
+		c.after(c.w.delay(2*time.Millisecond), func() { c.processOperation(name) })
+	}
+}
+
+// operated ends the work on one item.
+func (c *appController) operated(name string) {
+	x := c.worker(name)
+	x.operating = false
+	if x.operateAgain {
+		x.operateAgain = false
+		c.operate(name)
+	}
+}
+
+// processOperation is processAppOperationQueueItem: the cache tells whether there is anything to do, and the API server what.
+func (c *appController) processOperation(name string) {
+	x := c.worker(name)
+	x.operateQueued = false
+	cached := c.cache.apps[name]
+	if cached == nil || cached.Operation == nil && cached.DeletionTimestamp == nil {
+		return
+	}
+	app := c.w.api.apps[name]
+	switch {
+	case app == nil:
+	case app.Operation != nil:
+		x.operating = true
+		c.begin(app)
+	case app.DeletionTimestamp != nil:
+		c.after(time.Second, func() { c.finalize(name) })
+	}
+}
+
+// begin is processRequestedAppOperation: it starts an operation, tries one again or resumes one.
+func (c *appController) begin(app *argo.Application) {
+	name := app.Name
+	old := app.Status.OperationState
+	state := &argo.OperationState{Phase: synccommon.OperationRunning, Operation: *app.Operation, StartedAt: c.stamp(name)}
+	if old != nil && !old.Phase.Completed() {
+		next := *old
+		state = &next
+		if state.FinishedAt != nil {
+			at, err := state.Operation.Retry.NextRetryAt(state.FinishedAt.Time, state.RetryCount)
+			if wait := at.Sub(epoch) - c.w.now; err == nil && wait > 0 {
+				c.after(wait, func() { c.refresh(name, latest) })
+				c.operated(name)
+				return
+			}
+			c.retry(state)
+		}
+	}
+	c.store(name, state)
+	if m := c.w.members[name]; c.w.now < m.windowUntil {
+		c.operated(name) // a closed sync window parks it; the next refresh looks again
+		return
+	}
+	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
+}
+
+// retry clears the result, so that the next attempt resolves again what the operation does not name.
+func (c *appController) retry(state *argo.OperationState) {
+	if state.Operation.Retry.Refresh {
+		sync := *state.Operation.Sync
+		sync.Revision, sync.Revisions = "", nil
+		state.Operation.Sync = &sync
+	}
+	state.FinishedAt, state.SyncResult = nil, nil
+}
+
+// sync is SyncAppState: it resolves the revisions and applies them.
+func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo.OperationState) {
+	m := c.w.members[name]
+	op := state.Operation.Sync
+	sources := spec.GetSources()
+	if len(op.Sources) > 0 {
+		sources = op.Sources
+	} else if op.Source != nil {
+		sources = argo.ApplicationSources{*op.Source}
+	}
+	revisions := op.Revisions
+	if op.Revision != "" && len(revisions) == 0 {
+		revisions = []string{op.Revision}
+	}
+	if before := state.SyncResult; before != nil {
+		revisions = before.Revisions // it resumes after a restart
+		if before.Revision != "" {
+			revisions = []string{before.Revision}
+		}
+	}
+	if len(revisions) == 0 {
+		revisions = c.resolve(m, forceResolve)
+	}
+	next := *state
+	next.SyncResult = &argo.SyncOperationResult{}
+	if len(sources) > 1 {
+		next.SyncResult.Sources, next.SyncResult.Revisions = sources, revisions
+	} else {
+		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
+	}
+	c.w.logf("%s starts to sync %v", name, revisions)
+	// The operation may bring sources of its own. The destination is always that of the specification.
+	deployed := spec
+	switch {
+	case len(op.Sources) > 0:
+		deployed.Sources = op.Sources
+	case op.Source != nil && spec.SourceHydrator == nil:
+		deployed.Source = op.Source
+	}
+	c.w.started(m, c.w.statesOf(m, deployed, revisions))
+	failed := c.deploy(m, c.w.contentOf(&deployed, revisions))
+	c.store(name, &next)
+	c.after(c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
+	m.slowSync = 0
+}
+
+// deploy applies what an operation brings, and reports whether the operation is going to fail.
+func (c *appController) deploy(m *member, what content) (failed bool) {
+	switch {
+	case m.failing > 0:
+		m.failing--
+		return true
+	case c.w.effectOf(what) == fails:
+		return true
+	}
+	c.w.apply(m, what)
+	return c.w.effectOf(what) == hook
+}
+
+// end completes an operation, or has it tried again.
+func (c *appController) end(name string, state *argo.OperationState, failed bool) {
+	m := c.w.members[name]
+	if c.w.api.apps[name] == nil {
+		c.operated(name)
+		return
+	}
+	next := *state
+	at := c.stamp(name)
+	next.FinishedAt = &at
+	again := failed && next.RetryCount < next.Operation.Retry.Limit
+	switch {
+	case again:
+		next.RetryCount++
+	case failed:
+		next.Phase = synccommon.OperationFailed
+	default:
+		next.Phase = synccommon.OperationSucceeded
+		m.live.pending = false
+		c.record(name, &next)
+	}
+	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
+	c.store(name, &next)
+	c.w.note(m)
+	switch {
+	case again:
+		c.operate(name)
+	case next.Operation.InitiatedBy.Automated:
+		c.refresh(name, latest)
+	default:
+		c.refresh(name, forceResolve)
+	}
+	c.operated(name)
+}
+
+// record appends to the history.
+func (c *appController) record(name string, state *argo.OperationState) {
+	result := state.SyncResult
+	entry := argo.RevisionHistory{
+		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources, DeployedAt: *state.FinishedAt,
+	}
+	c.w.api.edit(name, func(app *argo.Application) {
+		entry.ID = int64(len(app.Status.History))
+		app.Status.History = append(app.Status.History[:len(app.Status.History):len(app.Status.History)], entry)
+	})
+}
+
+// store is setOperationState; a completed operation is removed.
+func (c *appController) store(name string, state *argo.OperationState) {
+	stored := c.w.api.edit(name, func(app *argo.Application) {
+		app.Status.OperationState = state
+		if state.Phase.Completed() {
+			app.Operation = nil
+		}
+	})
+	if stored {
+		c.cache.put(c.w.api.apps[name])
+	}
+}
+
+func (c *appController) stamp(name string) metav1.Time { return c.w.stampAt(c.w.now + c.w.skew(name)) }
+
+// delete marks an Application for deletion.
+func (c *appController) delete(name string) {
+	c.w.api.edit(name, func(app *argo.Application) {
+		at := c.w.stamp()
+		app.DeletionTimestamp = &at
+	})
+}
+
+// finalize removes what an Application deployed, and the Application.
+func (c *appController) finalize(name string) {
+	m := c.w.members[name]
+	m.live = live{settling: m.live.settling + 1}
+	m.truth.reached, m.truth.ran = nothing(), nothing()
+	c.w.api.remove(name)
+}
+
+// statesOf are the states of the components that an operation deploys.
+func (w *world) statesOf(m *member, spec argo.ApplicationSpec, revisions []string) [4]int {
+	var at [4]int
+	for i, b := range m.sources {
+		at[i] = m.truth.ran[i] // a revision that is on no branch
+		if n := b.stateOf(revisions[i]); n >= 0 {
+			at[i] = n
+			if b.dry != nil {
+				at[i] = b.states[n].dry
+			}
+		}
+	}
+	c := w.contentOf(&spec, revisions)
+	for g := len(w.generations) - 1; g >= 0; g-- {
+		if w.generations[g].values == c.values && w.generations[g].destination == c.destination {
+			at[len(m.sources)] = g
+			break
+		}
+	}
+	for n := range m.parameters {
+		if parameter(n) == c.parameter {
+			at[len(m.sources)+1] = n
+		}
+	}
+	return at
+}
+
+func healthCode(s string) argoHealth { return argoHealth(s) }

@@ -1,0 +1,280 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// schedule has the events of the scenario happen.
+func (w *world) schedule() (last time.Duration) {
+	for _, e := range w.scenario.Events {
+		last += e.After
+		w.after(last-w.now, func() {
+			w.logf("* %s", e.Do)
+			w.happen(strings.Fields(e.Do))
+		})
+	}
+	return last
+}
+
+// happen plays one event. What makes no sense at the moment, such as a refresh of an Application that is gone, does nothing.
+//
+//	commit BRANCH APPS [EFFECT]   a commit that changes some ("dev,prod"), "all" or "none" lands; effects are in git.go
+//	revert BRANCH                 the branch points to the revision before its present one again
+//	try APP                       somebody syncs an Application of the first step to a commit that is on no branch, by its revision
+//	merge BRANCH                  that commit lands
+//	refresh APP                   the refresh annotation, as users and git webhooks set it
+//	githook BRANCH                the same for everybody who deploys the branch, in some order
+//	values | destination          the template changes a parameter, or the destination's namespace
+//	parameter APP                 the generator gives an Application another parameter
+//	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
+//	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
+//	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
+//	failing APP N                 the next N syncs fail
+//	slow compare|sync APP D       the next one takes longer by D
+//	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
+//	window APP D                  a sync window is closed for D
+//	hydration APP fails|works     the hydrator
+//	restart stepgate|application|applicationset
+func (w *world) happen(words []string) {
+	words = append(words, "", "", "")
+	verb, args := words[0], words[1:]
+	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
+		w.inGit(verb, b, args)
+		return
+	}
+	if m := w.members[args[0]]; m != nil {
+		w.toMember(verb, m, args)
+		return
+	}
+	switch verb {
+	case "values", "destination":
+		if verb == "values" && w.scenario.Layout == "hydrated" {
+			return // a hydrated Application has no parameters of its own
+		}
+		g := w.generation()
+		g.landed = w.now
+		if verb == "values" {
+			g.values = "v" + strconv.Itoa(len(w.generations))
+		} else {
+			g.destination = "ns" + strconv.Itoa(len(w.generations))
+		}
+		w.generations = append(w.generations, g)
+		w.regenerate()
+	case "add":
+		w.add(args[0], number(args[1]))
+	case "slow":
+		w.slow(args)
+	case "restart":
+		w.restart(args[0])
+	}
+}
+
+func (w *world) inGit(verb string, b *branch, args []string) {
+	head := b.states[b.head()].revision
+	switch verb {
+	case "commit":
+		b.push(w.commit(b, head, w.paths(args[1]), effects[args[2]]), w.now)
+	case "revert":
+		if b.head() > 0 {
+			b.push(b.states[b.head()-1].revision, w.now)
+		}
+	case "merge":
+		if b.tried != "" && b.tried != head {
+			b.push(b.tried, w.now)
+		}
+	case "githook":
+		for i, name := range w.names {
+			if slices.ContainsFunc(w.members[name].sources, func(s *branch) bool { return s == b || s.dry == b }) {
+				w.after(w.delay(time.Duration(len(w.names)-i)*20*time.Millisecond), func() { w.askRefresh(name, "the git webhook") })
+			}
+		}
+	}
+	for _, name := range w.names {
+		w.note(w.members[name])
+	}
+}
+
+// paths are the folders that a commit changes. The values of all are in the folder "values".
+func (w *world) paths(who string) []string {
+	switch who {
+	case "all":
+		return append(slices.Clone(w.names), "values")
+	case "none", "":
+		return nil
+	}
+	return strings.Split(who, ",")
+}
+
+func (w *world) toMember(verb string, m *member, args []string) {
+	switch verb {
+	case "refresh":
+		w.askRefresh(m.name, "somebody")
+	case "label", "add":
+		w.add(m.name, number(args[1]))
+	case "remove":
+		w.setStep(m, 0)
+	case "sync":
+		w.userSync(m, w.heads(m))
+	case "try":
+		w.try(m)
+	case "rollback":
+		w.rollback(m)
+	case "drift":
+		m.live.drifted = m.live.exists
+		w.app.liveChanged(m.name)
+	case "crash":
+		w.become(m, "Degraded")
+	case "recover":
+		w.become(m, "Healthy")
+	case "failing":
+		m.failing = number(args[1])
+	case "window":
+		m.windowUntil = w.now + duration(args[1])
+	case "parameter":
+		if m.generated > 0 && m.sources[0].dry == nil {
+			m.parameters = append(m.parameters, w.now)
+			w.regenerate()
+		}
+	case "hydration":
+		m.hydrationFails = args[1] == "fails"
+	}
+}
+
+// add has the generator give an Application, in this step.
+func (w *world) add(name string, step int) {
+	if step < 1 || step > 3 || name == "" {
+		return
+	}
+	m := w.members[name]
+	if m == nil {
+		m = w.addMember(name, step)
+		m.truth.reached, m.truth.ran = nothing(), nothing()
+		m.generated = 0
+	}
+	w.setStep(m, step)
+}
+
+func (w *world) setStep(m *member, step int) {
+	if m.generated == step {
+		return
+	}
+	m.generated, m.settled = step, w.now
+	w.regenerate()
+}
+
+func (w *world) slow(args []string) {
+	if args[0] == "watch" {
+		w.lags[args[1]] += duration(args[2])
+		return
+	}
+	if m := w.members[args[1]]; m != nil && args[0] == "compare" {
+		m.slowCompare += duration(args[2])
+	} else if m != nil {
+		m.slowSync += duration(args[2])
+	}
+}
+
+func (w *world) restart(who string) {
+	switch who {
+	case "stepgate":
+		w.gate.Restart(0)
+	case "application":
+		w.app.restart()
+	case "applicationset":
+		w.set.wake()
+	}
+}
+
+// askRefresh sets the refresh annotation.
+func (w *world) askRefresh(name, who string) {
+	app := w.api.apps[name]
+	if app == nil {
+		return
+	}
+	if _, there := app.Annotations[argo.AnnotationKeyRefresh]; there {
+		return
+	}
+	w.logf("%s asks for a refresh of %s", who, name)
+	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
+}
+
+// userSync is a sync by a user through argocd-server, which resolves the revisions itself.
+func (w *world) userSync(m *member, revisions []string) {
+	app := w.api.apps[m.name]
+	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil {
+		return
+	}
+	sync := &argo.SyncOperation{}
+	if sources := app.Spec.GetSources(); len(sources) > 1 {
+		sync.Sources, sync.Revisions = sources, revisions
+	} else {
+		sync.Source, sync.Revision = &sources[0], revisions[0]
+	}
+	w.serverWrites(app, sync)
+}
+
+func (w *world) serverWrites(app *argo.Application, sync *argo.SyncOperation) {
+	next := *app
+	next.Operation = &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: "admin"}, Sync: sync}
+	next.Status.OperationState = nil
+	w.api.operationWrite(&next, serverAccount)
+}
+
+// try makes a commit that is on no branch, and syncs an Application of the first step to it.
+func (w *world) try(m *member) {
+	b := m.sources[0]
+	if m.generated != 1 || stepOf(w.api.apps[m.name]) != 1 || len(m.sources) > 1 || b.dry != nil {
+		return
+	}
+	b.tried = w.commit(b, b.states[b.head()].revision, w.paths("all"), good)
+	w.userSync(m, []string{b.tried})
+}
+
+// rollback syncs to the newest entry of the history that is not what is deployed.
+func (w *world) rollback(m *member) {
+	app := w.api.apps[m.name]
+	if app == nil || app.Operation != nil || len(app.Status.History) < 2 {
+		return
+	}
+	entry := app.Status.History[len(app.Status.History)-2]
+	sync := &argo.SyncOperation{Revision: entry.Revision, Revisions: entry.Revisions, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}}
+	if len(entry.Sources) > 0 {
+		sync.Sources = entry.Sources
+	} else {
+		sync.Source = &entry.Source
+	}
+	w.serverWrites(app, sync)
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func duration(s string) time.Duration {
+	d, _ := time.ParseDuration(s)
+	return d
+}
+
+// short is the last word of an account.
+func short(who string) string {
+	return who[strings.LastIndex(who, ":")+1:]
+}
+
+func pinnedTo(op *argo.Operation) string {
+	switch {
+	case op.Sync == nil:
+		return ""
+	case len(op.Sync.Revisions) > 0:
+		return fmt.Sprint(" to ", op.Sync.Revisions)
+	case op.Sync.Revision != "":
+		return " to " + op.Sync.Revision
+	}
+	return ""
+}

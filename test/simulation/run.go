@@ -1,0 +1,166 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest back-off of the
+// ApplicationSet controller, 1000 s, and what has to come after that.
+const quiet = 25 * time.Minute
+
+// Result is what came of one history.
+type Result struct {
+	Early []Early
+	// Stuck are the Applications that hang because of the gate.
+	Stuck []Stuck
+	// Incomplete are the Applications that were not rolled out in the end, for whatever reason.
+	Incomplete []string
+	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier step is not
+	// done, or they would start early.
+	Held []string
+	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the gate is
+	// taken away in the end.
+	Stranded []string
+}
+
+// Player plays histories, one after the other.
+type Player struct{ record *webhook.Recorder }
+
+// NewPlayer returns a Player.
+func NewPlayer() *Player { return &Player{record: newRecorder()} }
+
+// Play plays a history with the gate.
+//
+// An Application is stuck if, after a quiet time of 25 minutes, it is not done, and
+//   - Argo CD alone has done it in the same history,
+//   - everything of earlier steps is done: the gate does not hold it back for something that nobody is going to do, and
+//   - it gets done when the gate is taken away and another quiet time passes, without starting early.
+//
+// Done means that what git and the generator want is deployed, by a sync that succeeded, and Healthy. Drift does not count.
+func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
+	w := newWorld(s, trace)
+	w.gate = newStepgate(w, p.record)
+	r := Result{Incomplete: w.run(w.schedule())}
+	r.Early = w.early
+	if len(r.Incomplete) == 0 {
+		return r
+	}
+	suspects := w.suspects(&r)
+	if len(suspects) == 0 {
+		return r
+	}
+	alone := newWorld(s, nil)
+	alone.gate = noGate{}
+	for _, name := range alone.run(alone.schedule()) {
+		delete(suspects, name)
+	}
+	if len(suspects) > 0 {
+		p.takeAway(w, suspects, &r)
+	}
+	return r
+}
+
+// suspects are the Applications that the gate may hold up for no reason. Where it has refused nothing, there are none.
+func (w *world) suspects(r *Result) map[string]Stuck {
+	found := map[string]Stuck{}
+	for _, name := range r.Incomplete {
+		switch m := w.members[name]; {
+		case w.refusals == 0:
+		case w.waits(m):
+			r.Held = append(r.Held, name)
+		default:
+			found[name] = w.stuckKind(m)
+		}
+	}
+	return found
+}
+
+// takeAway goes on without the gate, to see whether it is the gate that holds the suspects up.
+func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
+	w.gate = noGate{}
+	w.logf("* the gate is taken away")
+	after := w.run(w.now)
+	for _, name := range w.names {
+		suspect, ok := suspects[name]
+		switch {
+		case !ok:
+		case slices.ContainsFunc(w.early[len(r.Early):], func(e Early) bool { return e.Target == name }):
+			r.Held = append(r.Held, name)
+		case slices.Contains(after, name):
+			r.Stranded = append(r.Stranded, name)
+		default:
+			r.Stuck = append(r.Stuck, suspect)
+		}
+	}
+}
+
+// waits reports whether something of an earlier step is not done, or failed in its last sync: that, too, is for somebody to look
+// at, with or without a gate.
+func (w *world) waits(m *member) bool {
+	step := m.generated
+	if live := stepOf(w.api.apps[m.name]); live > 0 {
+		step = min(step, live)
+	}
+	return slices.ContainsFunc(w.names, func(name string) bool {
+		e := w.members[name]
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name))
+	})
+}
+
+func (w *world) failed(name string) bool {
+	state := w.api.apps[name].Status.OperationState
+	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
+}
+
+// run lets the events happen, and then time pass, until all is done, nothing changes any more, or the quiet time is over. It
+// returns what is not done.
+func (w *world) run(last time.Duration) []string {
+	w.advance(last - w.now)
+	idle := 0
+	for w.now < last+quiet && len(w.queue) > 0 && !w.still(last) {
+		w.advance(4*time.Second + (w.now-last)/16)
+		if len(w.undone()) > 0 || w.busy() {
+			idle = 0
+			continue
+		}
+		if idle++; idle == 2 {
+			return nil
+		}
+	}
+	return w.undone()
+}
+
+// still reports whether everything periodic has come round without changing anything, and, if the ApplicationSet controller
+// was refused, whether it has tried again long after.
+func (w *world) still(last time.Duration) bool {
+	since := max(w.api.changed, last)
+	if w.set.failures > 0 && w.set.passed < since+5*time.Minute {
+		return false
+	}
+	return w.now > since+7*time.Minute
+}
+
+func (w *world) undone() []string {
+	var all []string
+	for _, name := range w.names {
+		if !w.done(w.members[name]) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// busy reports whether an operation is asked for or under way.
+func (w *world) busy() bool {
+	for _, app := range w.api.apps {
+		if app.Operation != nil {
+			return true
+		}
+	}
+	return false
+}

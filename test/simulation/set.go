@@ -1,0 +1,282 @@
+package simulation
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// setController models the ApplicationSet controller around upstream's progressivesync.Manager: Reconcile, createOrUpdateInCluster,
+// deleteInCluster and the event predicates of applicationset/controllers/applicationset_controller.go, v3.5.7.
+type setController struct {
+	w       *world
+	cache   *watch
+	manager *manager
+	busy    bool
+	dirty   bool
+	queued  bool
+	// failures counts for the exponential back-off.
+	failures int
+	passed   time.Duration
+	// wakesAt is when the work queue adds the ApplicationSet by itself; zero when it does not.
+	wakesAt time.Duration
+}
+
+func newSetController(w *world) *setController {
+	c := &setController{w: w, cache: w.api.watch("applicationset")}
+	c.manager = newManager(c)
+	c.cache.onApp = c.appEvent
+	c.cache.onSet = c.setEvent
+	return c
+}
+
+// wake adds the ApplicationSet to the work queue.
+func (c *setController) wake() {
+	switch {
+	case c.busy:
+		c.dirty = true
+	case !c.queued:
+		c.queued = true
+		c.w.after(c.w.delay(2*time.Millisecond), c.reconcile)
+	}
+}
+
+// wakeLater is a delayed addition to the work queue, which keeps the earliest.
+func (c *setController) wakeLater(d time.Duration) {
+	at := c.w.now + d
+	if c.wakesAt > 0 && c.wakesAt <= at {
+		return
+	}
+	c.wakesAt = at
+	c.w.after(d, func() {
+		if c.wakesAt == at {
+			c.wakesAt = 0
+			c.wake()
+		}
+	})
+}
+
+func (c *setController) reconcile() {
+	if c.busy {
+		c.queued, c.dirty = false, true
+		return
+	}
+	c.queued, c.busy, c.dirty = false, true, false
+	failed := c.pass()
+	c.busy, c.passed = false, c.w.now
+	switch {
+	case failed:
+		// The default limiter of controller-runtime's work queue: 5 ms, doubled with every failure, to 1000 s.
+		c.wakeLater(min(5*time.Millisecond<<min(c.failures, 20), 1000*time.Second))
+		c.failures++
+	default:
+		c.failures = 0
+		if c.w.scenario.Requeue > 0 {
+			c.wakeLater(c.w.scenario.Requeue)
+		}
+	}
+	if c.dirty {
+		c.wake()
+	}
+}
+
+// pass is one Reconcile. It takes time: everything else goes on meanwhile.
+func (c *setController) pass() (failed bool) {
+	set := c.cache.set
+	if set == nil {
+		return false
+	}
+	desired := slices.Clone(c.w.api.wanted[set.Generation])
+	current := c.current()
+	// The manager gets the ApplicationSet by value: what it records in this pass is not seen below, as in Reconcile.
+	syncs, err := c.manager.perform(*set, current, desired)
+	if err != nil {
+		return true
+	}
+	for _, app := range c.manager.sync(set, syncs, desired) {
+		if c.w.traits.pins && app.Operation != nil {
+			pin(set, &app)
+		}
+		c.w.advance(c.w.delay(5 * time.Millisecond))
+		if !c.createOrUpdate(&app) {
+			failed = true
+		}
+	}
+	if failed {
+		return true // deleteInCluster and the rest are skipped
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
+		app := c.cache.apps[name]
+		if app.DeletionTimestamp == nil && !slices.ContainsFunc(desired, func(d argo.Application) bool { return d.Name == name }) {
+			c.w.logf("the ApplicationSet controller deletes %s", name)
+			c.w.app.delete(name)
+		}
+	}
+	return false
+}
+
+// pin names in an operation the revisions that the ApplicationSet records, as the controller does from 3.6 on.
+func pin(set *argo.ApplicationSet, app *argo.Application) {
+	for _, s := range set.Status.ApplicationStatus {
+		if s.Application == app.Name && len(s.TargetRevisions) > 1 {
+			app.Operation.Sync.Revisions = s.TargetRevisions
+		} else if s.Application == app.Name && len(s.TargetRevisions) == 1 {
+			app.Operation.Sync.Revision = s.TargetRevisions[0]
+		}
+	}
+}
+
+// current are the Applications as the cache has them, by name.
+func (c *setController) current() []argo.Application {
+	var all []argo.Application
+	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
+		all = append(all, *c.cache.apps[name])
+	}
+	return all
+}
+
+// createOrUpdate is CreateOrUpdate of applicationset/utils: one merge patch, made against the cache and without a
+// resourceVersion.
+func (c *setController) createOrUpdate(want *argo.Application) bool {
+	found := c.cache.apps[want.Name]
+	if found == nil {
+		return c.create(want)
+	}
+	spec := !reflect.DeepEqual(found.Spec, want.Spec)
+	labels := !maps.Equal(found.Labels, want.Labels)
+	operation := want.Operation != nil && !reflect.DeepEqual(found.Operation, want.Operation)
+	if !spec && !labels && !operation {
+		return true
+	}
+	live := c.w.api.apps[want.Name]
+	if live == nil {
+		delete(c.cache.apps, want.Name) // NotFound evicts
+		return false
+	}
+	app := *live
+	if spec {
+		app.Spec = want.Spec
+	}
+	if labels {
+		app.Labels = want.Labels
+	}
+	if operation {
+		app.Operation = merged(live.Operation, found.Operation, want.Operation)
+	}
+	return c.write(&app)
+}
+
+// merged is what a merge patch leaves of an operation: fields that the cache did not show stay.
+func merged(live, cached, want *argo.Operation) *argo.Operation {
+	if live == nil || cached != nil || live.Sync == nil {
+		return want
+	}
+	both, sync := *want, *want.Sync
+	sync.Revision, sync.Revisions, sync.Source, sync.Sources = live.Sync.Revision, live.Sync.Revisions, live.Sync.Source, live.Sync.Sources
+	both.Sync = &sync
+	return &both
+}
+
+func (c *setController) create(want *argo.Application) bool {
+	if c.w.api.apps[want.Name] != nil {
+		return false // AlreadyExists
+	}
+	app := *want
+	app.UID = types.UID(want.Name + "-uid-" + c.w.api.next())
+	c.w.members[want.Name].settled = c.w.now
+	return c.write(&app)
+}
+
+func (c *setController) write(app *argo.Application) bool {
+	if stepOf(c.w.api.apps[app.Name]) != stepOf(app) {
+		c.w.members[app.Name].settled = c.w.now
+	}
+	if !c.w.api.operationWrite(app, applicationSetAccount) {
+		return false
+	}
+	c.cache.put(c.w.api.apps[app.Name])
+	return true
+}
+
+// appEvent is getApplicationOwnsHandler.
+func (c *setController) appEvent(old, now *argo.Application) {
+	if old == nil {
+		return // a creation wakes nobody
+	}
+	if now == nil || changed(old, now) {
+		c.wake()
+	}
+}
+
+// changed is shouldRequeueForApplication.
+func changed(old, now *argo.Application) bool {
+	if !reflect.DeepEqual(old.Spec, now.Spec) || !maps.Equal(old.Annotations, now.Annotations) || !maps.Equal(old.Labels, now.Labels) ||
+		old.Status.Health.Status != now.Status.Health.Status || old.Status.Sync.Status != now.Status.Sync.Status {
+		return true
+	}
+	a, b := old.Status.OperationState, now.Status.OperationState
+	return a != nil && b != nil && (a.Phase != b.Phase || a.StartedAt != b.StartedAt)
+}
+
+// setEvent is getApplicationSetOwnsHandler.
+func (c *setController) setEvent(old, now *argo.ApplicationSet) {
+	if old == nil || old.Generation != now.Generation || !reflect.DeepEqual(old.Status.ApplicationStatus, now.Status.ApplicationStatus) {
+		c.wake()
+	}
+}
+
+// newSet is the ApplicationSet as it was left by a rollout long ago.
+func (w *world) newSet() *argo.ApplicationSet {
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName, UID: setUID, Generation: 1}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	for step := 1; step <= 3; step++ {
+		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "step", Operator: "In", Values: []string{strconv.Itoa(step)}}},
+		})
+	}
+	at := w.stampAt(-time.Hour)
+	for _, name := range slices.Sorted(maps.Keys(w.members)) {
+		m := w.members[name]
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: name, Status: argo.ProgressiveSyncHealthy, Step: strconv.Itoa(m.generated), TargetRevisions: w.heads(m), LastTransitionTime: &at,
+			Message: "Application resource became Healthy, updating status from Progressing to Healthy",
+		})
+	}
+	w.api.wanted[1] = w.generate()
+	return set
+}
+
+// generate is what the generator and the template give now, by name.
+func (w *world) generate() []argo.Application {
+	var all []argo.Application
+	for _, name := range slices.Sorted(maps.Keys(w.members)) {
+		if m := w.members[name]; m.generated > 0 {
+			all = append(all, *w.newApplication(name, m.generated, w.spec(m, w.generation())))
+		}
+	}
+	return all
+}
+
+// regenerate is an edit of the ApplicationSet by a user.
+func (w *world) regenerate() {
+	set := *w.api.set
+	set.Generation++
+	w.api.wanted[set.Generation] = w.generate()
+	w.api.writeSet(&set)
+}
+
+func (*world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
+	return &argo.Application{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(),
+		},
+		Spec: spec,
+	}
+}

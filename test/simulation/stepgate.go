@@ -1,0 +1,285 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"golang.org/x/time/rate"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's API server
+// behind. It is the only file that knows stepgate's packages. The watch feeds the real siblings.Observations. The requests for
+// refreshes and the slowing of repeated writes are modelled here, because they take time.
+type stepgate struct {
+	w        *world
+	replicas []*replica
+	turn     int
+}
+
+// replica is one process of stepgate.
+type replica struct {
+	*siblings.Observations
+	w       *world
+	cache   *watch
+	record  *webhook.Recorder
+	gate    *webhook.Gate
+	mutator *webhook.Mutator
+	asked   map[request]asked
+	slowed  map[string]*repetition
+	// projected remembers the projection of an object, which is never changed.
+	projected map[*argo.Application]*siblings.Projection
+}
+
+type request struct{ app, why string }
+
+type asked struct {
+	at         time.Duration
+	comparedAt time.Time
+	again      int
+}
+
+type repetition struct {
+	message string
+	limiter *rate.Limiter
+}
+
+func newStepgate(w *world, record *webhook.Recorder) *stepgate {
+	s := &stepgate{w: w}
+	for range w.scenario.Replicas {
+		s.replicas = append(s.replicas, newReplica(w, record))
+	}
+	return s
+}
+
+func newReplica(w *world, record *webhook.Recorder) *replica {
+	r := &replica{w: w, record: record, cache: w.api.watch("stepgate"), projected: map[*argo.Application]*siblings.Projection{}}
+	r.cache.onApp = r.saw
+	for _, name := range w.names {
+		r.cache.apps[name] = w.api.apps[name]
+	}
+	r.cache.set = w.api.set
+	r.start()
+	return r
+}
+
+// start begins with no memory: it lists everything.
+func (r *replica) start() {
+	r.Observations = siblings.NewObservations()
+	r.asked, r.slowed = map[request]asked{}, map[string]*repetition{}
+	config := webhook.Config{ServerAccounts: []string{serverAccount}, RefreshStaleSiblings: true, Pin: pinOf(r.w.scenario)}
+	r.gate = webhook.NewGate(config, webhook.Dependencies{
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.record, Watch: r, Refresh: r,
+		Now: func() time.Time { return epoch.Add(r.w.now) },
+	})
+	r.mutator = webhook.NewMutator(r.gate, r)
+	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
+		r.saw(nil, r.cache.apps[name])
+	}
+}
+
+// pinOf is how the scenario pins operations: it is compared unless it says otherwise.
+func pinOf(s *Scenario) webhook.Pin {
+	pin, err := webhook.ParsePin(cmp.Or(s.Pin, "compared"))
+	if err != nil {
+		panic(err) // Parse has checked it
+	}
+	return pin
+}
+
+// Restart loses the memory of one replica.
+func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
+
+// Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
+func (s *stepgate) Mutate(write Write) *argo.Application {
+	r := s.replicas[s.turn%len(s.replicas)]
+	answer := r.mutator.Handle(r.context(), admissionOf(write))
+	if len(answer.Patches) == 0 {
+		return write.New
+	}
+	text, err := json.Marshal(answer.Patches)
+	if err != nil {
+		panic(err)
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		panic(err)
+	}
+	raw, err := patch.Apply(encode(write.New))
+	if err != nil {
+		panic(err)
+	}
+	// The rest of the object stays what it is in the world: its times are finer than JSON's.
+	changed := &argo.Application{}
+	if err := json.Unmarshal(raw, changed); err != nil {
+		panic(err)
+	}
+	app := *write.New
+	app.Operation = changed.Operation
+	return &app
+}
+
+// Decide asks one replica after the other.
+func (s *stepgate) Decide(write Write) Verdict {
+	r := s.replicas[s.turn%len(s.replicas)]
+	s.turn++
+	return r.decide(write)
+}
+
+// noWait is a context that leaves no time for slowing a write down: that is modelled in virtual time.
+type noWait struct{ context.Context }
+
+// Deadline has passed, but nothing is done for it.
+func (noWait) Deadline() (time.Time, bool) { return time.Time{}, true }
+
+func (r *replica) context() context.Context { return noWait{context.Background()} }
+
+func (r *replica) decide(write Write) Verdict {
+	if write.By == applicationSetAccount {
+		r.slow(write.New.Name)
+	}
+	answer := r.gate.Handle(r.context(), admissionOf(write))
+	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
+	if answer.Result != nil {
+		v.Message = answer.Result.Message
+	}
+	if write.By == applicationSetAccount {
+		r.remember(write.New.Name, v)
+	}
+	return v
+}
+
+func admissionOf(write Write) admission.AdmissionRequest {
+	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
+		Namespace: namespace, Name: write.New.Name, Operation: admissionv1.Create,
+		Object: runtime.RawExtension{Raw: encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
+	}}
+	if write.Old != nil {
+		request.Operation, request.OldObject.Raw = admissionv1.Update, encode(write.Old)
+	}
+	return request
+}
+
+func encode(app *argo.Application) []byte {
+	raw, err := json.Marshal(app)
+	if err != nil {
+		panic(err) // an Application is plain data
+	}
+	return raw
+}
+
+// slow is webhook/repeat_limiter.go in virtual time.
+func (r *replica) slow(name string) {
+	if before := r.slowed[name]; before != nil {
+		now := epoch.Add(r.w.now)
+		if wait := min(before.limiter.ReserveN(now, 1).DelayFrom(now), time.Second); wait > 0 {
+			r.w.advance(wait)
+		}
+	}
+}
+
+func (r *replica) remember(name string, v Verdict) {
+	before := r.slowed[name]
+	switch {
+	case v.Allowed:
+		delete(r.slowed, name)
+	case before == nil || before.message != v.Message:
+		r.slowed[name] = &repetition{v.Message, rate.NewLimiter(rate.Every(time.Second), 10)}
+	}
+}
+
+// projection is what the real webhook keeps of an Application.
+func (r *replica) projection(app *argo.Application) *siblings.Projection {
+	p := r.projected[app]
+	if p == nil {
+		p = siblings.NewProjection(app)
+		r.projected[app] = p
+	}
+	return p
+}
+
+// saw is told by the watch of the world.
+func (r *replica) saw(old, app *argo.Application) {
+	switch {
+	case app != nil:
+		r.Observe(r.projection(app))
+	case old != nil:
+		r.Forget(r.projection(old))
+	}
+}
+
+// Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
+func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
+	key, next := request{app.Name, why}, asked{at: r.w.now, comparedAt: comparedAt}
+	if last, ok := r.asked[key]; ok && r.w.now-last.at < 30*time.Second {
+		if last.comparedAt.Equal(comparedAt) || last.again == 2 {
+			return
+		}
+		next.again = last.again + 1
+	}
+	r.asked[key] = next
+	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+}
+
+// Owned is siblings.Known.
+func (r *replica) Owned(types.UID) []*siblings.Projection {
+	all := make([]*siblings.Projection, 0, len(r.cache.apps))
+	for _, name := range r.w.names {
+		if app := r.cache.apps[name]; app != nil {
+			all = append(all, r.projection(app))
+		}
+	}
+	return all
+}
+
+// Set is siblings.Known, and what the Mutator knows.
+func (r *replica) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return argocd.NewApplicationSet(r.cache.set), siblings.Version{}
+}
+
+// ApplicationSet is siblings.Live.
+func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return argocd.NewApplicationSet(r.w.api.set), nil
+}
+
+// SetVersion is siblings.Live.
+func (r *replica) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+	return siblings.Version{}, nil
+}
+
+// Application is siblings.Live.
+func (r *replica) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
+	if app := r.w.api.apps[name.Name]; app != nil {
+		return r.projection(app), nil
+	}
+	return nil, nil
+}
+
+// Versions is siblings.Live.
+func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector) ([]siblings.Version, error) {
+	var all []siblings.Version
+	for _, name := range r.w.names {
+		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
+			all = append(all, siblings.Version{Name: name, UID: app.UID, Owner: setUID, ResourceVersion: app.ResourceVersion, Labels: app.Labels})
+		}
+	}
+	return all, nil
+}

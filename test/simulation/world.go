@@ -1,0 +1,178 @@
+package simulation
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The service accounts and the user who write.
+const (
+	applicationSetAccount = "system:serviceaccount:argocd:argocd-applicationset-controller"
+	applicationAccount    = "system:serviceaccount:argocd:argocd-application-controller"
+	serverAccount         = "system:serviceaccount:argocd:argocd-server"
+)
+
+// world is everything that there is: git, the clusters, the API server, Argo CD and the gate.
+type world struct {
+	clock
+	git
+	scenario *Scenario
+	traits   traits
+	// generations are the templates of the ApplicationSet, one after the other.
+	generations []generation
+	// members are the Applications, by name, as they really are. A removed one stays, without being generated.
+	members map[string]*member
+	names   []string
+	api     *api
+	set     *setController
+	app     *appController
+	gate    Gate
+	random  uint64
+	// lags delay the next delivery of a watch.
+	lags map[string]time.Duration
+	// refusals counts what the gate has refused.
+	refusals int
+	// early are the starts that came too early.
+	early []Early
+	trace func(at time.Duration, text string)
+}
+
+// generation is one version of the template.
+type generation struct {
+	values, destination string
+	landed              time.Duration
+}
+
+// member is one Application in the world's own truth.
+type member struct {
+	name    string
+	sources []*branch
+	// parameters are when the generator gave it another parameter.
+	parameters []time.Duration
+	// generated is the step that the generator gives it, 0 when it is not generated.
+	generated int
+	// settled is when its step, generated or live, last changed.
+	settled time.Duration
+	live    live
+	truth   truth
+	// pending are the next slow or failing things.
+	slowCompare, slowSync time.Duration
+	failing               int
+	windowUntil           time.Duration
+	hydrationFails        bool
+	hydrating             bool
+	// spec is the last specification that was asked for, and specOf its generation.
+	spec   argo.ApplicationSpec
+	specOf specOf
+}
+
+func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
+	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
+	w.forget()
+	w.generations = []generation{{values: "v0", destination: "ns0", landed: -time.Hour}}
+	w.api = newAPI(w)
+	w.set = newSetController(w)
+	w.app = newAppController(w)
+	for _, a := range s.Applications {
+		w.addMember(a.Name, a.Step)
+	}
+	w.api.writeSet(w.newSet())
+	for _, name := range w.names {
+		w.install(w.members[name])
+	}
+	return w
+}
+
+// logf traces what happens, for whoever reads a counterexample.
+func (w *world) logf(format string, args ...any) {
+	if w.trace != nil {
+		w.trace(w.now, fmt.Sprintf(format, args...))
+	}
+}
+
+// stamp is the virtual time as the API server stores it: to the second.
+func (w *world) stamp() metav1.Time { return w.stampAt(w.now) }
+
+func (*world) stampAt(at time.Duration) metav1.Time {
+	return metav1.NewTime(epoch.Add(at).Truncate(time.Second))
+}
+
+// delay is a duration about base: always base where the scenario has no jitter, and now and then much longer where it has.
+func (w *world) delay(base time.Duration) time.Duration {
+	if w.scenario.Jitter == 0 {
+		return base
+	}
+	w.random += 0x9e3779b97f4a7c15
+	z := w.random
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	switch z % 16 {
+	case 0:
+		return base * 40
+	case 1, 2:
+		return base * 10
+	}
+	return base * time.Duration(z>>8%8+1) / 4
+}
+
+func (w *world) generation() generation { return w.generations[len(w.generations)-1] }
+
+// spec is the specification of an Application in a generation. It is shared, and never changed.
+func (w *world) spec(m *member, g generation) argo.ApplicationSpec {
+	if of := (specOf{g, len(m.parameters)}); m.specOf != of {
+		m.spec, m.specOf = w.newSpec(m, g), of
+	}
+	return m.spec
+}
+
+// specOf is what a specification depends on.
+type specOf struct {
+	generation
+	parameters int
+}
+
+// parameter is the value that the generator gives to one Application alone.
+func parameter(n int) string { return "p" + strconv.Itoa(n) }
+
+func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
+	spec := argo.ApplicationSpec{
+		Project:     "default",
+		Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: g.destination},
+	}
+	if w.scenario.RetryRefresh {
+		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
+	}
+	var sources argo.ApplicationSources
+	for i, b := range m.sources {
+		s := argo.ApplicationSource{RepoURL: b.url, TargetRevision: b.name, Path: w.path(m, i)}
+		if i == 0 {
+			s.Helm = &argo.ApplicationSourceHelm{Values: g.values, ReleaseName: parameter(len(m.parameters) - 1)}
+		}
+		sources = append(sources, s)
+	}
+	switch {
+	case len(sources) > 1:
+		spec.Sources = sources
+	case m.sources[0].dry != nil:
+		spec.SourceHydrator = &argo.SourceHydrator{
+			DrySource:  argo.DrySource{RepoURL: m.sources[0].dry.url, TargetRevision: m.sources[0].dry.name, Path: m.name},
+			SyncSource: argo.SyncSource{TargetBranch: m.sources[0].name, Path: m.name},
+		}
+	default:
+		spec.Source = &sources[0]
+	}
+	return spec
+}
+
+// path is the folder of a source: the Application's own, or "values" in a repository that all share beside their own.
+func (*world) path(m *member, i int) string {
+	if len(m.sources) > 1 && i == 0 {
+		return "values"
+	}
+	return m.name
+}
