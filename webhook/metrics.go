@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "stepgate", Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &Metrics{
-		requests:    counter("requests_total", "Admission requests answered, by HTTP status code.", "code"),
+		requests:    counter("requests_total", "Admission requests answered, by path, /validate or /mutate, and HTTP status code.", "path", "code"),
 		decisions:   counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome", "reason", "mode", "initiator"),
 		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
 		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
@@ -47,9 +47,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Count counts an answered HTTP request. The path is not a label yet.
-func (m *Metrics) Count(_ string, code int) {
-	m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+// Count counts an answered HTTP request to one of the webhooks.
+func (m *Metrics) Count(path string, code int) {
+	m.requests.WithLabelValues(path, strconv.Itoa(code)).Inc()
 }
 
 // ReadDone counts one live read.

@@ -20,8 +20,9 @@ stepgate_decisions_total counter initiator,mode,outcome,reason
 stepgate_events_total counter result
 stepgate_live_read_duration_seconds histogram kind
 stepgate_live_reads_total counter kind,result
+stepgate_operations_changed_total counter reason,verb
 stepgate_refreshes_total counter result
-stepgate_requests_total counter code
+stepgate_requests_total counter code,path
 stepgate_slowed_writes_total counter `
 
 func TestMetricNames(t *testing.T) {
@@ -33,6 +34,7 @@ func TestMetricNames(t *testing.T) {
 	m.annotations.WithLabelValues(ModeAnnotation).Inc()
 	trial.events.count("sent")
 	m.RefreshDone("requested")
+	m.changes.WithLabelValues("pinned", "compared").Inc()
 	trial.handle(syncOf(clusterOf(blocked), "prod").request())
 
 	families, err := trial.registry.Gather()

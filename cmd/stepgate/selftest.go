@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +28,12 @@ const (
 // selfTest sends an early sync through the API server, and expects stepgate to deny it. It creates an ApplicationSet
 // without generators, so Argo CD generates nothing from it. It records in the ApplicationSet's status that an Application
 // of step 1 has not been created yet, and sends the sync of an Application of step 2 as a server dry-run. The API server
-// stores nothing of that Application, and the selftest deletes the ApplicationSet at the end.
+// stores nothing of that Application, and the selftest deletes the ApplicationSet at the end. The sync asks the mutating
+// webhook for a warning, which shows that the API server calls it, too.
 type selfTest struct {
 	kubeconfig      string
 	namespace, name string
+	mutating        bool
 	timeout         time.Duration
 
 	objects  client.Client
@@ -67,6 +70,7 @@ func newSelfTest() *cobra.Command {
 	bindKubeconfig(f, &t.kubeconfig)
 	f.StringVar(&t.namespace, "namespace", "", "namespace of the test; stepgate must gate it")
 	f.StringVar(&t.name, "name", "stepgate-selftest", "name of the ApplicationSet that the test creates and deletes")
+	f.BoolVar(&t.mutating, "mutating", true, "expect an answer of the mutating webhook, too; false goes with --mode audit and --pin off")
 	f.DurationVar(&t.timeout, "timeout", time.Minute, "how long the test repeats the sync until it is denied")
 	return cmd
 }
@@ -99,7 +103,7 @@ func (t *selfTest) run(ctx context.Context, config *rest.Config) (err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no sync was refused within %s: %w", t.timeout, problem)
+			return fmt.Errorf("not passed within %s: %w", t.timeout, problem)
 		case <-time.After(selfTestPause):
 		}
 	}
@@ -118,6 +122,20 @@ func (t *selfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 	}
 	t.warnings.texts = nil
 	err := t.objects.Create(ctx, t.application(set), client.DryRunAll)
+	answer, problem := t.validated(err)
+	if problem != nil || !t.mutating {
+		return answer, problem
+	}
+	if !slices.Contains(t.warnings.texts, webhook.SelfTestWarning) {
+		return "", errors.New("the validating webhook answered, but the mutating webhook did not: the API server does not call it, or gets no answer within its timeoutSeconds; " +
+			"automated syncs of step 2 and later will be refused (NotPinned); see that the MutatingWebhookConfiguration exists, selects the same namespaces as the ValidatingWebhookConfiguration, " +
+			"and has a caBundle; if pinning is off, run the selftest with --mutating=false")
+	}
+	return answer + "; the mutating webhook answered, too", nil
+}
+
+// validated says whether an answer of the API server is the one that the validating webhook has to give.
+func (t *selfTest) validated(err error) (answer string, problem error) {
 	expected := fmt.Sprintf("step 2 of ApplicationSet %s/%s", t.namespace, t.name)
 	said := strings.Join(t.warnings.texts, "; ")
 	switch {
@@ -178,8 +196,11 @@ func (t *selfTest) application(set *argo.ApplicationSet) *argo.Application {
 				APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet", Name: set.Name, UID: set.UID, Controller: &yes,
 			}},
 		},
-		Spec:      t.spec(),
-		Operation: &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: "stepgate selftest"}, Sync: &argo.SyncOperation{}},
+		Spec: t.spec(),
+		Operation: &argo.Operation{
+			InitiatedBy: argo.OperationInitiator{Username: "stepgate selftest"}, Sync: &argo.SyncOperation{},
+			Info: []*argo.Info{{Name: webhook.SelfTestInfo, Value: "mutate"}},
+		},
 	}
 }
 

@@ -92,10 +92,11 @@ func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
 	return nil
 }
 
-// review is the AdmissionReview of a server dry-run that sets the operation of an Application.
+// review is the AdmissionReview of a server dry-run that sets the operation of an Application, pinned as the mutating webhook
+// pins it.
 func review(target *argo.Application) []byte {
 	changed := target.DeepCopy()
-	changed.Operation = guestbook.RollingSync()
+	changed.Operation = guestbook.Pinned(guestbook.RollingSync(), target)
 	dryRun := true
 	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{
 		UID: "bench", Namespace: target.Namespace, Name: target.Name, Operation: admissionv1.Update, DryRun: &dryRun,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -105,7 +106,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(webhook.Config{Pin: webhook.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
 
@@ -130,8 +131,11 @@ func restrict(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	c := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.gate.Name}}
-	return s.Admin.Patch(ctx, c, client.RawPatch(types.JSONPatchType, patch))
+	meta := metav1.ObjectMeta{Name: s.gate.Name}
+	return errors.Join(
+		s.Admin.Patch(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, client.RawPatch(types.JSONPatchType, patch)),
+		s.Admin.Patch(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, client.RawPatch(types.JSONPatchType, patch)),
+	)
 }
 
 func isUser(user string) admissionregistrationv1.MatchCondition {

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -44,9 +47,20 @@ func installCRDs(t *testing.T) {
 	t.Helper()
 	// The ten seconds of envtest are not enough on a busy machine.
 	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true, MaxTime: time.Minute}
-	_, err := envtest.InstallCRDs(shared.Config, options)
+	installed, err := envtest.InstallCRDs(shared.Config, options)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed()) })
+	t.Cleanup(func() {
+		g := NewWithT(t)
+		g.Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed())
+		// The next test may install them again, and cannot while one is still being deleted.
+		for _, crd := range installed {
+			o := &metav1.PartialObjectMetadata{}
+			o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+			g.Eventually(func() bool {
+				return apierrors.IsNotFound(shared.Admin.Get(contextOfCleanup(), client.ObjectKeyFromObject(crd), o))
+			}).Should(BeTrue(), crd.GetName())
+		}
+	})
 }
 
 // Every object of every set of values is accepted by the API server, and none has a field that it does not know.

@@ -65,6 +65,7 @@ func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
 		"namespaces":     {"argocd.namespaces={team-a}"},
+		"no-pin":         {"pin.mode=off"},
 		"no-refresh":     {"config.refreshStaleSiblings=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	before = mounted()
 	renew(t, "stepgate-tls")
 	g.Eventually(mounted).ShouldNot(Equal(before))
-	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Equal(injected), "the new CA is injected")
+	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Or(BeEmpty(), Equal(injected)), "the new CA is injected")
 	g.Eventually(func() error { return servedBy(replica, caBundle(t), mounted()) }).Should(Succeed(), "the new leaf is served")
 	atTheEnd := calls.n.Load()
 	g.Eventually(calls.n.Load).Should(BeNumerically(">", atTheEnd+5), "calls go on")
@@ -154,11 +154,17 @@ func secretOf(t *testing.T, name string) string {
 	return string(secret.Data["tls.crt"])
 }
 
+// caBundle is the bundle of both configurations, or "" while they differ.
 func caBundle(t *testing.T) string {
 	t.Helper()
-	bundle, err := release.Bundle(t.Context(), shared, "stepgate")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return string(bundle)
+	g := NewWithT(t)
+	bundles, err := release.Bundles(t.Context(), shared, "stepgate")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(bundles).To(HaveLen(2), "the validating and the mutating configuration")
+	if string(bundles[0]) != string(bundles[1]) {
+		return ""
+	}
+	return string(bundles[0])
 }
 
 // servedBy returns an error unless the mounted certificate is served, verified by a CA.

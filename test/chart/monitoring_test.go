@@ -90,8 +90,8 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	g.Expect(len(names)).To(BeNumerically(">", 15), "the expressions were found")
 }
 
-// observedMetrics are the metrics of stepgate and of the API server after a denial, a bypass, a call that failed under
-// either policy, a read that failed and an annotation that cannot be read.
+// observedMetrics are the metrics of stepgate and of the API server after a denial, one of a sync that was not pinned, a
+// bypass, a call that failed under either policy, a read that failed and an annotation that cannot be read.
 func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -99,6 +99,12 @@ func observedMetrics(t *testing.T) string {
 	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
+	mutating, err := release.Mutating(ctx, shared, "stepgate")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
+	g.Eventually(func() error { return sync(t, set, "prod") }).Should(MatchError(ContainSubstring("NotPinned")))
+	g.Expect(mutating.Create(ctx, shared)).To(Succeed())
+	denied(t, set)
 	annotate := func(key, value string) {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		set.Annotations = map[string]string{key: value}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/release"
 )
 
 // stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
@@ -51,7 +53,7 @@ func stored(ctx context.Context, g Gomega) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// An upgrade, with other values and back, keeps the CA and the bundle that stepgate has written; and an uninstall leaves
+// An upgrade, with other values and back, keeps the CA and the bundles that stepgate has written; and an uninstall leaves
 // nothing behind.
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
@@ -65,37 +67,49 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	run("install", "stepgate", helm.Chart, "--namespace=lifecycle")
 	g.Expect(stored(ctx, g)).To(ContainElements(
 		"admissionregistration.k8s.io/validatingwebhookconfigurations//stepgate",
+		"admissionregistration.k8s.io/mutatingwebhookconfigurations//stepgate",
 		"admissionregistration.k8s.io/validatingadmissionpolicies//stepgate",
 		"admissionregistration.k8s.io/validatingadmissionpolicybindings//stepgate",
 		"apps/deployments/lifecycle/stepgate", "/services/lifecycle/stepgate", "/services/lifecycle/stepgate-metrics",
 		"policy/poddisruptionbudgets/lifecycle/stepgate", "/secrets/lifecycle/stepgate-ca",
 		"flowcontrol.apiserver.k8s.io/flowschemas//stepgate", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations//stepgate",
 	))
-	// stepgate writes these two.
+	// stepgate writes these.
 	ca := &corev1.Secret{}
 	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Namespace: "lifecycle", Name: "stepgate-ca"}, ca)).To(Succeed())
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
 	g.Expect(shared.Admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	g.Expect(shared.Admin.Get(ctx, client.ObjectKey{Name: "stepgate"}, configuration)).To(Succeed())
-	unchanged := configuration.DeepCopy()
-	configuration.Webhooks[0].ClientConfig.CABundle = bundle(g)
-	g.Expect(shared.Admin.Patch(ctx, configuration, client.MergeFrom(unchanged), client.FieldOwner("stepgate"))).To(Succeed())
-	registered := func() string {
+	g.Expect(release.SetBundle(ctx, shared, "stepgate", bundle(g))).To(Succeed())
+	// registered returns the failure policies, of the validating webhook first, and sees that nothing is lost.
+	registered := func() []string {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
 		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
-		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(configuration), configuration)).To(Succeed())
-		g.Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(bundle(g)))
-		return string(*configuration.Webhooks[0].FailurePolicy)
+		configurations, err := release.Configurations(ctx, shared, "stepgate")
+		g.Expect(err).NotTo(HaveOccurred())
+		var policies []string
+		for _, c := range configurations {
+			g.Expect(c.Webhook.CABundle).To(Equal(bundle(g)))
+			switch c := c.Object.(type) {
+			case *admissionregistrationv1.ValidatingWebhookConfiguration:
+				policies = append(policies, string(*c.Webhooks[0].FailurePolicy))
+			case *admissionregistrationv1.MutatingWebhookConfiguration:
+				policies = append(policies, string(*c.Webhooks[0].FailurePolicy))
+			}
+		}
+		return policies
 	}
-	g.Expect(registered()).To(Equal("Fail"))
+	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=proven,webhook.labels.a=b")
+	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
+	run("rollback", "stepgate", "1", "--namespace=lifecycle")
+	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
 
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit")
-	g.Expect(registered()).To(Equal("Ignore"), "failurePolicy follows the mode")
+	g.Expect(registered()).To(Equal([]string{"Ignore"}), "failurePolicy follows the mode, and nothing is pinned")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
-	g.Expect(registered()).To(Equal("Fail"), "an explicit value wins")
-	run("rollback", "stepgate", "1", "--namespace=lifecycle")
-	g.Expect(registered()).To(Equal("Fail"))
+	g.Expect(registered()).To(Equal([]string{"Fail"}), "an explicit value wins")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=off")
+	g.Expect(registered()).To(Equal([]string{"Fail"}), "nothing is pinned")
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())

@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 func contextOfCleanup() context.Context { return context.Background() }
@@ -68,16 +69,18 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 	return controller.Patch(t.Context(), app, client.MergeFrom(before), options...)
 }
 
-// denied waits until the API server, which learns of a registration a moment after it is stored, refuses a sync of prod.
+// denied waits until the API server, which learns of a registration a moment after it is stored, calls both webhooks: it
+// refuses a sync of prod, and not because the sync is not pinned.
 func denied(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(
-		MatchError(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace)))
+		MatchError(And(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace), Not(ContainSubstring("NotPinned")))))
 }
 
+// requests counts the calls of the validating webhook.
 func requests(t *testing.T, replica *release.Replica) float64 {
 	t.Helper()
-	n, err := replica.Metric(t.Context(), "stepgate_requests_total")
+	n, err := replica.Metric(t.Context(), "stepgate_requests_total", "path", webhook.Path)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -181,10 +184,23 @@ func TestHelmTest(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
 		"step 2 of ApplicationSet tested/stepgate-selftest may not sync yet: 1 Application of step 1 is not done: stepgate-selftest-first (NotCreated"))
+	g.Expect(text).To(HaveSuffix("; the mutating webhook answered, too\n"))
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decisions).To(BeZero(), "a server dry-run is not counted")
+
+	// Without the mutating webhook, the test fails and says so.
+	mutating, err := release.Mutating(ctx, shared, "stepgate")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mutating.Delete(ctx, shared)).To(Succeed())
+	g.Eventually(func() string {
+		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
+		return text
+	}).WithTimeout(time.Minute).Should(ContainSubstring("the validating webhook answered, but the mutating webhook did not"))
+	g.Expect(mutating.Create(ctx, shared)).To(Succeed())
+	_, err = helmTest(t, "stepgate", "tested")
+	g.Expect(err).NotTo(HaveOccurred(), "stepgate has filled its caBundle")
 
 	// The emergency switch: the sync is admitted, and the test says so.
 	namespace := &corev1.Namespace{}
@@ -209,4 +225,7 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: step 2 of ApplicationSet audited/stepgate-selftest"))
+	g.Expect(text).NotTo(ContainSubstring("mutating"))
+	text, _ = helmTest(t, "stepgate", "audited", "--mutating", "--timeout=1s")
+	g.Expect(text).To(ContainSubstring("the mutating webhook did not: the API server does not call it"))
 }

@@ -128,6 +128,7 @@ func TestBadValues(t *testing.T) {
 		"an unknown key":                {"replicas=3", "additional properties 'replicas' not allowed"},
 		"an unknown key, deeper":        {"webhook.failurepolicy=Fail", "at '/webhook': additional properties 'failurepolicy' not allowed"},
 		"a mode":                        {"config.mode=dryrun", "at '/config/mode': value must be one of 'enforce', 'audit'"},
+		"a pin":                         {"pin.mode=head", "at '/pin/mode'"},
 		"a strictness":                  {"config.require=all", "at '/config/require'"},
 		"a failure policy":              {"webhook.failurePolicy=fail", "at '/webhook/failurePolicy'"},
 		"a timeout":                     {"webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"},

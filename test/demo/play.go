@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // play is the running demo. Its methods are steps of a script: the first that cannot be played ends it.
@@ -78,7 +79,7 @@ func (p *play) prepare() {
 	}
 }
 
-// waitUntilCalled waits until the API server has learnt of the registration.
+// waitUntilCalled waits until the API server has learnt of both registrations.
 func (p *play) waitUntilCalled() {
 	jane := script.Get(p.Client(cluster.Human))
 	script.Must(eventually.Succeeds(p.ctx, func() error {
@@ -86,11 +87,16 @@ func (p *play) waitUntilCalled() {
 		before := app.DeepCopy()
 		app.Operation = guestbook.UserSync("probe")
 		_ = jane.Patch(p.ctx, app, client.MergeFrom(before), client.DryRunAll)
-		n, err := p.gate.Metric(p.ctx, "stepgate_requests_total")
-		if err == nil && n == 0 {
-			err = errors.New("the API server does not call stepgate")
+		for _, path := range []string{webhook.Path, webhook.MutatePath} {
+			n, err := p.gate.Metric(p.ctx, "stepgate_requests_total", "path", path)
+			if err == nil && n == 0 {
+				err = errors.New("the API server does not call stepgate's " + path)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	}))
 }
 

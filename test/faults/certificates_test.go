@@ -86,16 +86,18 @@ func (f *trial) rotate(ways ...func(context.Context) error) {
 	f.under(func() {
 		for range times(5) {
 			for _, way := range ways {
-				before, err := release.Registered(f.ctx, f.Environment, f.release.Name())
+				before, err := release.Configurations(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
 				began := time.Now()
 				f.inject(1)
 				f.Expect(f.release.Rotate(f.ctx, way)).To(Succeed())
 				f.recovery = max(f.recovery, time.Since(began))
-				after, err := release.Registered(f.ctx, f.Environment, f.release.Name())
+				after, err := release.Configurations(f.ctx, f.Environment, f.release.Name())
 				f.Expect(err).NotTo(HaveOccurred())
-				if writes := after.Generation - before.Generation; writes > 3*replicas {
-					f.Errorf("%d writes of the bundle for one CA", writes)
+				for i, c := range after {
+					if writes := c.GetGeneration() - before[i].GetGeneration(); writes > 3*replicas {
+						f.Errorf("%d writes of a bundle for one CA", writes)
+					}
 				}
 			}
 		}

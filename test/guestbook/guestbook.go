@@ -120,6 +120,14 @@ func RollingSync() *argo.Operation {
 	}
 }
 
+// Pinned changes an operation as stepgate's mutating webhook does: it names the revision and the source that the Application
+// was last compared with.
+func Pinned(o *argo.Operation, app *argo.Application) *argo.Operation {
+	source := app.Spec.GetSource()
+	o.Sync.Revision, o.Sync.Source = app.Status.Sync.Revision, &source
+	return o
+}
+
 // UserSync is the operation that argocd-server writes for a sync by an Argo CD user.
 func UserSync(user string) *argo.Operation {
 	return &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: user}, Sync: &argo.SyncOperation{}}

@@ -75,7 +75,8 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	// With health only, dev has to be Healthy and qa may be OutOfSync.
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
+	// The mutating webhook knows the annotations from its watch.
+	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
 	r.annotate(nil)
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 }

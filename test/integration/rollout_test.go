@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // rollout is the guestbook ApplicationSet in a namespace of its own, with a stepgate of its own: dev is Progressing at
@@ -85,13 +86,18 @@ func (r *rollout) create() {
 	}
 }
 
-// waitUntilCalled waits until the API server calls the gate: it learns of a registration a moment after it is stored.
+// waitUntilCalled waits until the API server calls both webhooks of the gate, or the one that it has: it learns of a
+// registration a moment after it is stored.
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
-	r.Eventually(func() (float64, error) {
-		_ = r.sync(cluster.Human, "prod", client.DryRunAll)
-		return r.replica.Metric(r.ctx, "stepgate_requests_total")
-	}).Should(BeNumerically(">", 0))
+	configurations, err := release.Configurations(r.ctx, shared, r.replica.Name)
+	r.Expect(err).NotTo(HaveOccurred())
+	for _, path := range []string{webhook.Path, webhook.MutatePath}[:len(configurations)] {
+		r.Eventually(func() (float64, error) {
+			_ = r.sync(cluster.Human, "prod", client.DryRunAll)
+			return r.replica.Metric(r.ctx, "stepgate_requests_total", "path", path)
+		}).Should(BeNumerically(">", 0))
+	}
 }
 
 // as returns a client of a user.
@@ -135,10 +141,19 @@ func (r *rollout) done(env string) {
 	})).To(Succeed())
 }
 
+// refreshed has Argo CD answer a refresh of an Application: it is then known to be compared after the request.
+func (r *rollout) refreshed(env string) {
+	r.t.Helper()
+	r.Expect(r.update(cluster.ServerAccount, env, func(app *argo.Application) {
+		app.Annotations = map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeNormal)}
+	})).To(Succeed())
+	r.done(env)
+}
+
 // stored reports whether the Application has an operation.
 func (r *rollout) stored(env string) bool { return r.app(env).Operation != nil }
 
-// requests is how often the API server has called the gate.
+// requests is how often the API server has called the gate, at either path.
 func (r *rollout) requests() float64 {
 	r.t.Helper()
 	n, err := r.replica.Metric(r.ctx, "stepgate_requests_total")

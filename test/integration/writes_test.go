@@ -44,8 +44,8 @@ var writeForms = map[string]func(r *rollout, env string) error{
 		app := r.app(env)
 		r.Expect(shared.Admin.Delete(r.ctx, app)).To(Succeed())
 		app = guestbook.Application(r.set, env)
-		app.Operation = guestbook.RollingSync()
-		return r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)
+		app.Operation = guestbook.UserSync("admin")
+		return r.as(cluster.Human).Create(r.ctx, app)
 	},
 }
 
@@ -61,6 +61,9 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 
 func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 	for form, write := range writeForms {
+		if form == "create with operation" {
+			continue // nobody can say what it deploys: TestASpecThatIsNotComparedIsStoredWithoutItsOperation
+		}
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)
 			r.done("dev")
@@ -96,6 +99,6 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 
 	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
-			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3); "+
-			"refresh it: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
+			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3). "+
+			"Next: refresh engineering-dev-guestbook: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
 }

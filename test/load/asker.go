@@ -14,6 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
 )
 
@@ -82,14 +83,14 @@ func (a *Asker) Post(ctx context.Context, query, contentType string, body []byte
 	return response.StatusCode, text, errors.Join(err, response.Body.Close())
 }
 
-// Review is the AdmissionReview of an operation of prod.
+// Review is the AdmissionReview of an operation of prod, pinned as the mutating webhook pins it.
 func (r *Rollout) Review() ([]byte, error) {
 	before, err := json.Marshal(r.Prod)
 	if err != nil {
 		return nil, err
 	}
 	changed := r.Prod.DeepCopy()
-	changed.Operation = r.operation()
+	changed.Operation = guestbook.Pinned(r.operation(), changed)
 	after, err := json.Marshal(changed)
 	if err != nil {
 		return nil, err

@@ -40,10 +40,16 @@ func (o Outcome) String() string {
 // denial is how the API server begins the text of a denial by stepgate.
 const denial = `admission webhook "operation.stepgate.io" denied the request: `
 
-// Judge compares the API server's answer with the right one.
+// notPinned is in the text of a denial if the mutating webhook did not answer.
+const notPinned = "(NotPinned: "
+
+// Judge compares the API server's answer with the right one. A denial because the operation was not pinned is no decision
+// on the Applications of earlier steps.
 func Judge(want Want, err error) Outcome {
 	decided := err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), denial)
 	switch {
+	case decided && want == Admitted && strings.Contains(err.Error(), notPinned):
+		return Failed
 	case err == nil && want == Denied:
 		return WrongAllow
 	case err == nil || decided && want == Denied:

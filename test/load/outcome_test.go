@@ -12,6 +12,7 @@ import (
 func TestJudge(t *testing.T) {
 	applications := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
 	denied := apierrors.NewForbidden(applications, "a", errors.New(denial+"step 2 of ApplicationSet a/b may not sync yet"))
+	unpinned := apierrors.NewForbidden(applications, "a", errors.New(denial+"step 2 of ApplicationSet a/b may not sync yet: a (NotPinned: the operation names no revision"))
 	forbidden := apierrors.NewForbidden(applications, "a", errors.New("RBAC"))
 	broken := apierrors.NewInternalError(errors.New(`failed calling webhook "operation.stepgate.io": EOF`))
 	for name, tc := range map[string]struct {
@@ -21,6 +22,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"a denial that is right":              {Denied, denied, Right},
 		"a denial that is wrong":              {Admitted, denied, WrongDeny},
+		"a denial of what was not pinned":     {Admitted, unpinned, Failed},
+		"a right one of what was not pinned":  {Denied, unpinned, Right},
 		"an admission that is right":          {Admitted, nil, Right},
 		"an admission that is wrong":          {Denied, nil, WrongAllow},
 		"no answer to a write to be admitted": {Admitted, broken, Failed},

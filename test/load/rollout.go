@@ -66,8 +66,8 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 	return r, admin.Create(ctx, r.alone)
 }
 
-// NewProbe creates a rollout and returns when the API server calls stepgate for it: the API server learns of a
-// registration a moment after it is stored.
+// NewProbe creates a rollout and returns when the API server calls both webhooks of stepgate for it: the API server learns
+// of a registration a moment after it is stored.
 func (w *Writer) NewProbe(ctx context.Context, namespace string) (*Rollout, error) {
 	r, err := w.NewRollout(ctx, namespace)
 	if err != nil {
@@ -76,6 +76,9 @@ func (w *Writer) NewProbe(ctx context.Context, namespace string) (*Rollout, erro
 	return r, eventually.Succeeds(ctx, func() error {
 		if r.SetDegraded(ctx, true) != Right || r.Sync(ctx) != Right {
 			return errors.New("a write that has to be denied is not")
+		}
+		if r.SetDegraded(ctx, false) != Right || r.Sync(ctx) != Right {
+			return errors.New("a write that has to be admitted is not")
 		}
 		return nil
 	})
@@ -145,7 +148,7 @@ func (r *Rollout) SyncWithin(ctx context.Context, within time.Duration) Outcome 
 	r.writes++
 	operation, want := r.operation(), r.want()
 	outcome := r.writer.send(ctx, write{
-		as: r.writer.applicationSet, app: r.Prod, body: fields{"operation": operation}, want: want, within: within,
+		as: r.writer.applicationSet, app: r.Prod, body: fields{"operation": unpinned(operation)}, want: want, within: within,
 	})
 	switch {
 	case want == Admitted && outcome == Right || outcome == WrongAllow:
@@ -186,6 +189,14 @@ type fields = map[string]any
 // asController sends a write that has to pass regardless.
 func (r *Rollout) asController(ctx context.Context, app *argo.Application, body fields) Outcome {
 	return r.writer.send(ctx, write{as: r.writer.controller, app: app, body: body, want: Regardless})
+}
+
+// unpinned is an operation as a merge patch: it removes the revision to which the operation before was pinned, as the patch
+// of the ApplicationSet controller does.
+func unpinned(o *argo.Operation) fields {
+	return fields{
+		"initiatedBy": o.InitiatedBy, "info": o.Info, "retry": o.Retry, "sync": fields{"revision": nil, "source": nil},
+	}
 }
 
 // operation is one that is different from all before.

@@ -45,8 +45,8 @@ func NewBalancer() (*Balancer, error) {
 	return b, nil
 }
 
-// URL is the address that the API server has to call.
-func (b *Balancer) URL() string { return "https://" + b.Addr().String() + "/validate" }
+// URL is the address that the API server has to call, without the path.
+func (b *Balancer) URL() string { return "https://" + b.Addr().String() }
 
 // Add puts a replica behind the balancer, until Remove or until ctx is done. It gets connections when it is ready.
 func (b *Balancer) Add(ctx context.Context, replica *Replica) {

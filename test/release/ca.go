@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,7 +106,7 @@ func (r *Release) writeCA(ctx context.Context, certificate, key []byte) error {
 	return r.env.Admin.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-// WipeBundle empties the caBundle and waits until it is there again. Until then no call can succeed: the API server
+// WipeBundle empties every caBundle and waits until all are there again. Until then no call can succeed: the API server
 // trusts no certificate that stepgate could serve. It returns when it wiped the bundle, and when the bundle was back.
 func (r *Release) WipeBundle(ctx context.Context) (wiped, back time.Time, err error) {
 	wiped = time.Now()
@@ -113,9 +114,9 @@ func (r *Release) WipeBundle(ctx context.Context) (wiped, back time.Time, err er
 		return wiped, wiped, err
 	}
 	err = eventually.Succeeds(ctx, func() error {
-		bundle, err := Bundle(ctx, r.env, r.Name())
-		if err == nil && len(bundle) == 0 {
-			err = errors.New("the bundle is empty")
+		bundles, err := Bundles(ctx, r.env, r.Name())
+		if err == nil && slices.ContainsFunc(bundles, func(b []byte) bool { return len(b) == 0 }) {
+			err = errors.New("a bundle is empty")
 		}
 		return err
 	})

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,19 +27,20 @@ import (
 
 // Registration is how an instance of stepgate is registered.
 type Registration struct {
-	// Name names the ValidatingWebhookConfiguration, the namespace and everything else of this instance.
+	// Name names the webhook configurations, the namespace and everything else of this instance.
 	Name string
-	// URL is where the API server calls it.
+	// URL is where the API server calls it, without the path.
 	URL string
-	// FailurePolicy is Fail when empty.
+	// FailurePolicy is the validating webhook's. It is Fail when empty.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 	// Namespaces limits the registration, so that several instances do not see each other's writes; empty means all.
 	Namespaces []string
 }
 
-// install creates the objects of config/, and adds nothing to the rights that config/ grants. ignore, if it is not nil,
-// drops the errors that do not matter.
-func install(ctx context.Context, e *environment.Environment, r Registration, ignore func(error) error) error {
+// install creates the objects of config/, and adds nothing to the rights that config/ grants. In audit mode it leaves out the
+// MutatingWebhookConfiguration, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
+func install(ctx context.Context, e *environment.Environment, o Options, ignore func(error) error) error {
+	r := o.Registration
 	if r.FailurePolicy == "" {
 		r.FailurePolicy = admissionregistrationv1.Fail
 	}
@@ -53,52 +53,21 @@ func install(ctx context.Context, e *environment.Environment, r Registration, ig
 		if err != nil {
 			return err
 		}
-		for _, o := range objects {
-			if needsKubelet(o) {
+		for _, object := range objects {
+			if _, mutating := object.(*admissionregistrationv1.MutatingWebhookConfiguration); needsKubelet(object) || mutating && !o.pins() {
 				continue
 			}
-			r.adapt(o)
-			err := e.Admin.Create(ctx, o)
+			r.adapt(object)
+			err := e.Admin.Create(ctx, object)
 			if ignore != nil {
 				err = ignore(err)
 			}
 			if err != nil {
-				return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
+				return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
 			}
 		}
 	}
 	return nil
-}
-
-// Registered reads the registration of an instance.
-func Registered(ctx context.Context, e *environment.Environment, name string) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	return configuration, e.Admin.Get(ctx, client.ObjectKey{Name: name}, configuration)
-}
-
-// Bundle reads the caBundle of an instance.
-func Bundle(ctx context.Context, e *environment.Environment, name string) ([]byte, error) {
-	configuration, err := Registered(ctx, e, name)
-	if err != nil {
-		return nil, err
-	}
-	return configuration.Webhooks[0].ClientConfig.CABundle, nil
-}
-
-// SetBundle writes the caBundle of an instance; nil empties it.
-func SetBundle(ctx context.Context, e *environment.Environment, name string, bundle []byte) error {
-	configuration, err := Registered(ctx, e, name)
-	if err != nil {
-		return err
-	}
-	before := configuration.DeepCopy()
-	configuration.Webhooks[0].ClientConfig.CABundle = bundle
-	return e.Admin.Patch(ctx, configuration, client.MergeFrom(before))
-}
-
-// Unregister deletes the registration of an instance: the API server does not call it any more.
-func Unregister(ctx context.Context, e *environment.Environment, name string) error {
-	return client.IgnoreNotFound(e.Admin.Delete(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
 // resources are the files that a kustomization names.
@@ -129,37 +98,29 @@ func needsKubelet(o client.Object) bool {
 
 // adapt has the API server call the local process by URL, because there is no Service network here.
 func (r Registration) adapt(o client.Object) {
-	switch configuration := o.(type) {
+	switch c := o.(type) {
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i := range configuration.Webhooks {
-			w := &configuration.Webhooks[i]
-			w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &r.URL}
+		for i := range c.Webhooks {
+			w := &c.Webhooks[i]
+			r.place(&w.ClientConfig, w.NamespaceSelector)
 			w.FailurePolicy = &r.FailurePolicy
-			r.limit(w.NamespaceSelector)
 		}
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		url := strings.TrimSuffix(r.URL, validatePath) + mutatePath
-		for i := range configuration.Webhooks {
-			w := &configuration.Webhooks[i]
-			w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url}
-			r.limit(w.NamespaceSelector)
+		for i := range c.Webhooks {
+			r.place(&c.Webhooks[i].ClientConfig, c.Webhooks[i].NamespaceSelector)
 		}
 	}
 }
 
-// limit has a selector select nothing but the namespaces of the Registration.
-func (r Registration) limit(selector *metav1.LabelSelector) {
+// place sets the address of one webhook, with the path that it has, and its namespaces.
+func (r Registration) place(c *admissionregistrationv1.WebhookClientConfig, namespaces *metav1.LabelSelector) {
+	url := r.URL + *c.Service.Path
+	*c = admissionregistrationv1.WebhookClientConfig{URL: &url}
 	if len(r.Namespaces) > 0 {
-		selector.MatchExpressions = append(selector.MatchExpressions,
+		namespaces.MatchExpressions = append(namespaces.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
 	}
 }
-
-// The paths at which stepgate serves its two webhooks.
-const (
-	validatePath = "/validate"
-	mutatePath   = "/mutate"
-)
 
 // The places in config/ that name stepgate's own objects and its namespace.
 var (

@@ -35,7 +35,7 @@ func Start(ctx context.Context, e *environment.Environment, o Options, apis ...s
 	o.URL = balancer.URL()
 	e.Cleanup(balancer.Close)
 	r := &Release{Balancer: balancer, env: e, options: o, replicas: make([]*Replica, len(apis)), apis: apis}
-	if err := install(ctx, e, o.Registration, nil); err != nil {
+	if err := install(ctx, e, o, nil); err != nil {
 		return nil, err
 	}
 	for i := range apis {
@@ -51,7 +51,7 @@ func (r *Release) Name() string { return r.options.Name }
 
 // Reinstall creates the objects of config/ that are missing.
 func (r *Release) Reinstall(ctx context.Context) error {
-	return install(ctx, r.env, r.options.Registration, client.IgnoreAlreadyExists)
+	return install(ctx, r.env, r.options, client.IgnoreAlreadyExists)
 }
 
 // Replicas are the processes that are the replicas now.

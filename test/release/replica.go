@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/onsi/gomega"
@@ -39,6 +40,11 @@ type Options struct {
 	Args []string
 }
 
+// pins reports whether it has a MutatingWebhookConfiguration, by the same rule as the chart's.
+func (o Options) pins() bool {
+	return !slices.Contains(o.Args, "--mode=audit") && !slices.Contains(o.Args, "--pin=off")
+}
+
 // StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
 // answers its probes; WaitReady waits until it is ready. The replica ends with the environment at the latest.
 func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Replica, error) {
@@ -46,8 +52,8 @@ func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Repl
 	if err != nil {
 		return nil, err
 	}
-	o.URL = "https://" + r.Webhook + validatePath
-	if err := install(ctx, e, o.Registration, nil); err != nil {
+	o.URL = "https://" + r.Webhook
+	if err := install(ctx, e, o, nil); err != nil {
 		return nil, err
 	}
 	return r, r.run(ctx, e, o)
@@ -75,10 +81,14 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
 	}
 	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" + o.Name,
-		"--webhook-bind-address=" + r.Webhook,
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
+	if o.pins() {
+		args = append(args, "--mutating-webhook-configuration="+o.Name)
+	} else {
+		args = append(args, "--pin=off")
+	}
 	return r.start(ctx, e, append(args, o.Args...))
 }
 

@@ -14,7 +14,7 @@ import (
 const handshakePeriod = 200 * time.Millisecond
 
 // handshaker handshakes with every replica all the time. It verifies each certificate as the API server does, by the
-// bundle that is stored, and counts the leaves.
+// bundle that is stored in each webhook configuration, and counts the leaves.
 type handshaker struct {
 	release *release.Release
 
@@ -42,15 +42,17 @@ func (h *handshaker) run(ctx context.Context) error {
 			if replica.Ready(ctx) != nil {
 				continue // a Service sends it nothing
 			}
-			bundle, err := release.Bundle(ctx, shared, h.release.Name())
+			bundles, err := release.Bundles(ctx, shared, h.release.Name())
 			if ctx.Err() != nil {
 				return nil
 			}
 			if err != nil {
 				return err
 			}
-			if len(bundle) > 0 {
-				h.handshake(replica, bundle)
+			for _, bundle := range bundles {
+				if len(bundle) > 0 {
+					h.handshake(replica, bundle)
+				}
 			}
 		}
 	}

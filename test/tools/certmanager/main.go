@@ -90,7 +90,7 @@ func issue(ctx context.Context, kubeconfig string) error {
 	return group.Wait()
 }
 
-// inject runs the cainjector for ValidatingWebhookConfigurations.
+// inject runs the cainjector for both kinds of webhook configurations.
 func inject(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -108,7 +108,9 @@ func inject(ctx context.Context, kubeconfig string) error {
 	}
 	err = cainjector.RegisterAllInjectors(ctx, manager, cainjector.SetupOptions{
 		EnableCertificatesDataSource: true,
-		EnabledReconcilersFor:        map[string]bool{cainjector.ValidatingWebhookConfigurationName: true},
+		EnabledReconcilersFor: map[string]bool{
+			cainjector.ValidatingWebhookConfigurationName: true, cainjector.MutatingWebhookConfigurationName: true,
+		},
 	})
 	if err != nil {
 		return err

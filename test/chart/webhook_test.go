@@ -1,0 +1,125 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// rendered are the objects of the chart with some arguments of helm template.
+func rendered(g *WithT, t *testing.T, args ...string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart, "--namespace=argocd"}, args...)...)
+	g.Expect(err).NotTo(HaveOccurred())
+	return decode(g, text)
+}
+
+// webhookOf is the only webhook of a configuration; nil if there is no configuration of this kind.
+func webhookOf(g *WithT, objects []*unstructured.Unstructured, kind string) (configuration *unstructured.Unstructured, hook map[string]any) {
+	for _, o := range objects {
+		if o.GetKind() == kind {
+			hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(hooks).To(HaveLen(1))
+			return o, hooks[0].(map[string]any)
+		}
+	}
+	return nil, nil
+}
+
+// The two configurations select the same writes, whatever the values are, and are called at the same server.
+func TestBothWebhooksGetTheSameWrites(t *testing.T) {
+	for name, file := range valueSets(t) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			objects := rendered(g, t, "--values="+file)
+			validating, v := webhookOf(g, objects, "ValidatingWebhookConfiguration")
+			mutating, m := webhookOf(g, objects, "MutatingWebhookConfiguration")
+			if name == "audit" {
+				g.Expect(mutating).To(BeNil())
+				return
+			}
+			g.Expect(mutating.GetName()).To(Equal(validating.GetName()))
+			g.Expect(mutating.GetLabels()).To(Equal(validating.GetLabels()))
+			g.Expect(mutating.GetAnnotations()).To(Equal(validating.GetAnnotations()), "inject-ca-from is one of them")
+			g.Expect(m["name"]).To(Equal("hold.stepgate.io"))
+			g.Expect(m["reinvocationPolicy"]).To(Equal("IfNeeded"))
+			g.Expect(m["failurePolicy"]).To(Equal("Ignore"), "whatever webhook.failurePolicy is")
+			g.Expect(m["timeoutSeconds"]).To(BeEquivalentTo(3))
+			for _, own := range []string{"name", "reinvocationPolicy", "failurePolicy", "timeoutSeconds"} {
+				delete(m, own)
+				delete(v, own)
+			}
+			path, _, err := unstructured.NestedString(m, "clientConfig", "service", "path")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(path).To(Equal(webhook.MutatePath))
+			g.Expect(unstructured.SetNestedField(m, webhook.Path, "clientConfig", "service", "path")).To(Succeed())
+			g.Expect(m).To(Equal(v))
+		})
+	}
+}
+
+// The flags, the rights and `helm test` follow from pin.mode and config.mode.
+func TestPinModes(t *testing.T) {
+	off := filepath.Join(t.TempDir(), "off.yaml")
+	NewWithT(t).Expect(os.WriteFile(off, []byte("pin: {mode: off}\n"), 0o600)).To(Succeed())
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the default":                              {nil, "compared"},
+		"proven":                                   {[]string{"--set=pin.mode=proven"}, "proven"},
+		"off":                                      {[]string{"--set=pin.mode=off"}, "off"},
+		"off, which YAML reads as false":           {[]string{"--values=" + off}, "off"},
+		"audit mode":                               {[]string{"--set=config.mode=audit"}, "off"},
+		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=proven"}, "off"},
+		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared"},
+		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared"},
+		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			objects := rendered(g, t, tc.args...)
+			pins := tc.want != "off"
+			_, hook := webhookOf(g, objects, "MutatingWebhookConfiguration")
+			g.Expect(hook != nil).To(Equal(pins), "the configuration")
+			if url, found, _ := unstructured.NestedString(hook, "clientConfig", "url"); found {
+				g.Expect(url).To(Equal("https://10.0.0.1:8443/mutate"))
+			}
+			for _, o := range objects {
+				switch o.GetKind() {
+				case "Deployment":
+					args := argumentsOf(g, o, "spec", "template", "spec", "containers")
+					g.Expect(args).To(ContainElement("--pin=" + tc.want))
+					g.Expect(slices.Contains(args, "--mutating-webhook-configuration=stepgate")).To(Equal(pins))
+				case "Pod":
+					want := "--mutating=false"
+					if pins {
+						want = "--mutating=true"
+					}
+					g.Expect(argumentsOf(g, o, "spec", "containers")).To(ContainElement(want))
+				case "ClusterRole":
+					text, err := o.MarshalJSON()
+					g.Expect(err).NotTo(HaveOccurred())
+					g.Expect(strings.Contains(string(text), "mutatingwebhookconfigurations")).To(Equal(pins), "the rights")
+				}
+			}
+		})
+	}
+}
+
+// argumentsOf are the arguments of the first container.
+func argumentsOf(g *WithT, o *unstructured.Unstructured, path ...string) []string {
+	containers, _, err := unstructured.NestedSlice(o.Object, path...)
+	g.Expect(err).NotTo(HaveOccurred())
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	g.Expect(err).NotTo(HaveOccurred())
+	return args
+}
