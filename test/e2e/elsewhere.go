@@ -36,11 +36,12 @@ func elsewhere() []scenario {
 			layout: fromChart, template: ofChart, play: commitRefreshedIn(backwards()),
 		},
 		{
-			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, world: true, layout: secondNamespace, play: newDestination,
+			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, world: true, 
+			layout: secondNamespace, template: pruneInBackground, play: newDestination,
 		},
 		{
 			key: "destination-by-hand", title: "a change of the destination, synced with the argocd CLI, before its turn and in its turn", each: 1, world: true,
-			layout: secondNamespace, play: newDestinationByHand,
+			layout: secondNamespace, template: pruneInBackground, play: newDestinationByHand,
 		},
 	}
 }
@@ -97,6 +98,12 @@ func ofChart(_ *rollout, spec *argo.ApplicationSpec) {
 func secondNamespace(r *rollout) { script.Must(r.CreateNamespace(r.ctx, r.secondNamespace())) }
 
 func (r *rollout) secondNamespace() string { return r.mode.destination() + "-" + r.name }
+
+// pruneInBackground is for the object that stays behind at the old destination: a foreground deletion would need the garbage
+// collector of kube-controller-manager, which does not run here.
+func pruneInBackground(_ *rollout, spec *argo.ApplicationSpec) {
+	spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"PrunePropagationPolicy=background"}}
+}
 
 // redirect changes the destination of all members, and waits as repoint does.
 func (r *rollout) redirect() {
