@@ -21,7 +21,9 @@ func (a *ArgoCD) ShutWindow(ctx context.Context, name, application string) error
 }
 
 // OpenWindow ends the sync windows of a project.
-func (a *ArgoCD) OpenWindow(ctx context.Context, name string) error { return a.setWindows(ctx, name, nil) }
+func (a *ArgoCD) OpenWindow(ctx context.Context, name string) error {
+	return a.setWindows(ctx, name, nil)
+}
 
 func (a *ArgoCD) setWindows(ctx context.Context, name string, windows argo.SyncWindows) error {
 	p := &argo.AppProject{}

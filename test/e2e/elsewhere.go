@@ -36,7 +36,7 @@ func elsewhere() []scenario {
 			layout: fromChart, template: ofChart, play: commitRefreshedIn(backwards()),
 		},
 		{
-			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, world: true, 
+			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, world: true,
 			layout: secondNamespace, template: pruneInBackground, play: newDestination,
 		},
 		{

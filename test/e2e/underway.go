@@ -30,9 +30,9 @@ func overtaking() []scenario {
 		{
 			key: "train", title: "a commit every second, for a minute", each: 1, world: true, beside: []mode{proven}, rounds: 60, play: trainEvery(time.Second),
 		},
-		{key: "train-2", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 30, play: trainEvery(2*time.Second)},
-		{key: "train-3", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 20, play: trainEvery(3*time.Second)},
-		{key: "train-4", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 15, play: trainEvery(4*time.Second)},
+		{key: "train-2", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 30, play: trainEvery(2 * time.Second)},
+		{key: "train-3", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 20, play: trainEvery(3 * time.Second)},
+		{key: "train-4", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 15, play: trainEvery(4 * time.Second)},
 	}
 }
 
