@@ -26,6 +26,7 @@ E2E_FLAGS ?=
 FAULTS_FLAGS ?=
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
+FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 
 export CGO_ENABLED ?= 0
 
@@ -89,7 +90,8 @@ chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Hel
 
 .PHONY: fuzz-quick
 fuzz-quick: FUZZTIME := 200x
-fuzz-quick: fuzz ## Every fuzz target for a moment
+fuzz-quick: FUZZ_PACKAGES := ./policy
+fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
 
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
@@ -132,8 +134,8 @@ bench: tools $(BIN)/bench ## Measure a decision at up to 5,000 siblings, and the
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
-	@for package in $$(go list ./...); do \
-	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	@for package in $(FUZZ_PACKAGES); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
 	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; \
 	done

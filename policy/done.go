@@ -79,26 +79,26 @@ func (r Recorded) healthyAt(compared []Source) bool {
 	return true
 }
 
-// passed reports whether the sibling has completed everything that the target deploys, and has gone on to a newer
-// revision. Its history holds nothing but full syncs that succeeded.
+// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone
+// on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded.
 func (in *Input) passed(a *Application) bool {
-	gone := false
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil {
-			if !known(in.Target.deploys(source.Key), source.Key) {
-				return false
-			}
-			continue
+		if wanted == nil && !(known(in.Target.deploys(source.Key), source.Key) && completed(a)) {
+			return false
 		}
 		for _, w := range wanted {
 			if w.Key == source.Key && !ranBefore(a.Ran, w, source) {
 				return false
 			}
 		}
-		gone = true
 	}
-	return gone && in.Target.Operation.Pinned && !in.pendingElsewhere(a)
+	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a)
+}
+
+// completed reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.
+func completed(a *Application) bool {
+	return a.Health == "Healthy" && a.SyncStatus == "Synced" && a.SpecCompared && a.LastSync.AtCompared && a.ReconciledAt.After(a.LastSync.FinishedAt)
 }
 
 // notBroken asks of a sibling that has passed the target only that it is not found broken: it may be on its way to a

@@ -87,7 +87,7 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Allow, FirstStep), true
 	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks:
 		return in.decision(Allow, Rollback), true
-	case op.Redeploys && op.Pinned && !in.Seen.Moved[in.Target.Name]:
+	case op.Redeploys && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, SelfHeal), true
 	case in.Settings.Pin && !in.Target.SpecCompared:
 		return in.decision(Deny, TargetNotCompared), true

@@ -56,6 +56,8 @@ type Watch interface {
 	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
 	// sources and revisions; the newest position where that was not seen.
 	Changed(app types.UID, compared []policy.Source) uint64
+	// DeployedTo is the destination at which an Application was last seen to be deployed; empty when that was not seen.
+	DeployedTo(app types.UID) string
 	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since a position.
 	Seen(owner types.UID, since uint64) policy.Seen
 }
@@ -208,13 +210,23 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	}
 	in := policy.Input{Target: w.target, Settings: s.Settings}
 	if set != nil {
-		in.ApplicationSet, in.Seen = &set.ApplicationSet, g.Watch.Seen(types.UID(set.UID), g.changed(w))
+		in.ApplicationSet, in.Seen = &set.ApplicationSet, g.seen(w, types.UID(set.UID))
 	}
 	d, settled := policy.Scope(in)
 	if !settled {
 		d, err = g.Live.Evaluate(ctx, in)
 	}
 	return verdict{Decision: d, settings: s, err: err}
+}
+
+// seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
+// watch may lag.
+func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
+	seen := g.Watch.Seen(owner, g.changed(w))
+	if was := g.Watch.DeployedTo(w.uid); was != "" {
+		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
+	}
+	return seen
 }
 
 // changed is the position at which the change that the operation deploys was first seen. Where the operation deploys

@@ -18,6 +18,8 @@ type seenByWatch struct {
 
 func (s *seenByWatch) Position() uint64 { return s.position }
 
+func (s *seenByWatch) DeployedTo(types.UID) string { return "" }
+
 func (s *seenByWatch) Changed(types.UID, []policy.Source) uint64 { return s.changed }
 
 func (s *seenByWatch) Seen(_ types.UID, since uint64) policy.Seen {

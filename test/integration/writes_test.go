@@ -99,6 +99,6 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 
 	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
-			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3). "+
-			"Next: refresh engineering-dev-guestbook: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
+			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3). Next: "+
+			"refresh engineering-dev-guestbook: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
 }

@@ -2,7 +2,6 @@ package siblings
 
 import (
 	"fmt"
-	"unique"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +27,7 @@ func NewProjection(app *argo.Application) *Projection {
 	return &Projection{
 		ObjectMeta:  identity(app),
 		Owner:       controllerOf(app),
-		Destination: destination(&app.Spec.Destination),
+		Destination: argocd.Destination(&app.Spec.Destination),
 		Application: argocd.Sibling(app),
 	}
 }
@@ -63,9 +62,4 @@ func controllerOf(object metav1.Object) types.UID {
 		return owner.UID
 	}
 	return ""
-}
-
-// destination is one copy of a text for all Applications that have it.
-func destination(d *argo.ApplicationDestination) string {
-	return unique.Make(d.Server + " " + d.Name + " " + d.Namespace).Value()
 }

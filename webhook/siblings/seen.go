@@ -182,6 +182,16 @@ func (s *Observations) Changed(app types.UID, compared []policy.Source) uint64 {
 	return s.position
 }
 
+// DeployedTo returns the destination at which an Application was last seen to be deployed; empty when that was not seen.
+func (s *Observations) DeployedTo(app types.UID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.apps[app]; o != nil {
+		return o.deployedTo
+	}
+	return ""
+}
+
 // Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since a
 // position, and which have got another destination.
 func (s *Observations) Seen(owner types.UID, since uint64) policy.Seen {
