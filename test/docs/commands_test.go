@@ -114,7 +114,7 @@ var run = map[string]struct{ file, text string }{
 	"helm uninstall":    {"test/chart/release_test.go", `"uninstall", "stepgate"`},
 	"helm template":     {"test/chart/template_test.go", `"template", "stepgate"`},
 	"docker build":      {"test/chart/image_test.go", `"make", "build"`},
-	"argocd app":        {"test/argocd/cli.go", `"app", "sync"`},
+	"argocd app":        {"test/argocd/cli.go", `c.app(ctx, "sync"`},
 	"go test":           {"Makefile", "go test -run '^$$' -bench ."},
 	"go build":          {"Makefile", "go build"},
 	"go run":            {"Makefile", "go run"},
