@@ -41,6 +41,7 @@ var quick = map[string]string{
 	"e2e":           "e2e-quick",
 	"faults":        "faults-quick",
 	"fuzz":          "fuzz-quick",
+	"simulate":      "simulate-quick",
 	"soak-certs":    "soak-quick",
 	"soak-restarts": "soak-quick",
 	"generate":      "verify", // generates into memory and compares
