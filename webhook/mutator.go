@@ -62,7 +62,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if len(change.patches) == 0 {
 		return response
 	}
-	log := logr.FromContextOrDiscard(ctx)
+	log := logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name))
 	if w.dryRun {
 		log = log.V(1)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -52,9 +53,18 @@ func (a *ArgoCD) NewCLI(ctx context.Context, namespace string) (*CLI, error) {
 	return &CLI{argo: a, kubeconfig: path}, clientcmd.WriteToFile(*config, path)
 }
 
-// Sync runs `argocd app sync`, without waiting for the end of the sync, and returns what it printed.
+// Sync runs `argocd app sync --prune`, without waiting for the end of the sync, and returns what it printed.
 func (c *CLI) Sync(ctx context.Context, application string) (string, error) {
-	command := exec.CommandContext(ctx, c.argo.options.Binary, "app", "sync", application, "--core", "--async")
+	return c.app(ctx, "sync", application, "--async", "--prune")
+}
+
+// Rollback runs `argocd app rollback` to an entry of the history, and waits for its end.
+func (c *CLI) Rollback(ctx context.Context, application string, id int64) (string, error) {
+	return c.app(ctx, "rollback", application, strconv.FormatInt(id, 10))
+}
+
+func (c *CLI) app(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, c.argo.options.Binary, append(append([]string{"app"}, args...), "--core")...)
 	command.Env = append(c.argo.variables(), "KUBECONFIG="+c.kubeconfig, "ARGOCD_BINARY_NAME=argocd")
 	command.Dir = c.argo.dir
 	text, err := command.CombinedOutput()
@@ -120,5 +130,5 @@ func (a *ArgoCD) copySettings(ctx context.Context, namespace string) error {
 			return fmt.Errorf("copy %s to %s: %w", o.GetName(), namespace, err)
 		}
 	}
-	return a.env.Admin.Create(ctx, project(namespace))
+	return a.env.Admin.Create(ctx, project(namespace, "default"))
 }

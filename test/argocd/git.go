@@ -3,13 +3,18 @@ package argocd
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Repository is a git repository in a folder of this machine, with one branch.
+// Main is the branch that a commit goes to unless another one is named.
+const Main = "main"
+
+// Repository is a bare git repository in a folder of this machine.
 type Repository struct {
 	// URL is its file:// address.
 	URL string
@@ -24,43 +29,67 @@ func (a *ArgoCD) NewRepository(name string) (*Repository, error) {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return nil, err
 	}
-	_, err := r.git("init", "--quiet", "--initial-branch=main")
+	_, err := r.git("", "init", "--quiet", "--bare", "--initial-branch="+Main)
 	return r, err
 }
 
-// Commit writes files (path to content; an empty content removes the file) and returns the new commit.
-func (r *Repository) Commit(files map[string]string) (string, error) {
-	for path, content := range files {
-		full := filepath.Join(r.dir, path)
-		if content == "" {
-			if err := os.Remove(full); err != nil {
-				return "", err
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(full, []byte(content), 0o600); err != nil {
-			return "", err
+// Commit commits files (path to content; an empty content removes the file) to a branch, and returns the new commit.
+func (r *Repository) Commit(branch string, files map[string]string) (string, error) {
+	return r.commit("refs/heads/"+branch, r.parent("refs/heads/"+branch), files)
+}
+
+// Prepare makes a commit on top of a branch, or of the commit that is named, without moving the branch. Land moves it, at
+// once.
+func (r *Repository) Prepare(parent string, files map[string]string) (string, error) {
+	if r.parent("refs/heads/"+parent) != "" {
+		parent = "refs/heads/" + parent
+	}
+	return r.commit("refs/prepared", parent, files)
+}
+
+// Land moves a branch to a prepared commit.
+func (r *Repository) Land(branch, commit string) error {
+	_, err := r.git("", "update-ref", "refs/heads/"+branch, commit)
+	return err
+}
+
+// Tag moves a tag to a commit.
+func (r *Repository) Tag(tag, commit string) error {
+	_, err := r.git("", "tag", "--force", tag, commit)
+	return err
+}
+
+// parent is the ref if it exists, else empty.
+func (r *Repository) parent(ref string) string {
+	if _, err := r.git("", "rev-parse", "--quiet", "--verify", ref); err != nil {
+		return ""
+	}
+	return ref
+}
+
+// commit writes a commit with one call of git.
+func (r *Repository) commit(ref, parent string, files map[string]string) (string, error) {
+	var input strings.Builder
+	fmt.Fprintf(&input, "feature done\ncommit %s\nmark :1\ncommitter somebody <somebody@example.com> now\ndata 8\na change\n", ref)
+	if parent != "" {
+		fmt.Fprintf(&input, "from %s^0\n", parent)
+	}
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if content := files[path]; content == "" {
+			fmt.Fprintf(&input, "D %s\n", path)
+		} else {
+			fmt.Fprintf(&input, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 		}
 	}
-	if _, err := r.git("add", "--all"); err != nil {
-		return "", err
-	}
-	if _, err := r.git("commit", "--quiet", "--message", "a change"); err != nil {
-		return "", err
-	}
-	return r.git("rev-parse", "HEAD")
+	input.WriteString("\nget-mark :1\ndone\n")
+	return r.git(input.String(), "fast-import", "--quiet", "--force", "--date-format=now")
 }
 
 // git runs git without the configuration of this machine.
-func (r *Repository) git(args ...string) (string, error) {
+func (r *Repository) git(input string, args ...string) (string, error) {
 	command := exec.Command("git", append([]string{"-C", r.dir}, args...)...)
-	command.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=somebody", "GIT_AUTHOR_EMAIL=somebody@example.com",
-		"GIT_COMMITTER_NAME=somebody", "GIT_COMMITTER_EMAIL=somebody@example.com",
-	}
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "GIT_CONFIG_NOSYSTEM=1"}
+	command.Stdin = strings.NewReader(input)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	output, err := command.Output()

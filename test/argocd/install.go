@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -64,17 +62,7 @@ func (a *ArgoCD) install(ctx context.Context) error {
 			return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return a.env.Admin.Create(ctx, project(cluster.ArgoNamespace))
-}
-
-func project(namespace string) *argo.AppProject {
-	return &argo.AppProject{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"},
-		Spec: argo.AppProjectSpec{
-			SourceRepos: []string{"*"}, SourceNamespaces: []string{"*"},
-			Destinations: []argo.ApplicationDestination{{Server: "*", Namespace: "*"}},
-		},
-	}
+	return a.env.Admin.Create(ctx, project(cluster.ArgoNamespace, "default"))
 }
 
 // configure changes Argo CD's own configuration for the tests, and adds the key that argocd-server makes when it first

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
-	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -24,49 +23,60 @@ func (m *member) file(health string) files {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", m.name, m.version, health)}
 }
 
-// commit commits files to a repository, and makes that a change of all its members.
+// branch is a branch of a repository.
+type branch struct {
+	repo *argocd.Repository
+	name string
+}
+
+// commit commits files to the main branch of a repository, and makes that a change of all its members.
 func (r *rollout) commit(repo *argocd.Repository, changed files) {
-	r.commitTo(repo, changed)
+	r.commitTo(branch{repo, argocd.Main}, changed)
 	r.changed()
 }
 
-func (r *rollout) commitTo(repo *argocd.Repository, changed files) {
-	revision := script.Get(repo.Commit(changed))
+func (r *rollout) commitTo(b branch, changed files) {
+	r.landed(b, script.Get(b.repo.Commit(b.name, changed)))
+}
+
+// landed says that a branch is at a new commit. The tags of its members follow.
+func (r *rollout) landed(b branch, revision string) {
 	for _, m := range r.members {
-		if m.repo == repo {
-			m.pending(revision)
+		for _, s := range m.sources() {
+			if s.repo != b.repo || s.branch != b.name {
+				continue
+			}
+			s.revision = revision
+			if s.tag != "" {
+				script.Must(s.repo.Tag(s.tag, revision))
+			}
 		}
 	}
 }
-
-// pending says which commit the next change makes of the member's repository.
-func (m *member) pending(revision string) {
-	m.changes = append(m.changes, observer.State{Revision: revision, Path: m.path})
-}
-
-// newest is the state after the newest change.
-func (m *member) newest() observer.State { return m.changes[len(m.changes)-1] }
 
 // changed closes a change: members without a new commit keep their revision.
 func (r *rollout) changed() {
 	r.changedAt = append(r.changedAt, time.Now())
 	for _, m := range r.members {
-		if len(m.changes) < len(r.changedAt) {
-			m.pending(m.newest().Revision)
-		}
+		m.changes = append(m.changes, m.state())
 	}
 }
 
-// version gives members a new version, Healthy, or Progressing for some of them. It commits to the repositories in
-// the order of the members; all commits are one change.
+// version gives members a new version, Healthy, or Progressing for some of them. It commits to the branches in the order of
+// the members; all commits are one change.
 func (r *rollout) version(version string, members []*member, progressing ...*member) {
-	changed := map[*argocd.Repository]files{}
-	var order []*argocd.Repository
+	changed := map[branch]files{}
+	var order []branch
 	for _, m := range members {
 		m.version = version
-		if changed[m.repo] == nil {
-			changed[m.repo] = files{}
-			order = append(order, m.repo)
+		if m.charts != nil {
+			m.revision = script.Get(m.charts.Publish(version))
+			continue
+		}
+		b := branch{m.repo, m.branch}
+		if changed[b] == nil {
+			changed[b] = files{}
+			order = append(order, b)
 		}
 		health := "Healthy"
 		for _, p := range progressing {
@@ -74,10 +84,10 @@ func (r *rollout) version(version string, members []*member, progressing ...*mem
 				health = "Progressing"
 			}
 		}
-		maps.Copy(changed[m.repo], m.file(health))
+		maps.Copy(changed[b], m.file(health))
 	}
-	for _, repo := range order {
-		r.commitTo(repo, changed[repo])
+	for _, b := range order {
+		r.commitTo(b, changed[b])
 	}
 	r.changed()
 }

@@ -32,7 +32,6 @@ func (s *suite) measureLasting(ctx context.Context, watched time.Duration) error
 		r.watchDenials("spec and operation", watched, func() {
 			for _, m := range later {
 				m.path, m.version = m.name+"/two", "3"
-				m.pending(m.newest().Revision)
 			}
 			r.changed()
 			r.edit(nil)

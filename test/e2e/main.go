@@ -64,9 +64,16 @@ func run(ctx context.Context, o options) (err error) {
 		}
 		modes = append(modes, mode(m))
 	}
-	started := modes
+	started := slices.Clone(modes)
+	for _, sc := range chosen {
+		for _, m := range sc.in(modes) {
+			if !slices.Contains(started, m) {
+				started = append(started, m)
+			}
+		}
+	}
 	if o.loop {
-		started = append(slices.Clone(modes), lasting)
+		started = append(started, lasting)
 	}
 	if o.demo {
 		started = []mode{off, on}

@@ -147,7 +147,7 @@ func (p player) playOnce(ctx context.Context, sc scenario) (map[mode]*outcome, e
 	if err := p.prepare(ctx, []scenario{sc}, all); err != nil {
 		return nil, err
 	}
-	for _, m := range p.modes {
+	for _, m := range sc.in(p.modes) {
 		all[sc.key][m].play()
 		printOutcome(all[sc.key][m])
 	}
@@ -159,7 +159,7 @@ func (p player) prepare(ctx context.Context, chosen []scenario, all table) error
 	var group errgroup.Group
 	group.SetLimit(p.parallel)
 	for _, sc := range chosen {
-		for _, m := range p.modes {
+		for _, m := range sc.in(p.modes) {
 			o := &outcome{rollout: newRollout(ctx, p.suite, sc, m)}
 			all[sc.key][m] = o
 			group.Go(func() error {

@@ -18,6 +18,7 @@ func printReport(s *suite, chosen []scenario, all table) error {
 	}
 	fmt.Println()
 	printTable(chosen, all, writes)
+	printBeside(chosen, all, writes)
 	t := total(chosen, all)
 	if t.audited > 0 {
 		if err := s.compareAudit(chosen, all); err != nil {
@@ -54,6 +55,12 @@ func total(chosen []scenario, all table) *totals {
 		}
 		if with != nil {
 			t.add(sc, without, with)
+		}
+		if o := all[sc.key][proven]; o != nil {
+			t.onOutOfOrder += o.outOfOrder()
+			if !o.completed() {
+				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin proven: %s", sc.key, o.rollout.summary()))
+			}
 		}
 	}
 	return t
@@ -123,6 +130,26 @@ func printTable(chosen []scenario, all table, writes []write) {
 	fmt.Println()
 }
 
+// printBeside prints the rollouts in other modes than off, on and audit, with those beside them.
+func printBeside(chosen []scenario, all table, writes []write) {
+	header := "| rollout | mode | starts | out of order | seconds | denials | note |\n|---|---|---|---|---|---|---|\n"
+	for _, sc := range chosen {
+		if len(sc.beside) == 0 {
+			continue
+		}
+		for _, m := range append([]mode{off}, append(sc.beside, on)...) {
+			o := all[sc.key][m]
+			if o == nil {
+				continue
+			}
+			r := o.row(writes)
+			fmt.Printf("%s| `%s` | %s | %d | %s | %s | %s | %s |\n", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.denials, o.rollout.note)
+			header = ""
+		}
+	}
+	fmt.Println()
+}
+
 type row struct{ outOfOrder, took, denials, refreshes, perMinute string }
 
 func (o *outcome) row(writes []write) row {
@@ -142,7 +169,7 @@ func (o *outcome) row(writes []write) row {
 // printOutcome is a line as soon as a rollout has ended.
 func printOutcome(o *outcome) {
 	r := o.rollout
-	fmt.Printf("%-24s %-5s  starts %2d, out of order %2d, ", r.scenario.key, r.mode, len(o.starts), o.outOfOrder())
+	fmt.Printf("%-24s %-8s  starts %2d, out of order %2d, ", r.scenario.key, r.mode, len(o.starts), o.outOfOrder())
 	switch {
 	case o.problem != nil:
 		fmt.Printf("not played: %v\n", o.problem)
@@ -151,8 +178,11 @@ func printOutcome(o *outcome) {
 	default:
 		fmt.Printf("not complete: %s\n", r.summary())
 	}
+	if r.note != "" {
+		fmt.Printf("  %s\n", r.note)
+	}
 	for _, s := range o.starts {
-		if s.OutOfOrder() && r.mode == on {
+		if s.OutOfOrder() && r.mode.keepsOrder() {
 			fmt.Printf("  out of order at +%.1fs: %s, change %d, before %v\n", s.At.Sub(r.began).Seconds(), s.Application, s.Change, s.Behind)
 		}
 	}

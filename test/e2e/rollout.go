@@ -27,8 +27,11 @@ const (
 type member struct {
 	name, env string
 	step      int
-	path      string
-	repo      *argocd.Repository
+	// source is where its manifests come from, and second a second source, if it has one.
+	source
+	second *source
+	// destination is the namespace that it deploys to.
+	destination string
 	// version is the one that its ConfigMap should hold at the end.
 	version string
 	// removed says that the generator does not generate it any more.
@@ -55,6 +58,8 @@ type rollout struct {
 	// overlooked counts the operations that Argo CD overlooked in the measured rollout; the last was at overlookedAt.
 	overlooked   int
 	overlookedAt time.Time
+	// note is what else there is to say about it.
+	note string
 }
 
 func newRollout(ctx context.Context, s *suite, sc scenario, m mode) *rollout {
@@ -91,17 +96,27 @@ func (r *rollout) populate() {
 	shared := r.repository("all")
 	for step, env := range environments {
 		for i := range r.scenario.each {
-			m := &member{env: env, step: step, name: r.name + "-" + env, repo: shared, version: "1"}
+			name := r.name + "-" + env
 			if r.scenario.each > 1 {
 				// Against the order of the steps, because the controller goes by name.
-				m.name = fmt.Sprintf("%s-%c-%s-%d", r.name, 'c'-rune(step), env, i+1)
+				name = fmt.Sprintf("%s-%c-%s-%d", r.name, 'c'-rune(step), env, i+1)
 			}
-			m.path = m.name + "/one"
+			m := r.newMember(name, step, shared)
 			if r.scenario.ownRepos {
 				m.repo = r.repository(m.name)
 			}
 			r.members = append(r.members, m)
 		}
+	}
+	if r.scenario.layout != nil {
+		r.scenario.layout(r)
+	}
+}
+
+func (r *rollout) newMember(name string, step int, repo *argocd.Repository) *member {
+	return &member{
+		name: name, env: environments[step], step: step, destination: r.mode.destination(), version: "1",
+		source: source{repo: repo, path: name + "/one", branch: argocd.Main},
 	}
 }
 

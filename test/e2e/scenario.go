@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // scenario is a kind of rollout, played with the gate and without.
@@ -28,9 +31,33 @@ type scenario struct {
 	quick bool
 	// fresh is measured from the installation on.
 	fresh bool
+	// layout changes where the manifests of the members come from, and template the spec of the Applications.
+	layout   func(r *rollout)
+	template func(r *rollout, spec *argo.ApplicationSpec)
+	// beside are the modes in which it is played beside off and on. audit is one of them by default.
+	beside []mode
+	// world marks a scenario that is not played in audit mode: it takes long, or has starts that no webhook sees.
+	world bool
+	// rounds is how often it repeats its change, and quickRounds how often in the subset that CI runs.
+	rounds, quickRounds int
 	// limit is how long it may take to complete; zero means a minute.
 	limit time.Duration
 	play  func(r *rollout)
+}
+
+// in are the modes in which it is played, when those of the run are given.
+func (s scenario) in(modes []mode) []mode {
+	var all []mode
+	for _, m := range modes {
+		if m == audit && s.world {
+			continue
+		}
+		if m == on {
+			all = append(all, s.beside...)
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 func (s scenario) within() time.Duration {
@@ -67,7 +94,7 @@ func scenarios() []scenario {
 			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
 		})
 	}
-	return append(all, special()...)
+	return slices.Concat(all, special(), moving(), overtaking(), elsewhere())
 }
 
 // commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.
@@ -95,6 +122,9 @@ func choose(list string, quick bool) ([]scenario, error) {
 	for _, s := range scenarios() {
 		if quick && !s.quick {
 			continue
+		}
+		if quick && s.quickRounds > 0 {
+			s.rounds = s.quickRounds
 		}
 		if list == "" {
 			chosen = append(chosen, s)

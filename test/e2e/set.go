@@ -28,8 +28,8 @@ func (r *rollout) install() {
 			},
 			Spec: argo.ApplicationSpec{
 				Project:     "default",
-				Source:      &argo.ApplicationSource{RepoURL: "{{.url}}", Path: "{{.path}}", TargetRevision: "main"},
-				Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: r.mode.destination()},
+				Source:      &argo.ApplicationSource{RepoURL: "{{.url}}", Path: "{{.path}}", TargetRevision: "{{.target}}"},
+				Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: "{{.destination}}"},
 			},
 		},
 		Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}},
@@ -48,6 +48,9 @@ func (r *rollout) install() {
 		}
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, step)
 	}
+	if r.scenario.template != nil {
+		r.scenario.template(r, &set.Spec.Template.Spec)
+	}
 	script.Must(r.Admin.Create(r.ctx, set))
 }
 
@@ -57,7 +60,13 @@ func (r *rollout) generators() []argo.ApplicationSetGenerator {
 		if m.removed {
 			continue
 		}
-		element := script.Get(json.Marshal(map[string]string{"name": m.name, "env": m.env, "path": m.path, "url": m.repo.URL}))
+		values := map[string]string{
+			"name": m.name, "env": m.env, "path": m.path, "url": m.url(), "target": m.target(), "destination": m.destination,
+		}
+		if m.second != nil {
+			values["secondPath"], values["secondURL"] = m.second.path, m.second.url()
+		}
+		element := script.Get(json.Marshal(values))
 		list.Elements = append(list.Elements, apiextensionsv1.JSON{Raw: element})
 	}
 	return []argo.ApplicationSetGenerator{{List: list}}

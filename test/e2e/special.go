@@ -69,7 +69,7 @@ func degraded(r *rollout) {
 // health has the health of a member in the cluster differ from git, and waits until Argo CD has noticed.
 func (r *rollout) health(m *member, health string) {
 	live := &corev1.ConfigMap{}
-	live.Namespace, live.Name = r.mode.destination(), m.name
+	live.Namespace, live.Name = m.destination, m.name
 	r.annotateObject(live, argocd.HealthAnnotation, health)
 	r.untilWithin(refreshTries*refreshWithin, m.name+" "+health, func() bool {
 		app := r.live(m)

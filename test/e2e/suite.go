@@ -21,9 +21,15 @@ const (
 	off   mode = "off"
 	on    mode = "on"
 	audit mode = "audit"
+	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have completed.
+	unpinned mode = "unpinned"
+	proven   mode = "proven"
 	// lasting is the mode of a gate that asks for no refreshes, so that a denial lasts.
 	lasting mode = "lasting"
 )
+
+// keepsOrder says that the mode promises that nothing starts early.
+func (m mode) keepsOrder() bool { return m == on || m == proven }
 
 // destination is the namespace that the Applications deploy to.
 func (m mode) destination() string { return "work-" + string(m) }
@@ -36,6 +42,10 @@ func (m mode) args() []string {
 	switch m {
 	case audit:
 		return []string{"--mode=audit"}
+	case unpinned:
+		return []string{"--pin=off"}
+	case proven:
+		return []string{"--pin=proven"}
 	case lasting:
 		return []string{"--refresh-stale-siblings=false"}
 	default:

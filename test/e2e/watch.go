@@ -24,7 +24,9 @@ type recorder struct {
 	latest  map[string]*argo.Application
 	// waiting is since when an operation is set that the application controller has not taken up.
 	waiting map[string]time.Time
-	problem error
+	// expected are closed when an operation appears on an Application.
+	expected map[string]chan struct{}
+	problem  error
 }
 
 func record(ctx context.Context, config *rest.Config) (*recorder, error) {
@@ -40,7 +42,10 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch Applications: %w", err)
 	}
-	r := &recorder{history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{}, waiting: map[string]time.Time{}}
+	r := &recorder{
+		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
+		waiting: map[string]time.Time{}, expected: map[string]chan struct{}{},
+	}
 	go r.run(ctx, w)
 	return r, nil
 }
@@ -70,6 +75,10 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	defer r.mu.Unlock()
 	r.history[app.Namespace] = append(r.history[app.Namespace], seen)
 	key := app.Namespace + "/" + app.Name
+	if before := r.latest[key]; seen.OperationSet && (before == nil || before.Operation == nil) && r.expected[key] != nil {
+		close(r.expected[key])
+		delete(r.expected, key)
+	}
 	r.latest[key] = app
 	if deleted {
 		delete(r.latest, key)
@@ -87,6 +96,17 @@ func (r *recorder) overlooked(namespace, name string) bool {
 	defer r.mu.Unlock()
 	since, waits := r.waiting[namespace+"/"+name]
 	return waits && time.Since(since) > overlookedAfter
+}
+
+// nextStart is closed when the next operation appears on an Application.
+func (r *recorder) nextStart(namespace, name string) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := namespace + "/" + name
+	if r.expected[key] == nil {
+		r.expected[key] = make(chan struct{})
+	}
+	return r.expected[key]
 }
 
 func (r *recorder) fail(err error) {

@@ -44,6 +44,7 @@ func (s Start) OutOfOrder() bool { return len(s.Behind) > 0 }
 func Judge(r Rollout, observations []Observation) []Start {
 	history := slices.Clone(observations)
 	slices.SortStableFunc(history, func(a, b Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	keepDestinations(history)
 	var all []Start
 	for _, app := range r.Applications {
 		for _, s := range r.starts(app, history) {
@@ -59,26 +60,38 @@ func Judge(r Rollout, observations []Observation) []Start {
 	return all
 }
 
-// starts are the moments at which an operation appeared on an Application. The change that it deployed is known when it
-// ends. Until then, and when it never says, the newest change at its start counts.
+// starts are the moments at which an operation appeared on an Application, or began to deploy something else than before: a
+// retry, and an operation that a sync window has held up, may resolve the revision again. The change that a start deployed
+// is known when the operation says so. Until then, and when it never does, the newest change at its start counts.
 func (r Rollout) starts(app Application, history []Observation) []Start {
 	var starts []Start
 	var before Observation
+	deploys := unknown
 	for _, o := range history {
 		if o.Name != app.Name {
 			continue
 		}
-		if o.OperationSet && !before.OperationSet {
-			starts = append(starts, Start{Application: app.Name, Step: app.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: r.newest(o.At)})
+		appeared, ended := o.OperationSet && !before.OperationSet, before.OperationSet && !o.OperationSet
+		if appeared {
+			starts, deploys = append(starts, app.start(o, r.newest(o.At))), unknown
 		}
-		if ended := before.OperationSet && !o.OperationSet; ended && len(starts) > 0 {
-			if change := app.change(o.Operated); change >= 0 {
-				starts[len(starts)-1].Change = change
+		if change := app.change(o.Operated); (ended || o.TakenUp()) && change >= 0 && change != deploys && len(starts) > 0 {
+			if deploys != unknown || before.Parked {
+				// The revision was resolved after the observation before this one.
+				starts = append(starts, app.start(before, change))
 			}
+			starts[len(starts)-1].Change, deploys = change, change
 		}
 		before = o
 	}
 	return starts
+}
+
+// unknown is the change that an operation deploys as long as it has not said so.
+const unknown = -1
+
+func (a Application) start(o Observation, change int) Start {
+	return Start{Application: a.Name, Step: a.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: change}
 }
 
 // completed reports whether an Application of an earlier step had completed the change of a start when it happened: a
@@ -101,15 +114,29 @@ func (r Rollout) completed(app Application, s Start, history []Observation) bool
 	return done && (!r.Healthy || last.Health == "Healthy")
 }
 
-// change is the newest change after which the Application has the state, or -1. A change that leaves an Application as
-// it was is complete without an operation.
+// change is the newest change after which the Application has the state, or -1. A change that leaves an Application as it
+// was is complete without an operation.
 func (a Application) change(state State) int {
 	for i := len(a.Changes) - 1; i >= 0; i-- {
-		if a.Changes[i] == state {
+		if a.Changes[i] == state && state.Revision != "" {
 			return i
 		}
 	}
 	return -1
+}
+
+// keepDestinations gives every operation the destination that the spec had when its result was first seen: the spec may
+// have changed since.
+func keepDestinations(history []Observation) {
+	last := map[string]Observation{}
+	for i := range history {
+		o, before := &history[i], last[history[i].Name]
+		same := o.StartedAt.Equal(before.StartedAt) && o.Operated.Revision == before.Operated.Revision && o.Operated.Path == before.Operated.Path
+		if same {
+			o.Operated.Destination = before.Operated.Destination
+		}
+		last[o.Name] = *o
+	}
 }
 
 func (r Rollout) newest(at time.Time) int {

@@ -14,6 +14,9 @@ import (
 //	sees2    compared with change 2, and OutOfSync
 //	same2    compared with change 2, which left nothing to do
 //	start    an operation appeared
+//	runs2    its operation was taken up, and deploys change 2
+//	retries  its operation is about to be tried again
+//	parked   its operation was taken up, and waits for a sync window before it resolves its revision
 //	done2    its operation ended, successful, having deployed change 2
 //	failed2  its operation ended, failed
 //	sick     Degraded
@@ -35,7 +38,14 @@ func history(words string) []Observation {
 			o.Synced, o.Compared = true, state
 		case "start":
 			o.OperationSet = true
+		case "runs":
+			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", state, false
+		case "retries":
+			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, false
+		case "parked":
+			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, true
 		case "done":
+			o.Parked = false
 			o.OperationSet, o.Phase, o.Operated = false, "Succeeded", state
 		case "failed":
 			o.OperationSet, o.Phase, o.Operated = false, "Failed", state
@@ -112,6 +122,26 @@ func TestJudge(t *testing.T) {
 		"an operation from before the change that never ends counts as the one before": {
 			history: "dev:same1 prod:start dev:sees2", secondAt: 2,
 			want: "prod@1",
+		},
+		"a retry deploys the next change before dev": {
+			history: "dev:start dev:done1 prod:start prod:runs1 prod:retries prod:runs2 prod:done2",
+			want:    "dev@1 prod@1 prod@2<dev",
+		},
+		"a retry deploys the same change again": {
+			history: "dev:start dev:done1 prod:start prod:runs1 prod:retries prod:runs1 prod:done1",
+			want:    "dev@1 prod@1",
+		},
+		"a retry deploys the next change, which dev has completed": {
+			history: "dev:start dev:done1 prod:start prod:runs1 dev:start dev:done2 prod:retries prod:done2",
+			want:    "dev@1 prod@1 dev@2 prod@2",
+		},
+		"a sync window opens, and dev has not completed the newest change": {
+			history: "dev:start dev:done1 prod:start prod:parked prod:done2", secondAt: 4,
+			want: "dev@1 prod@1 prod@2<dev",
+		},
+		"a sync window opens, and dev has completed the newest change meanwhile": {
+			history: "dev:start dev:done1 prod:start prod:parked dev:start dev:done2 prod:parked prod:done2", secondAt: 4,
+			want: "dev@1 prod@1 dev@2 prod@2",
 		},
 		"every operation counts": {
 			history: "dev:same1 prod:start prod:done2 prod:start prod:done2",

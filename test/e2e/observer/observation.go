@@ -2,14 +2,16 @@ package observer
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// State is the source that an Application deploys: a path of its repository at a commit.
+// State is what an Application deploys, and where to: a path of its repository at a commit, or the version of a chart. Those of
+// several sources are joined with commas.
 type State struct {
-	Revision, Path string
+	Revision, Path, Destination string
 }
 
 // Observation is one Application as a watch showed it.
@@ -28,7 +30,11 @@ type Observation struct {
 	Compared State
 	Health   string
 	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if known.
-	Phase     string
+	// An operation has no result of its own for the destination: Operated has that of the spec.
+	Phase string
+	// Parked says that the controller has taken up the operation that is set, and has left it without a revision: it waits for a
+	// sync window.
+	Parked    bool
 	StartedAt time.Time
 	Operated  State
 }
@@ -43,16 +49,36 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 		ResourceVersion: version, At: at, Name: app.Name, Gone: deleted || app.DeletionTimestamp != nil,
 		OperationSet: app.Operation != nil,
 		Synced:       app.Status.Sync.Status == argo.SyncStatusCodeSynced,
-		Compared:     State{Revision: app.Status.Sync.Revision, Path: app.Status.Sync.ComparedTo.Source.Path},
+		Compared:     state(app.Status.Sync.Revision, app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Source, app.Status.Sync.ComparedTo.Sources),
 		Health:       string(app.Status.Health.Status),
 	}
-	if state := app.Status.OperationState; state != nil {
-		o.Phase, o.StartedAt = string(state.Phase), state.StartedAt.Time
-		if state.SyncResult != nil {
-			o.Operated = State{Revision: state.SyncResult.Revision, Path: state.SyncResult.Source.Path}
+	o.Compared.Destination = app.Status.Sync.ComparedTo.Destination.Namespace
+	if last := app.Status.OperationState; last != nil {
+		o.Phase, o.StartedAt = string(last.Phase), last.StartedAt.Time
+		if result := last.SyncResult; result != nil {
+			o.Operated = state(result.Revision, result.Revisions, result.Source, result.Sources)
+			o.Operated.Destination = app.Spec.Destination.Namespace
+			o.Parked = o.TakenUp() && o.Operated.Revision == ""
 		}
 	}
 	return o, nil
+}
+
+// state joins what is deployed from one source or from several.
+func state(revision string, revisions []string, source argo.ApplicationSource, sources argo.ApplicationSources) State {
+	if len(sources) == 0 {
+		return State{Revision: revision, Path: source.Path}
+	}
+	paths := make([]string, 0, len(sources))
+	for _, s := range sources {
+		paths = append(paths, s.Path)
+	}
+	return State{Revision: strings.Join(revisions, ","), Path: strings.Join(paths, ",")}
+}
+
+// TakenUp says that the operation that is set is the one that Phase and Operated tell of.
+func (o Observation) TakenUp() bool {
+	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
 // Finished says that no operation is waiting or running, and the last one succeeded.

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// trainEvery commits at an interval, and has Argo CD compare everything each time. It notes how many of the commits the last
+// step deployed while that went on.
+func trainEvery(interval time.Duration) func(*rollout) {
+	return func(r *rollout) { train(r, interval) }
+}
+
+func train(r *rollout, interval time.Duration) {
+	r.begin()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for commit := range r.scenario.rounds {
+		r.version(strconv.Itoa(commit+2), r.members)
+		r.refreshAtOnce(r.in(backwards()...)...)
+		r.refreshOverlooked()
+		select {
+		case <-r.ctx.Done():
+			script.Must(r.ctx.Err())
+		case <-ticker.C:
+		}
+	}
+	deployed := r.deployedChanges(r.one("prod"))
+	r.note = fmt.Sprintf("the last step deployed %d of %d commits while they landed", deployed, r.scenario.rounds)
+	r.refreshAll(r.in(backwards()...))
+}
+
+// deployedChanges counts the changes that a member has deployed since the rollout began.
+func (r *rollout) deployedChanges(m *member) int {
+	changes := map[string]bool{}
+	for _, o := range script.Get(r.recorder.seen(string(r.mode), map[string]bool{m.name: true})) {
+		if o.ResourceVersion > r.since && o.Finished() && o.StartedAt.After(r.began.Add(-time.Second)) {
+			changes[o.Operated.Revision] = true
+		}
+	}
+	return len(changes)
+}
