@@ -71,7 +71,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 ##@ Before you push
 
 .PHONY: test
-test: check verify lint unit integration chart-test fuzz-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
+test: check verify lint unit integration chart-test fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
 	@echo "==> make test: passed"
 
 .PHONY: verify
@@ -92,6 +92,10 @@ chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Hel
 fuzz-quick: FUZZTIME := 200x
 fuzz-quick: FUZZ_PACKAGES := ./policy
 fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
+
+.PHONY: simulate-quick
+simulate-quick: HISTORIES := 300
+simulate-quick: simulate ## A few hundred random rollouts
 
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?

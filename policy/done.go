@@ -84,7 +84,7 @@ func (r Recorded) healthyAt(compared []Source) bool {
 func (in *Input) passed(a *Application) bool {
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil && !(known(in.Target.deploys(source.Key), source.Key) && completed(a)) {
+		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a)) {
 			return false
 		}
 		for _, w := range wanted {

@@ -80,9 +80,9 @@ func revisionRows() map[string]row {
 		"it has run one of two of one source":         deny("1:dev@d,ran:b > 2:prod@b,wants:b+c,pinned", "d", "b or c"),
 		"it has run both of two of one source":        allowed("1:dev@d,ran:b+c > 2:prod@b,wants:b+c,pinned"),
 		"the same source twice, one of them behind":   deny("1:dev@b+a > 2:prod@b", "a", "b"),
-		"the sibling's revision is not known":         row{scenario: "1:dev@common: > 2:prod@b", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh},
+		"the sibling's revision is not known":         {scenario: "1:dev@common: > 2:prod@b", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh},
 		"the target's own revision does not count":    deny("1:dev@a > 2:prod@common:,wants:b,pinned", "a", "b"),
-		"the target's revision is nowhere to be seen": row{scenario: "1:dev@a > 2:prod@common:", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh, edit: func(in *policy.Input) { in.Target.Wanted = nil }},
+		"the target's revision is nowhere to be seen": {scenario: "1:dev@a > 2:prod@common:", wantReason: policy.ComparisonOlder, wantBlockers: "1:dev=ComparisonOlder", wantMessage: one + notFresh, edit: func(in *policy.Input) { in.Target.Wanted = nil }},
 	}
 }
 

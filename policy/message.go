@@ -46,8 +46,9 @@ func (d Decision) targetProblem() string {
 		return "Argo CD has not compared it with its new spec"
 	case NotPinned:
 		return "the operation names no revision, and would deploy any commit that lands before it starts"
+	default:
+		return d.Detail
 	}
-	return d.Detail
 }
 
 // Names lists the first blockers with their reasons, and how many more there are.

@@ -75,7 +75,7 @@ func TestAVerdictIsServedAsAReview(t *testing.T) {
 			g.Expect(rw.Code).To(Equal(200))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Body.String()).To(Equal(tc.want))
-			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues("200"))).To(Equal(1.0))
+			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "200"))).To(Equal(1.0))
 		})
 	}
 }
@@ -100,7 +100,7 @@ func TestARequestThatCannotBeJudgedIsServedAs400(t *testing.T) {
 			g.Expect(rw.Body.String()).To(Equal(statusText(400, tc.wantText)))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Header()).NotTo(HaveKey("Allow"))
-			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues("400"))).To(Equal(1.0))
+			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "400"))).To(Equal(1.0))
 			g.Expect(testutil.CollectAndCount(trial.metrics.requests)).To(Equal(1))
 		})
 	}
@@ -123,5 +123,5 @@ func TestAReadErrorIsServedAs503(t *testing.T) {
 	g.Expect(rw.Code).To(Equal(503), "a review would reject even where failurePolicy is Ignore")
 	g.Expect(rw.Body.String()).To(Equal(statusText(503, cannotDecide)))
 	g.Expect(rw.Header().Get("Connection")).To(Equal("close"), "the next call shall go to another replica")
-	g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues("503"))).To(Equal(1.0))
+	g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "503"))).To(Equal(1.0))
 }

@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", refreshStaleSiblings: true},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", refreshStaleSiblings: true},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},

@@ -27,7 +27,8 @@ const (
 	setResources = 1000
 )
 
-// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done.
+// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done but the target,
+// whose sync is next.
 type rollout struct {
 	siblings  int
 	namespace string
@@ -48,7 +49,7 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 	for i := range siblings {
 		app := guestbook.Application(set, []string{"dev", "qa", "prod"}[i*3/siblings])
 		app.Name = fmt.Sprintf("app-%05d", i)
-		group.Go(func() error { return create(groupCtx, admin, app) })
+		group.Go(func() error { return create(groupCtx, admin, app, i == siblings-1) })
 	}
 	script.Must(group.Wait())
 	script.Must(record(ctx, admin, set, siblings))
@@ -64,12 +65,15 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 func encode(o any) []byte { return script.Get(json.Marshal(o)) }
 
 // create writes an Application as the ApplicationSet controller does, and then its status as the application
-// controller does, so that managedFields have two writers.
-func create(ctx context.Context, admin client.Client, app *argo.Application) error {
+// controller does, so that managedFields have two writers. next says that its sync is the next one.
+func create(ctx context.Context, admin client.Client, app *argo.Application, next bool) error {
 	if err := admin.Create(ctx, app, client.FieldOwner("argocd-applicationset-controller")); err != nil {
 		return err
 	}
 	done(app)
+	if next {
+		pending(app)
+	}
 	return patchStatus(ctx, admin, app, app.Status)
 }
 
@@ -108,6 +112,13 @@ func done(app *argo.Application) {
 		app.Status.Resources = append(app.Status.Resources, service, deployment)
 	}
 	guestbook.Compare(app, now, guestbook.NewCommit, argo.SyncStatusCodeSynced, "Healthy")
+}
+
+// pending takes the last sync away from an Application that is done: it is OutOfSync, and its sync is next.
+func pending(app *argo.Application) {
+	last := &app.Status.History[len(app.Status.History)-1]
+	last.Revision, app.Status.OperationState.SyncResult.Revision = guestbook.OldCommit, guestbook.OldCommit
+	app.Status.Sync.Status = argo.SyncStatusCodeOutOfSync
 }
 
 // setHealth changes the health of the Application of the first step.

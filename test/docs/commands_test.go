@@ -41,6 +41,7 @@ var quick = map[string]string{
 	"e2e":           "e2e-quick",
 	"faults":        "faults-quick",
 	"fuzz":          "fuzz-quick",
+	"simulate":      "simulate-quick",
 	"soak-certs":    "soak-quick",
 	"soak-restarts": "soak-quick",
 	"generate":      "verify", // generates into memory and compares
@@ -114,7 +115,7 @@ var run = map[string]struct{ file, text string }{
 	"helm uninstall":    {"test/chart/release_test.go", `"uninstall", "stepgate"`},
 	"helm template":     {"test/chart/template_test.go", `"template", "stepgate"`},
 	"docker build":      {"test/chart/image_test.go", `"make", "build"`},
-	"argocd app":        {"test/argocd/cli.go", `"app", "sync"`},
+	"argocd app":        {"test/argocd/cli.go", `c.app(ctx, "sync"`},
 	"go test":           {"Makefile", "go test -run '^$$' -bench ."},
 	"go build":          {"Makefile", "go build"},
 	"go run":            {"Makefile", "go run"},

@@ -103,7 +103,7 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	r := newRolloutNotReady(t, release.Options{CertArgs: []string{"--cert-mode=files", "--cert-dir=" + dir}})
 
-	r.Expect(r.replica.Ready(r.ctx)).To(MatchError(ContainSubstring("caBundle")))
+	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(MatchError(ContainSubstring("caBundle")))
 	r.setBundle(ca)
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(Succeed())
 	r.waitUntilCalled()

@@ -53,7 +53,11 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 	for form, write := range writeForms {
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)
-
+			if form == "create with operation" {
+				r.denied(write(r, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: engineering-prod-guestbook "+
+					"(TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared engineering-prod-guestbook")
+				return
+			}
 			r.denied(write(r, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
 		})
 	}
@@ -62,7 +66,7 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 	for form, write := range writeForms {
 		if form == "create with operation" {
-			continue // nobody can say what it deploys: TestASpecThatIsNotComparedIsStoredWithoutItsOperation
+			continue // nobody knows what it deploys: it is denied, or held (TestASpecThatIsNotComparedIsStoredWithoutItsOperation)
 		}
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)

@@ -12,13 +12,16 @@ import (
 
 var playFor = flag.Duration("simulate.for", 20*time.Second, "how long TestHistories plays random histories")
 
-// known are the findings that are not repaired yet. A repair takes its entry out; in the end there are none.
+// known are the findings that are not repaired. A repair takes its entry out.
 func known() []string {
 	return []string{
-		"early A1", "early A2", "early A3", "early A4", "early A5", "early A6", "early A7", "early A8", "early A9", "early A10",
-		"stuck B1", "stuck B2", "stuck B3",
-		// Not in the review: see the remarks of the scenarios of these names in testdata.
-		"early deleting", "early failed hook", "early rollback destination", "stuck stale target", "stuck stale blocker", "stuck deletion",
+		// A rollback to a revision that the branch points to once more is exempt like any other.
+		"early A4",
+		// No operation names its destination: one that changes while an operation is under way is deployed with it, and a restart
+		// of stepgate forgets where an Application was deployed to.
+		"early A2", "early A9",
+		// See the remarks of the scenarios of these names in testdata. A hold instead of a refusal is going to end the last one.
+		"early deleting", "early failed hook", "stuck stale blocker", "stuck deletion",
 	}
 }
 
