@@ -111,13 +111,13 @@ faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
 faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
-e2e-quick: tools argocd-tools $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
+e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
 	@$(BIN)/e2e --quick --modes off,on --loop --lasting 15s $(E2E_FLAGS)
 
 ##@ The long suites
 
 .PHONY: e2e
-e2e: tools argocd-tools $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
+e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
 	@$(BIN)/e2e --loop $(E2E_FLAGS)
 
 .PHONY: faults

@@ -38,13 +38,9 @@ func (r *Repository) Commit(branch string, files map[string]string) (string, err
 	return r.commit("refs/heads/"+branch, r.parent("refs/heads/"+branch), files)
 }
 
-// Prepare makes a commit on top of a branch, or of the commit that is named, without moving the branch. Land moves it, at
-// once.
-func (r *Repository) Prepare(parent string, files map[string]string) (string, error) {
-	if r.parent("refs/heads/"+parent) != "" {
-		parent = "refs/heads/" + parent
-	}
-	return r.commit("refs/prepared", parent, files)
+// Prepare makes a commit on top of a branch without moving the branch. Land moves it, at once.
+func (r *Repository) Prepare(branch string, files map[string]string) (string, error) {
+	return r.commit("refs/prepared", "refs/heads/"+branch, files)
 }
 
 // Land moves a branch to a prepared commit.

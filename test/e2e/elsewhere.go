@@ -24,7 +24,7 @@ func elsewhere() []scenario {
 			layout: secondSource, template: twoSources, play: commitToShared,
 		},
 		{
-			key: "branches", title: "a branch per environment, pushed and refreshed in the order prod, qa, dev", each: 1, world: true, quick: true,
+			key: "branches", title: "a branch per environment, pushed and refreshed in the order prod, qa, dev", each: 1, world: true,
 			layout: func(r *rollout) { r.eachSource(func(m *member) { m.branch = "environment-" + m.env }) }, play: commitRefreshedIn(backwards()),
 		},
 		{
@@ -99,10 +99,14 @@ func secondNamespace(r *rollout) { script.Must(r.CreateNamespace(r.ctx, r.second
 
 func (r *rollout) secondNamespace() string { return r.mode.destination() + "-" + r.name }
 
-// pruneInBackground is for the object that stays behind at the old destination: a foreground deletion would need the garbage
-// collector of kube-controller-manager, which does not run here.
+// pruneInBackground is for the object that stays behind at the old destination. The ApplicationSet controller takes from
+// "automated" whether to prune, and switches the rest of it off. A foreground deletion would need the garbage collector of
+// kube-controller-manager, which does not run here.
 func pruneInBackground(_ *rollout, spec *argo.ApplicationSpec) {
-	spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"PrunePropagationPolicy=background"}}
+	prune := true
+	spec.SyncPolicy = &argo.SyncPolicy{
+		Automated: &argo.SyncPolicyAutomated{Prune: &prune}, SyncOptions: argo.SyncOptions{"PrunePropagationPolicy=background"},
+	}
 }
 
 // redirect changes the destination of all members, and waits as repoint does.

@@ -18,7 +18,7 @@ func moving() []scenario {
 		{key: "drift-before", title: "somebody changes the cluster in step 1, and then a commit; prod refreshed first", each: 1, world: true, play: driftBefore},
 		{
 			key: "drift-after", title: "a commit that does not touch step 1, and then somebody changes the cluster there; prod refreshed first", each: 1, world: true,
-			quick: true, play: driftAfter,
+			play: driftAfter,
 		},
 		{
 			key: "moved", title: "an Application of step 3 is moved to step 1 while the rollout is at step 1", each: 2, world: true, quick: true, play: moved,

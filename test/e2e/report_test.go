@@ -67,6 +67,37 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+func TestVerdictOfProven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		proven *outcome
+		want   string
+	}{
+		"in order":     {ended(proven, 0, 60), ""},
+		"out of order": {ended(proven, 1, 60), "1 starts out of order with the gate"},
+		"not complete": {ended(proven, 0, 0), "x did not complete with --pin proven"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			modes := map[mode]*outcome{off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), proven: tc.proven, on: ended(on, 0, 3)}
+			err := total([]scenario{{key: "x", beside: []mode{unpinned, proven}}}, table{"x": modes}).verdict()
+			if tc.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestModesOfAScenario(t *testing.T) {
+	g := NewWithT(t)
+	all := []mode{off, on, audit}
+	g.Expect(scenario{}.in(all)).To(Equal(all))
+	g.Expect(scenario{world: true}.in(all)).To(Equal([]mode{off, on}))
+	g.Expect(scenario{world: true, beside: []mode{unpinned}}.in(all)).To(Equal([]mode{off, unpinned, on}))
+	g.Expect(scenario{beside: []mode{unpinned}}.in([]mode{off})).To(Equal([]mode{off}))
+}
+
 func TestMatch(t *testing.T) {
 	event := func(app, reason string, seconds float64) eventsv1.Event {
 		e := eventsv1.Event{Reason: reason, EventTime: metav1.NewMicroTime(after(seconds))}

@@ -17,7 +17,7 @@ func overtaking() []scenario {
 	return []scenario{
 		{
 			key: "under-way", title: "commits that land when an operation of a later step appears", each: 2, world: true, quick: true,
-			beside: []mode{unpinned}, rounds: 40, quickRounds: 4, play: underWay,
+			beside: []mode{unpinned}, rounds: 24, quickRounds: 3, play: underWay,
 		},
 		{
 			key: "retry", title: "a sync of step 3 fails and is retried; a commit lands before it succeeds", each: 1, world: true, quick: true,
@@ -30,9 +30,10 @@ func overtaking() []scenario {
 		{
 			key: "train", title: "a commit every second, for a minute", each: 1, world: true, beside: []mode{proven}, rounds: 60, play: trainEvery(time.Second),
 		},
-		{key: "train-2", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 30, play: trainEvery(2 * time.Second)},
-		{key: "train-3", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 20, play: trainEvery(3 * time.Second)},
-		{key: "train-4", title: "t", each: 1, world: true, beside: []mode{proven}, rounds: 15, play: trainEvery(4 * time.Second)},
+		{
+			key: "train-3s", title: "a commit every three seconds, for a minute", each: 1, world: true, beside: []mode{proven}, rounds: 20,
+			play: trainEvery(3 * time.Second),
+		},
 	}
 }
 
