@@ -90,6 +90,9 @@ func tooSlow(without, with *outcome) time.Duration {
 		// The moment of the periodic comparison varies by this much.
 		allowed += shortJitter
 	}
+	if with.rollout.scenario.twice {
+		allowed += without.took
+	}
 	return max(0, with.took-allowed)
 }
 

@@ -40,6 +40,8 @@ type scenario struct {
 	world bool
 	// rounds is how often it repeats its change, and quickRounds how often in the subset that CI runs.
 	rounds, quickRounds int
+	// twice says that with the gate two commits are rolled out one after the other, where without it they go together.
+	twice bool
 	// limit is how long it may take to complete; zero means a minute.
 	limit time.Duration
 	play  func(r *rollout)

@@ -21,11 +21,11 @@ func overtaking() []scenario {
 		},
 		{
 			key: "retry", title: "a sync of step 3 fails and is retried; a commit lands before it succeeds", each: 1, world: true, quick: true,
-			beside: []mode{unpinned}, template: retried, play: retry,
+			beside: []mode{unpinned}, template: retried, twice: true, play: retry,
 		},
 		{
 			key: "window", title: "a sync of step 3 waits for its sync window; a commit lands before it opens", each: 1, world: true,
-			beside: []mode{unpinned}, layout: ownProject, template: inOwnProject, play: window,
+			beside: []mode{unpinned}, layout: ownProject, template: inOwnProject, twice: true, play: window,
 		},
 		{
 			key: "train", title: "a commit every second, for a minute", each: 1, world: true, beside: []mode{proven}, rounds: 60, play: trainEvery(time.Second),
