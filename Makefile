@@ -94,8 +94,8 @@ fuzz-quick: FUZZ_PACKAGES := ./policy
 fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
 
 .PHONY: simulate-quick
-simulate-quick: HISTORIES := 300
-simulate-quick: simulate ## A few hundred random rollouts
+simulate-quick: HISTORIES := 3000
+simulate-quick: simulate ## A few thousand random rollouts
 
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
@@ -112,13 +112,17 @@ faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --quick --modes off,on --loop --lasting 15s $(E2E_FLAGS)
+	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated $(E2E_FLAGS)
 
 ##@ The long suites
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --loop $(E2E_FLAGS)
+	@$(BIN)/e2e --busy 2m --liveness --automated $(E2E_FLAGS)
+
+.PHONY: e2e-control
+e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
+	@$(BIN)/e2e --control --quick $(E2E_FLAGS)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards

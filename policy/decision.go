@@ -39,6 +39,8 @@ type Decision struct {
 	// Blockers are all siblings of earlier steps that are not done, by step and then by name. Empty unless Deny, and where
 	// the target itself is not ready.
 	Blockers []Blocker
+	// NotBefore is when a denial ends by itself; zero when that is not known.
+	NotBefore time.Time
 	// Detail says what is wrong with the target itself. It may be empty, and never holds a time or a resourceVersion.
 	Detail string
 }

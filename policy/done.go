@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: the reason names what has to change first.
@@ -41,12 +44,22 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 		return HealthStale, "compared before its last operation ended"
 	case a.SyncStatus != "Synced" && a.LastSync.AtCompared && sameSecond(a.LastSync.FinishedAt, a.ReconciledAt):
 		return HealthStale, "compared in the second in which its last sync ended"
+	case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):
+		return HealthStale, "compared in the second in which its last operation ended"
 	case a.SyncStatus != "Synced" && !in.drifted(a):
 		return NotSynced, clean(a.SyncStatus)
-	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error") && !in.Settings.AllowFailedOperations:
+	case last.failed() && !in.Settings.AllowFailedOperations:
 		return OperationFailed, clean(last.Phase)
 	}
 	return "", ""
+}
+
+// failed reports whether the last operation failed, and that still counts. It does until something else is deployed: while
+// the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A newer
+// commit that does not touch the Application changes nothing about that. If less was applied, and the Application is
+// Synced at another revision, then the commit was taken back.
+func (last *LastOperation) failed() bool {
+	return last.Full && (last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || last.Applied)
 }
 
 // drifted reports whether an OutOfSync Application has deployed the very thing that it was compared with: somebody has
@@ -57,7 +70,7 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 // revision since its last operation: it was Synced there without a sync, because the commit did not touch it. A new
 // destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
+	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
@@ -79,16 +92,24 @@ func (r Recorded) healthyAt(compared []Source) bool {
 	return true
 }
 
+// Behind reports whether the ApplicationSet controller records another revision as the last one at which it was Healthy
+// than the compared one. It has to notice that, and may have slept: it does not wake up when nothing but the revision of
+// an OutOfSync Application changes (argo-cd v3.5.7, shouldRequeueForApplication).
+func (r Recorded) Behind(compared []Source) bool {
+	return r.Healthy && len(r.Revisions) > 0 && !r.healthyAt(compared)
+}
+
 // passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone
-// on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded.
+// on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded. It does not tell whether
+// the Application became Healthy after them: that has to have been seen.
 func (in *Input) passed(a *Application) bool {
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a)) {
+		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a) || !slices.Contains(in.Seen.Completed[a.Name], source)) {
 			return false
 		}
 		for _, w := range wanted {
-			if w.Key == source.Key && !ranBefore(a.Ran, w, source) {
+			if w.Key == source.Key && (!in.ranBefore(a, w, source) || !slices.Contains(in.Seen.Completed[a.Name], w)) {
 				return false
 			}
 		}

@@ -72,7 +72,7 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(NotGated, ApplicationSetNotFound), true
 	case !set.RollingSync || len(set.Steps) == 0:
 		return in.decision(NotGated, NotRollingSync), true
-	case set.Deleting || in.Target.Deleting:
+	case set.Deleting:
 		return in.decision(NotGated, Deleting), true
 	case in.Settings.Off:
 		return in.decision(NotGated, GateOff), true
@@ -85,9 +85,9 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(NotGated, NotSelected), true
 	case step == 0:
 		return in.decision(Allow, FirstStep), true
-	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks:
+	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, Rollback), true
-	case op.Redeploys && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved[in.Target.Name]:
+	case (op.Redeploys || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, SelfHeal), true
 	case in.Settings.Pin && !in.Target.SpecCompared:
 		return in.decision(Deny, TargetNotCompared), true
@@ -97,17 +97,20 @@ func Scope(in Input) (d Decision, settled bool) {
 	return in.decision(Deny, ""), false
 }
 
-// alreadySynced reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from
-// a cache that is a moment old, and does so several times in each rollout. Up to argo-cd v3.5 its operation names no
-// revision: a commit that landed meanwhile would be deployed out of order. The controller does not need another sync to go
-// on: it takes an Application from Pending to Progressing when an operation has started since the Application became
-// Pending, and makes it Pending before it asks for the next one (argo-cd v3.5.7,
-// applicationset/progressivesync/progressive_sync.go).
+// alreadySynced reports whether an operation that repeats a sync names no revision, as up to argo-cd v3.5: a commit that
+// landed meanwhile would be deployed out of order.
 func (in *Input) alreadySynced() bool {
+	return in.Settings.Require == RequireRevision && !in.Target.Operation.Pinned && Repeated(*in)
+}
+
+// Repeated reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from a
+// cache that is a moment old, and does so several times in each rollout. It does not need another sync to go on: it takes
+// an Application from Pending to Progressing when an operation has started since the Application became Pending, and makes
+// it Pending before it asks for the next one (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+func Repeated(in Input) bool {
 	synced, recorded := in.Target.SyncStartedAt, in.ApplicationSet.Recorded[in.Target.Name]
 	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && synced.After(recorded.TransitionedAt)
-	return in.Settings.Require == RequireRevision && in.Target.Operation.Automated && !in.Target.Operation.Pinned &&
-		!synced.IsZero() && inTurn
+	return in.Target.Operation.Automated && !synced.IsZero() && inTurn
 }
 
 // step is the later of the target's old and new step: editing a label in the same write is no way round the gate. Only

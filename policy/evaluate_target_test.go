@@ -30,6 +30,8 @@ func targetRows() map[string]row {
 		"the first step needs no revision":               {scenario: "> 1:prod,auto", settings: pin, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto"),
 		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),
+		"what was seen deployed, without a sync":         heal("1:dev=Degraded@c > 2:prod@b,pinned,deployed,auto"),
+		"that, where nothing is pinned":                  {scenario: "1:dev=Degraded@c > 2:prod@b,deployed,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"what is deployed, with a new spec":              {scenario: "1:dev=Degraded > 2:prod,heal,respec", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"what is deployed, to another destination":       {scenario: "1:dev=Degraded > 2:prod,heal,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"},
 		"an Application that is excluded does not count": excluded("1:dev=Degraded 1:qa > 2:prod", "dev"),
@@ -62,8 +64,11 @@ func trainRows() map[string]row {
 		"it has completed it and syncs the next":      on(allowed("1:dev=Progressing/OutOfSync@c,op,running,ran:a+b > 2:prod@b,auto,pinned")),
 		"it has completed it and failed at the next":  on(allowed("1:dev@c,failed:50,ran:a+b > 2:prod@b,auto,pinned")),
 		"it has completed it and is broken by now":    stopped("1:dev=Degraded@c,ran:a+b > 2:prod@b,auto,pinned", policy.NotHealthy, "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"),
-		"it has completed it, and is asked to sync":   on(allowed("1:dev@b,op,refresh,synced:50 > 2:prod@b,auto,pinned")),
+		"it has completed it, and is asked to sync":   on(allowed("1:dev@b,op,refresh,synced:50,ran:b > 2:prod@b,auto,pinned")),
+		"synced, and not seen to be completed":        stopped("1:dev@b,op,synced:50 > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"completed, and not compared since":           stopped("1:dev@b,op,synced:100 > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"it ran it, and was never done with it":       stopped("1:dev@c,op,ran:a+b,incomplete > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"a user has tried it on it":                   stopped("1:dev@c,op,ran:a,tried:b > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"it syncs that very revision":                 stopped("1:dev@b,op,ran:a > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"it has skipped it and syncs the next":        stopped("1:dev@c,op,ran:a > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"it has gone back":                            stopped("1:dev@a,op,ran:a+b > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
@@ -91,5 +96,6 @@ func driftRows() map[string]row {
 		"two sources, recorded at another":                  deny("1:dev=Healthy/OutOfSync@b+lib:x,syncedold:50 > 2:prod@b+lib:x | dev/1/60@b+lib:w"),
 		"more recorded than compared":                       deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b+lib:w"),
 		"a new destination is no drift":                     deny("1:dev=Healthy/OutOfSync,synced:50,moved > 2:prod"),
+		"a new destination that only the comparison tells":  deny("1:dev=Healthy/OutOfSync,synced:50,displaced > 2:prod"),
 	}
 }

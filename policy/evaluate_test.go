@@ -79,12 +79,11 @@ func scopeRows() map[string]row {
 		"the strategy is another one":                 {scenario: "1:dev=Degraded > 3:prod | other", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
 		"the strategy has no steps":                   {scenario: "1:dev=Degraded > 3:prod | empty", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
 		"the ApplicationSet is being deleted":         {scenario: "1:dev=Degraded > 3:prod | deleting", wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
-		"the target is being deleted":                 {scenario: "1:dev=Degraded > 3:prod,deleting", wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
 		"no RollingSync comes before deleting":        {scenario: "1:dev=Degraded > 3:prod | other deleting", wantOutcome: policy.NotGated, wantReason: policy.NotRollingSync, wantMessage: "not_gated (NotRollingSync)"},
 		"the gate is off":                             {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Off: true}, wantOutcome: policy.NotGated, wantReason: policy.GateOff, wantMessage: "not_gated (GateOff)"},
 		"the gate is bypassed":                        {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Bypassed: true}, wantOutcome: policy.NotGated, wantReason: policy.Bypassed, wantMessage: "not_gated (Bypassed)"},
 		"off comes before bypassed":                   {scenario: "1:dev=Degraded > 3:prod", settings: policy.Settings{Off: true, Bypassed: true}, wantOutcome: policy.NotGated, wantReason: policy.GateOff, wantMessage: "not_gated (GateOff)"},
-		"deleting comes before off":                   {scenario: "1:dev=Degraded > 3:prod,deleting", settings: policy.Settings{Off: true}, wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
+		"deleting comes before off":                   {scenario: "1:dev=Degraded > 3:prod | deleting", settings: policy.Settings{Off: true}, wantOutcome: policy.NotGated, wantReason: policy.Deleting, wantMessage: "not_gated (Deleting)"},
 		"no step selects the target":                  {scenario: "1:dev=Degraded > 0:prod", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
 		"the first step waits for nobody":             {scenario: "1:dev=Degraded 2:qa=Degraded > 1:prod", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"the first step comes before a rollback":      {scenario: "1:dev=Degraded > 1:prod,back", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
@@ -93,6 +92,14 @@ func scopeRows() map[string]row {
 	}, map[string]row{
 		"an automated rollback is a sync like any other": {
 			scenario: "1:dev=Degraded > 3:prod,back,auto", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
+		},
+		"somebody rolls back to a new destination": {
+			scenario: "1:dev=Degraded > 3:prod,back,moved", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
+		},
+		"a target that is being deleted is gated like any other": {
+			scenario: "1:dev=Degraded > 3:prod,deleting", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
 			wantMessage: "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		},
 		"a rollback where rollbacks are gated": {

@@ -25,6 +25,12 @@ type Seen struct {
 	// Fresh are the siblings, by name, that Argo CD is known to have compared, with uncached revisions, after the change
 	// that the target deploys was seen: a request for a refresh was seen after that change, and was seen to be answered.
 	Fresh map[string]bool
+	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
+	// Synced with that, and no operation since.
+	Deployed bool
+	// Completed are the sources and revisions, by name, at which siblings were seen to be done, Healthy and Synced, after a sync
+	// of their present sources.
+	Completed map[string][]Source
 	// Moved are the Applications, by name, whose destination has changed since they were last synced.
 	Moved map[string]bool
 }
@@ -58,13 +64,13 @@ type Target struct {
 	Labels map[string]string
 	// OldLabels are its labels before the write; nil when it is being created.
 	OldLabels map[string]string
-	Deleting  bool
 	// Managed says that an ApplicationSet controls it, before or after the write.
 	Managed   bool
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// SpecCompared says that the comparison in its status was made with the spec that it has after the write.
+	// SpecCompared says that the comparison in its status came to an end, and was made with the spec that it has after the
+	// write.
 	SpecCompared bool
 	// ReconciledAt is when Argo CD last compared it; zero means never.
 	ReconciledAt time.Time
@@ -74,6 +80,9 @@ type Target struct {
 	SyncStartedAt time.Time
 	// Ran are the sources and revisions of its history, oldest first.
 	Ran []Source
+	// SameSources says that the operation deploys the sources of the newest entry of its history, whatever their revisions
+	// are.
+	SameSources bool
 }
 
 // Operation is the operation being written.
@@ -109,6 +118,8 @@ type Recorded struct {
 	// the object's text is not a number.
 	Step           int
 	TransitionedAt time.Time
+	// Pending says that the controller asks for its sync.
+	Pending bool
 	// Started says that the controller takes its sync for started: the status is Progressing or Healthy.
 	Started bool
 	// Healthy says that the controller has found it Healthy and Synced at Revisions.
@@ -140,8 +151,13 @@ type Application struct {
 	LastSync LastSync
 	// Ran are the sources and revisions of the history, oldest first.
 	Ran []Source
+	// Followed are those that automated syncs deployed. They come from the branch. A user may sync to a revision that is on
+	// no branch.
+	Followed []Source
 	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, or empty.
 	Hydration string
+	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.
+	Moved bool
 }
 
 // Source is one source of an Application at a revision.
@@ -157,10 +173,13 @@ type LastOperation struct {
 	// Phase is Running, Terminating, Succeeded, Failed, Error, or empty.
 	Phase string
 	// Full says that it was neither a dry run nor limited to some resources.
-	Full       bool
-	FinishedAt time.Time
+	Full bool
+	// StartedAt and FinishedAt have a resolution of one second.
+	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
+	// Applied says that it applied everything, and came to the hooks that run after that.
+	Applied bool
 }
 
 // LastSync is the last successful full sync.

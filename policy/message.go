@@ -19,7 +19,7 @@ const (
 // retry. The API server puts `admission webhook "..." denied the request:` before it.
 func (d Decision) Message() string {
 	if d.Reason == AlreadySynced {
-		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy any commit that has landed since",
+		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn",
 			d.Step+1, d.ApplicationSet)
 	}
 	if d.aboutTarget() {

@@ -4,7 +4,8 @@ import "slices"
 
 // Proven returns the newest revision of the target's only source that every Application of every earlier step has
 // completed since the revision that the target runs; empty where there is none. It is never older than what the target
-// runs, and is looked for in the histories only. Siblings may be out of date: what they have run, they have run.
+// runs, and is looked for in the histories only: among the revisions of automated syncs, which follow the branch, that were
+// seen to be completed. Siblings may be out of date: what they have run, they have run.
 func Proven(in Input) string {
 	if in.ApplicationSet == nil || len(in.Target.Compared) != 1 {
 		return ""
@@ -19,9 +20,11 @@ func Proven(in Input) string {
 	if len(earlier) == 0 {
 		return ""
 	}
-	candidates := in.Target.since(earlier[0].Ran, key)
+	candidates := in.Target.since(earlier[0].Followed, key)
 	for _, candidate := range slices.Backward(candidates) {
-		if !slices.ContainsFunc(earlier, func(a *Application) bool { return !slices.Contains(in.Target.since(a.Ran, key), candidate) }) {
+		if !slices.ContainsFunc(earlier, func(a *Application) bool {
+			return !slices.Contains(in.Target.since(a.Followed, key), candidate) || !slices.Contains(in.Seen.Completed[a.Name], candidate)
+		}) {
 			return candidate.Revision
 		}
 	}

@@ -73,6 +73,17 @@ func (r Reason) Stale() bool {
 	}
 }
 
+// OfRevision reports whether the reason may end because the branch points to another revision by now. Argo CD notices that
+// by itself, unless polling is switched off.
+func (r Reason) OfRevision() bool {
+	switch r {
+	case NotSynced, SyncUnknown, NotHydrated:
+		return true
+	default:
+		return false
+	}
+}
+
 // wayOut says what an operator can do about a blocker. It follows "Next: " in a denial.
 func (r Reason) wayOut(application string) string {
 	switch r {

@@ -37,31 +37,34 @@ func (t *Target) deploys(key string) []Source {
 	return t.Compared
 }
 
-// newer reports whether a sibling's revision is known to be newer than the wanted ones: it ran them before, or its
-// comparison is fresh and found another one since.
+// newer reports whether a sibling's revision is known to be newer than the wanted ones. Its comparison has to be fresh:
+// without that, the branch may have come to the wanted one since. And the target was compared with the wanted ones before,
+// or the sibling ran them before.
 func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
 	fresh := in.Seen.Fresh[a.Name]
 	for _, w := range wanted {
-		if w.Key != source.Key || w.Revision == "" || ranBefore(a.Ran, w, source) {
+		if w.Key != source.Key || w.Revision == "" {
 			continue
 		}
-		if !fresh || !slices.Contains(in.Target.Compared, w) {
+		if !fresh || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {
 			return false
 		}
 	}
 	return true
 }
 
-// ranBefore reports whether a history, oldest first, has a source at one revision, and has it at the later revision only
-// after that or not yet. A history in which the branch went back and forth tells no order.
-func ranBefore(history []Source, earlier, later Source) bool {
+// ranBefore reports whether what the sibling followed, oldest first, has a source at one revision, and has it at the later
+// revision only after that or not yet. A history in which the branch went back and forth tells no order. Neither does one
+// in which the target's own revisions come after the earlier one: the sibling tried it, and went back.
+func (in *Input) ranBefore(a *Application, earlier, later Source) bool {
 	last := -1
-	for i, s := range history {
+	for i, s := range a.Followed {
 		if s == earlier {
 			last = i
 		}
 	}
-	return last >= 0 && !slices.Contains(history[:last], later)
+	return last >= 0 && !slices.Contains(a.Followed[:last], later) &&
+		!slices.ContainsFunc(a.Followed[last+1:], func(s Source) bool { return s.Key == earlier.Key && slices.Contains(in.Target.Ran, s) })
 }
 
 // outdatedBy reports whether a sibling of an earlier step, which is done, was compared with a newer revision than the
@@ -95,13 +98,15 @@ func differs(a *Application, source Source, wanted []Source) string {
 }
 
 // pendingElsewhere reports whether the target deploys a change in a source that the sibling does not have. A source at
-// the revision that the target runs already is no change. A target that deploys nothing known may deploy anything.
+// the revision that the target runs already is no change, unless the spec has changed since: it may be a parameter that the
+// target alone has. A target that deploys nothing known may deploy anything.
 func (in *Input) pendingElsewhere(a *Application) bool {
 	if len(in.Target.Wanted) == 0 {
 		return true
 	}
+	changed := !in.Target.SameSources || in.Seen.Moved[in.Target.Name]
 	return slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
-		return !in.Target.runs(w) && !known(a.Compared, w.Key)
+		return (changed || !in.Target.runs(w)) && !known(a.Compared, w.Key)
 	})
 }
 

@@ -25,14 +25,17 @@ import (
 //	refresh  respec  deleting                                 the annotation is there, the spec is not compared yet
 //	op  running  terminating                                  an operation that is asked for or under way
 //	ended:SECOND  failed:SECOND  error:SECOND                 the last operation: full, at the compared revision ...
-//	partial  elsewhere                                        ... unless it was partial, or at another revision
+//	partial  elsewhere  applied                               ... unless it was partial, or at another revision; it applied all
 //	synced:SECOND  syncedold:SECOND  syncedelse:SECOND        the last successful full sync: of what is compared, of another
 //	                                                          revision, of other sources
 //	hydrating  hydrated  unhydrated                           the source hydrator's operation runs, has ended, has failed
-//	ran:REVISIONS                                             the history
-//	fresh  moved                                              seen: a refresh was answered since the change, another destination
+//	ran:REVISIONS  tried:REVISIONS  displaced                 the history; what users synced it to after that; compared, and
+//	                                                          found in another namespace
+//	fresh  moved  deployed                                    seen: a refresh was answered since the change, another destination,
+//	                                                          Synced with what the operation deploys
+//	incomplete                                                seen: never Healthy after the syncs of the history
 //	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
-//	began:SECOND                                              target: when its last sync began
+//	began:SECOND  respecified                                 target: when its last sync began, other sources than it ran
 //	wants:REVISIONS                                           target: explicit revisions
 //	was:STEP  created                                         target: its step before the write, or there was none
 func scenario(text string) policy.Input {
@@ -42,15 +45,18 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
-	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
+	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}}
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
 		in.Seen.Fresh[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.moved
+		if !p.incomplete {
+			in.Seen.Completed[p.sibling.Name] = p.sibling.Ran
+		}
 	}
 	written := parse(strings.TrimSpace(target))
 	in.Target = written.target
-	in.Seen.Moved[in.Target.Name] = written.moved
+	in.Seen.Moved[in.Target.Name], in.Seen.Deployed = written.moved, written.deployed
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
@@ -92,10 +98,13 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 
 // parsed is an Application of a scenario, which may stand on either side of the ">".
 type parsed struct {
-	sibling policy.Application
-	target  policy.Target
-	fresh   bool
-	moved   bool
+	sibling  policy.Application
+	target   policy.Target
+	fresh    bool
+	moved    bool
+	deployed bool
+	// incomplete says that it was not seen to be Healthy after the syncs of its history.
+	incomplete bool
 }
 
 func parse(word string) *parsed {
@@ -109,7 +118,7 @@ func parse(word string) *parsed {
 		SpecCompared: true, ReconciledAt: second("100"), Compared: sources(or(revisions, "a")),
 	}}
 	p.target = policy.Target{
-		OldLabels: p.sibling.Labels, Managed: true, Operation: policy.Operation{Written: true}, Wanted: p.sibling.Compared,
+		OldLabels: p.sibling.Labels, Managed: true, Operation: policy.Operation{Written: true}, Wanted: p.sibling.Compared, SameSources: true,
 	}
 	for _, flag := range words[1:] {
 		name, value, _ := strings.Cut(flag, ":")
@@ -118,7 +127,7 @@ func parse(word string) *parsed {
 		}
 	}
 	a := &p.sibling
-	p.target.Name, p.target.Labels, p.target.Deleting = a.Name, a.Labels, a.Deleting
+	p.target.Name, p.target.Labels = a.Name, a.Labels
 	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt, a.Compared, a.Ran
 	return p
 }
@@ -149,6 +158,8 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.LastOperation.Full = false
 	case "elsewhere":
 		a.LastOperation.AtCompared = false
+	case "applied":
+		a.LastOperation.Applied = true
 	case "synced", "syncedold", "syncedelse":
 		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse"}
 	case "hydrating", "hydrated":
@@ -156,7 +167,11 @@ func setFlag(a *policy.Application, name, value string) bool {
 	case "unhydrated":
 		a.Hydration = "Failed"
 	case "ran":
-		a.Ran = sources(value)
+		a.Ran, a.Followed = sources(value), sources(value)
+	case "tried":
+		a.Ran = append(a.Ran, sources(value)...)
+	case "displaced":
+		a.Moved = true
 	default:
 		return false
 	}
@@ -177,6 +192,8 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 		t.Operation.Pinned = true
 	case "began":
 		t.SyncStartedAt = second(value)
+	case "respecified":
+		t.SameSources = false
 	case "back":
 		t.Operation.RollsBack = true
 	case "wants":
@@ -200,6 +217,10 @@ func (p *parsed) setSeen(name string) bool {
 		p.fresh = true
 	case "moved":
 		p.moved = true
+	case "deployed":
+		p.deployed = true
+	case "incomplete":
+		p.incomplete = true
 	default:
 		return false
 	}

@@ -20,7 +20,7 @@ func TestSyncedAgain(t *testing.T) {
 			Phase: synccommon.OperationSucceeded, Operation: *a.after.Operation, StartedAt: metav1.NewTime(noon.Add(time.Second)),
 		}
 	}
-	const again = "step 3 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn, and an operation that names no revision would deploy any commit that has landed since"
+	const again = "step 3 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn"
 	for name, tc := range map[string]row{
 		"the controller, again": {
 			scenario: open, set: pending, write: synced, wantCode: 403, wantMessage: again,

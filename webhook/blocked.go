@@ -14,8 +14,8 @@ import (
 const (
 	// mostWaiting bounds the Applications that are remembered. The first ones are kept: the oldest counts.
 	mostWaiting = 1000
-	// forgetAfter is how long a denial is remembered when nobody asks again. The ApplicationSet controller asks at least
-	// every 1000 seconds. A user who gave up must not look like an ApplicationSet that hangs.
+	// forgetAfter is how long a denial is remembered when nobody asks again, and no Releaser finds that the Application
+	// still waits. A user who gave up must not look like an ApplicationSet that hangs.
 	forgetAfter = 20 * time.Minute
 )
 
@@ -25,56 +25,88 @@ type Known interface {
 	Owned(owner types.UID) []*siblings.Projection
 }
 
-// Blocked knows since when ApplicationSets are blocked: a sync of one of their Applications was denied, and that
-// Application has not synced since. It is one metric, whatever their number. Every replica sees only some of the denials,
-// but its watch shows every replica when an Application gets through.
+// Blocked knows which Applications wait, and since when: a sync of them was held or denied, and they have not synced
+// since. It is one metric, whatever their number. Every replica answers only some of the writes, but the watches show
+// every replica which Applications wait, and when one gets through.
 type Blocked struct {
 	known Known
 	now   func() time.Time
 
 	mu      sync.Mutex
-	waiting map[types.UID]*denied // by Application
+	waiting map[types.UID]*waiting // by Application
 }
 
-// denied is an Application whose sync was denied.
-type denied struct {
+// waiting is an Application whose sync was held or denied.
+type waiting struct {
 	owner       types.UID
 	first, last time.Time
+	// names are those who held it up last.
+	names string
 }
 
 // NewBlocked returns a Blocked that looks in known whether an Application has got through.
 func NewBlocked(known Known, now func() time.Time) *Blocked {
-	return &Blocked{known: known, now: now, waiting: map[types.UID]*denied{}}
+	return &Blocked{known: known, now: now, waiting: map[types.UID]*waiting{}}
 }
 
-// note remembers a denial by blockers. Audit mode blocks nothing.
-func (b *Blocked) note(w *write, v verdict) {
-	if !v.rejects() || v.err != nil || len(v.Blockers) == 0 || w.uid == "" || len(w.owners) == 0 {
-		return
+// note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns for how
+// long the Application has waited, and for whom last.
+func (b *Blocked) note(w *write, v verdict) (waited time.Duration, names string) {
+	if v.err != nil || w.uid == "" || len(w.owners) == 0 {
+		return 0, ""
 	}
+	switch {
+	case v.rejects() && v.Reason != policy.AlreadySynced:
+		b.wait(w.uid, w.owners[0].UID, v.Decision)
+	case v.Outcome == policy.Allow && w.target.Operation.Automated:
+		return b.release(w.uid)
+	}
+	return 0, ""
+}
+
+// wait remembers that an Application waits.
+func (b *Blocked) wait(app, owner types.UID, d policy.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if d := b.waiting[w.uid]; d != nil {
-		d.last = b.now()
-		return
+	if b.waiting[app] == nil {
+		if len(b.waiting) >= mostWaiting {
+			return
+		}
+		b.waiting[app] = &waiting{owner: owner, first: b.now()}
 	}
-	if len(b.waiting) < mostWaiting {
-		b.waiting[w.uid] = &denied{owner: w.owners[0].UID, first: b.now(), last: b.now()}
+	b.waiting[app].last, b.waiting[app].names = b.now(), d.Names()
+}
+
+// waits reports whether an Application is known to wait.
+func (b *Blocked) waits(app types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting[app] != nil
+}
+
+func (b *Blocked) release(app types.UID) (waited time.Duration, names string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.waiting[app]
+	if w == nil {
+		return 0, ""
 	}
+	delete(b.waiting, app)
+	return b.now().Sub(w.first), w.names
 }
 
 // forget drops the Applications that wait no longer.
 func (b *Blocked) forget() {
 	owned := map[types.UID]map[types.UID]*siblings.Projection{}
-	for uid, d := range b.waiting {
-		if owned[d.owner] == nil {
-			owned[d.owner] = map[types.UID]*siblings.Projection{}
-			for _, p := range b.known.Owned(d.owner) {
-				owned[d.owner][p.UID] = p
+	for uid, w := range b.waiting {
+		if owned[w.owner] == nil {
+			owned[w.owner] = map[types.UID]*siblings.Projection{}
+			for _, p := range b.known.Owned(w.owner) {
+				owned[w.owner][p.UID] = p
 			}
 		}
-		p := owned[d.owner][uid]
-		if p == nil || gotThrough(&p.Application, d.first) || b.now().Sub(d.last) > forgetAfter {
+		p := owned[w.owner][uid]
+		if p == nil || gotThrough(&p.Application, w.first) || b.now().Sub(w.last) > forgetAfter {
 			delete(b.waiting, uid)
 		}
 	}
@@ -88,7 +120,7 @@ func gotThrough(app *policy.Application, since time.Time) bool {
 
 func (b *Blocked) desc() *prometheus.Desc {
 	return prometheus.NewDesc("stepgate_applicationset_blocked_since_timestamp_seconds",
-		"When the first denial was, in Unix seconds, of the ApplicationSet that has been blocked for longest; no sample while none is blocked.", nil, nil)
+		"When the first sync was held or denied, in Unix seconds, of the ApplicationSet that has been blocked for longest; no sample while none is blocked.", nil, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -100,9 +132,9 @@ func (b *Blocked) Collect(out chan<- prometheus.Metric) {
 	defer b.mu.Unlock()
 	b.forget()
 	var oldest time.Time
-	for _, d := range b.waiting {
-		if oldest.IsZero() || d.first.Before(oldest) {
-			oldest = d.first
+	for _, w := range b.waiting {
+		if oldest.IsZero() || w.first.Before(oldest) {
+			oldest = w.first
 		}
 	}
 	if !oldest.IsZero() {

@@ -159,6 +159,12 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 		event.Note = "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
 	case v.Reason == policy.AlreadySynced:
 		return nil // nobody has to do anything
+	case v.held:
+		event.Reason, event.Action = "SyncHeld", "HoldSync"
+		event.Note = v.holdNote()
+	case v.Outcome == policy.Allow && v.waited > 0:
+		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
+		event.Note = v.releaseNote()
 	case v.Outcome == policy.Deny && v.rejects():
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
 		event.Note = v.message()

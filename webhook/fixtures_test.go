@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,10 +229,26 @@ type trial struct {
 }
 
 // refreshes is a Refresher that remembers.
-type refreshes struct{ asked []string }
+type refreshes struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+// count is for a Refresher that others still use.
+func (r *refreshes) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.asked)
+}
 
 func (r *refreshes) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.asked = append(r.asked, strings.TrimSpace(app.String()+" "+why)+" at "+comparedAt.UTC().Format(time.TimeOnly))
+}
+
+func (r *refreshes) AskAgain(app types.NamespacedName, _ time.Time) {
+	r.asked = append(r.asked, app.String()+" again")
 }
 
 func newTrial(config Config, live Evaluator) *trial {

@@ -38,34 +38,46 @@ type Config struct {
 	AllowFailedOperations bool
 	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
 	ServerAccounts []string
-	// ControllerAccounts and ApplicationSetAccounts name the initiator in metrics; no decision depends on them. stepgate
-	// slows ApplicationSetAccounts down when they repeat a denied write without a pause.
-	ControllerAccounts, ApplicationSetAccounts []string
+	// ControllerAccounts name the initiator in metrics; no decision depends on them.
+	ControllerAccounts []string
+	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the usual
+	// name. Their early operations are held.
+	ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
 	// Pin says to which revisions operations are pinned. It needs a Mutator.
 	Pin Pin
-	// RefreshStaleSiblings has Argo CD compare the siblings again that a denial finds to have been compared too early.
-	RefreshStaleSiblings bool
+	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs a Mutator.
+	Hold bool
+	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared too
+	// early. It needs a Releaser.
+	Release bool
 }
 
 // Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
 type Watch interface {
 	// Position is the position of the newest event.
 	Position() uint64
+	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
+	RequestedSince(app types.UID, position uint64) bool
 	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
 	// sources and revisions; the newest position where that was not seen.
 	Changed(app types.UID, compared []policy.Source) uint64
+	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
+	// operation of it since.
+	Deployed(app types.UID, compared argocd.Fingerprint) bool
 	// DeployedTo is the destination at which an Application was last seen to be deployed; empty when that was not seen.
 	DeployedTo(app types.UID) string
 	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since a position.
 	Seen(owner types.UID, since uint64) policy.Seen
 }
 
-// Refresher has Argo CD compare an Application again, in the background. why is the reason, and comparedAt is when Argo
-// CD last compared it.
+// Refresher has Argo CD compare an Application again, in the background.
 type Refresher interface {
+	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
 	Ask(app types.NamespacedName, why string, comparedAt time.Time)
+	// AskAgain has Argo CD notice a request that it has overlooked.
+	AskAgain(app types.NamespacedName, comparedAt time.Time)
 }
 
 // Dependencies are what a Gate works with.
@@ -74,7 +86,7 @@ type Dependencies struct {
 	Live   Evaluator
 	Record *Recorder
 	Watch  Watch
-	// Refresh is used with RefreshStaleSiblings only.
+	// Refresh is used with Release only.
 	Refresh Refresher
 	// Now is the clock for the end of a bypass.
 	Now func() time.Time
@@ -84,7 +96,8 @@ type Dependencies struct {
 type Gate struct {
 	config Config
 	Dependencies
-	repeats *repeatLimiter
+	// passes are the judgments of writes that the Mutator has let through a moment ago, by Application.
+	passes *cache.LRUExpireCache
 	// wishes are the positions at which operations first named revisions that were not compared.
 	wishes *cache.LRUExpireCache
 }
@@ -98,7 +111,7 @@ const (
 
 // NewGate returns a Gate.
 func NewGate(config Config, dependencies Dependencies) *Gate {
-	return &Gate{config: config, Dependencies: dependencies, repeats: newRepeatLimiter(), wishes: cache.NewLRUExpireCache(wishMemory)}
+	return &Gate{config: config, Dependencies: dependencies, passes: cache.NewLRUExpireCache(passMemory), wishes: cache.NewLRUExpireCache(wishMemory)}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -126,34 +139,28 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if err != nil {
 		return badRequest(err)
 	}
-	controller := g.isApplicationSetController(w.user) && !w.dryRun
-	if controller && g.repeats.wait(ctx, w.uid) {
-		g.Record.slowed()
-	}
 	start := time.Now()
-	v := g.judge(ctx, w)
-	v.took = time.Since(start)
+	v, judged := g.passed(w)
+	if !judged {
+		v = g.judge(ctx, w)
+		v.took = time.Since(start)
+	}
 	g.Record.Record(logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
 	g.refresh(w, v)
-	if controller {
-		g.repeats.judged(w.uid, v.denied())
-	}
 	return v.response()
 }
 
-// refresh asks Argo CD to compare the stale blockers of a denial again. It asks for the target itself if only the
-// ApplicationSet controller still has to notice the target's sync. In audit mode it asks for nothing.
+// refresh has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may ask
+// again soon. In audit mode it asks for nothing.
 func (g *Gate) refresh(w *write, v verdict) {
-	if !g.config.RefreshStaleSiblings || w.dryRun || v.err != nil || !v.rejects() {
+	if !g.config.Release || w.dryRun || v.err != nil || !v.rejects() {
 		return
 	}
-	if v.Reason == policy.AlreadySynced || v.Reason == policy.TargetOutdated {
-		g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: w.target.Name}, string(v.Reason), w.target.ReconciledAt)
-	}
-	for _, b := range v.Blockers {
+	for _, c := range comparisons(v.Decision, w.target.ReconciledAt) {
 		// Where a refresh is pending, somebody has asked.
-		if b.Reason.Stale() && b.Reason != policy.RefreshPending {
-			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: b.Application}, string(b.Reason)+" "+b.Detail, b.ComparedAt)
+		later := v.held && c.settling // by the Releaser
+		if !c.pending && !c.unpolled && !later {
+			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: c.app}, c.why, c.comparedAt)
 		}
 	}
 }
@@ -165,16 +172,16 @@ type verdict struct {
 	// initiator is the metric label for who wrote.
 	initiator string
 	took      time.Duration
+	// repeated says that the operation repeats a sync that has run in its turn.
+	repeated bool
+	// held says that the write goes ahead without its operation, and released that a Releaser has it written again.
+	held, released bool
+	// waited is how long a sync that is allowed has waited for its turn, and waitedFor for whom last; zero when it has not,
+	// or that is not known.
+	waited    time.Duration
+	waitedFor string
 	// err says why there is no decision. The Decision then means nothing.
 	err error
-}
-
-// denied is the message of a denial; empty when the write is not denied.
-func (v verdict) denied() string {
-	if v.err != nil || !v.rejects() {
-		return ""
-	}
-	return v.message()
 }
 
 // rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
@@ -216,7 +223,7 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if !settled {
 		d, err = g.Live.Evaluate(ctx, in)
 	}
-	return verdict{Decision: d, settings: s, err: err}
+	return verdict{Decision: d, settings: s, err: err, repeated: g.repeats(in)}
 }
 
 // seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
@@ -225,6 +232,9 @@ func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
 	seen := g.Watch.Seen(owner, g.changed(w))
 	if was := g.Watch.DeployedTo(w.uid); was != "" {
 		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
+	}
+	if compared, is := argocd.DeploysCompared(w.app, w.old); is {
+		seen.Deployed = g.Watch.Deployed(w.uid, compared)
 	}
 	return seen
 }

@@ -133,7 +133,7 @@ func operationOf(t testing.TB, body []byte) *blockedWrite {
 			return nil
 		}
 	}
-	if app.Operation == nil || reflect.DeepEqual(app.Operation, before.Operation) || app.DeletionTimestamp != nil {
+	if app.Operation == nil || reflect.DeepEqual(app.Operation, before.Operation) {
 		return nil
 	}
 	return &blockedWrite{

@@ -18,7 +18,6 @@ type Metrics struct {
 	annotations *prometheus.CounterVec
 	refreshes   *prometheus.CounterVec
 	changes     *prometheus.CounterVec
-	slowed      prometheus.Counter
 }
 
 // NewMetrics registers the gate's metrics.
@@ -39,11 +38,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
 		changes:     counter("operations_changed_total", "Operations that the mutating webhook has pinned or held, server dry-runs left out.", "verb", "reason"),
-		refreshes:   counter("refreshes_total", "Refreshes of stale Applications by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
+		refreshes:   counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	m.slowed = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "stepgate", Name: "slowed_writes_total",
-		Help: "Writes of the ApplicationSet controller that waited before their answer, because the controller repeats a denied write without a pause."})
-	registry.MustRegister(m.slowed, m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes)
 	return m
 }
 
@@ -62,7 +59,7 @@ func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 	m.readLatency.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// RefreshDone counts one refresh that a denial asked for.
+// RefreshDone counts one refresh.
 func (m *Metrics) RefreshDone(result string) {
 	m.refreshes.WithLabelValues(result).Inc()
 }

@@ -22,8 +22,7 @@ stepgate_live_read_duration_seconds histogram kind
 stepgate_live_reads_total counter kind,result
 stepgate_operations_changed_total counter reason,verb
 stepgate_refreshes_total counter result
-stepgate_requests_total counter code,path
-stepgate_slowed_writes_total counter `
+stepgate_requests_total counter code,path`
 
 func TestMetricNames(t *testing.T) {
 	g := NewWithT(t)

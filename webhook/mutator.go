@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"reflect"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -31,12 +30,12 @@ type KnownSets interface {
 	Owned(owner types.UID) []*siblings.Projection
 }
 
-// Mutator pins operations to the revisions that are judged, in the mutating webhook. It reads nothing and admits
-// everything: the Gate judges the operation as it is afterwards. Where the Mutator fails or knows nothing, the Gate at
-// worst refuses an operation that names no revision.
+// Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, and holds those of
+// the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
+// afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
-// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later. Its
-// answer to its own output is no change.
+// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later; it
+// holds a repeated operation in any step. Its answer to its own output is no change.
 type Mutator struct {
 	gate  *Gate
 	known KnownSets
@@ -58,93 +57,89 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if w.app.Operation != nil && strings.Contains(infoOf(&w.app.Operation.Operation, SelfTestInfo), "mutate") {
 		response.Warnings = append(response.Warnings, SelfTestWarning)
 	}
-	change := m.change(w)
-	if len(change.patches) == 0 {
+	log := logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name))
+	in, ok := m.input(w)
+	if !ok {
 		return response
 	}
-	log := logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name))
-	if w.dryRun {
-		log = log.V(1)
-	} else {
-		m.gate.Record.metrics.changes.WithLabelValues(change.verb, change.reason).Inc()
+	pin := m.pin(w, in)
+	if v, held := m.hold(ctx, w, in, pin); held {
+		m.gate.Record.Record(log, w, v)
+		m.gate.refresh(w, v)
+		response.Patches, response.AuditAnnotations = withoutOperation(w), v.annotations()
+		return response
 	}
-	for key, value := range change.annotations {
-		log = log.WithValues(key, value)
+	if len(pin.Patches) > 0 {
+		m.recordPin(log, w, pin)
+		response.Patches, response.AuditAnnotations = pin.Patches, pin.annotations()
 	}
-	log.Info("operation " + change.verb)
-	response.Patches, response.AuditAnnotations = change.patches, change.annotations
 	return response
 }
 
-// change is what is done to an operation.
-type change struct {
-	// verb is "pinned" or "held", and reason the metric label that says why.
-	verb, reason string
-	patches      []jsonpatch.Operation
-	annotations  map[string]string
-}
-
-// change returns the zero change for a write that stays as it is.
-func (m *Mutator) change(w *write) change {
+// input is what is known without a read about a write that may have to be changed.
+func (m *Mutator) input(w *write) (in policy.Input, ok bool) {
 	if _, settled := policy.Relevant(w.target); settled || len(w.owners) != 1 {
-		return change{}
+		return in, false
 	}
 	owner := w.owners[0]
 	set, _ := m.known.Set(types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
 	if set == nil || set.UID != string(owner.UID) {
-		return change{}
+		return in, false
 	}
 	s := m.gate.settingsFor(set, w)
-	if !s.Pin || s.Off || s.Bypassed {
-		return change{}
-	}
-	in := policy.Input{Target: w.target, ApplicationSet: &set.ApplicationSet, Settings: s.Settings}
-	switch d, settled := policy.Scope(in); {
-	case d.Outcome != policy.Deny:
-		return change{}
-	case d.Reason == policy.TargetNotCompared:
-		return m.hold(w, d)
-	case settled && d.Reason != policy.NotPinned:
-		return change{}
-	}
-	return m.pin(w, in)
+	in = policy.Input{Target: w.target, ApplicationSet: &set.ApplicationSet, Settings: s.Settings}
+	return in, s.mode == Enforce && !s.Bypassed
 }
 
-// hold takes a premature operation of the ApplicationSet controller out of a write that has more in it than that: the
-// spec has to be stored before Argo CD can compare it. A write that has nothing else in it is left to the Gate: after a
-// refusal the controller asks again, and nothing would wake it after a write that changes nothing.
-func (m *Mutator) hold(w *write, d policy.Decision) change {
-	if !m.gate.isApplicationSetController(w.user) || w.old != nil && reflect.DeepEqual(w.app.Spec, w.old.Spec) && reflect.DeepEqual(w.app.Metadata, w.old.Metadata) {
-		return change{}
-	}
-	patch := jsonpatch.NewOperation("remove", "/operation", nil)
-	if w.old != nil && w.old.Operation != nil {
-		patch = jsonpatch.NewOperation("replace", "/operation", w.old.Operation.Sent())
-	}
-	return change{
-		verb: "held", reason: string(d.Reason), patches: []jsonpatch.Operation{patch},
-		annotations: map[string]string{"decision": "hold", "reason": string(d.Reason), "applicationset": printable(d.ApplicationSet)},
-	}
+// pinned is how an operation is pinned.
+type pinned struct {
+	argocd.Pin
+	by Pin
 }
 
-// pin names the revisions that are judged.
-func (m *Mutator) pin(w *write, in policy.Input) change {
-	revision, by := "", PinCompared
-	if m.gate.config.Pin == PinProven {
+// pin names the revisions that are judged; it is empty where the operation stays as it is.
+func (m *Mutator) pin(w *write, in policy.Input) pinned {
+	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned {
+		return pinned{}
+	}
+	p, revision := pinned{by: PinCompared}, ""
+	if in.Settings.Train {
 		in.Siblings = applications(m.known.Owned(types.UID(in.ApplicationSet.UID)))
+		in.Seen = m.gate.seen(w, types.UID(in.ApplicationSet.UID))
 		if revision = policy.Proven(in); revision != "" {
-			by = PinProven
+			p.by = PinProven
 		}
 	}
-	pin := argocd.NewPin(w.app, w.old, revision)
-	c := change{verb: "pinned", reason: by.String(), patches: pin.Patches}
-	if len(pin.Patches) > 0 {
-		c.annotations = map[string]string{"pinned": printable(strings.Join(pin.Revisions, ","))}
-		if pin.Unrefreshed {
-			c.annotations["retry-refresh"] = "removed"
-		}
+	p.Pin = argocd.NewPin(w.app, w.old, revision)
+	return p
+}
+
+func (p pinned) annotations() map[string]string {
+	a := map[string]string{"pinned": printable(strings.Join(p.Revisions, ","))}
+	if p.Unrefreshed {
+		a["retry-refresh"] = "removed"
 	}
-	return c
+	return a
+}
+
+func (m *Mutator) recordPin(log logr.Logger, w *write, p pinned) {
+	if w.dryRun {
+		log = log.V(1)
+	} else {
+		m.gate.Record.metrics.changes.WithLabelValues("pinned", p.by.String()).Inc()
+	}
+	for key, value := range p.annotations() {
+		log = log.WithValues(key, value)
+	}
+	log.Info("operation pinned")
+}
+
+// withoutOperation takes the operation out of a write, or puts the old one back.
+func withoutOperation(w *write) []jsonpatch.Operation {
+	if w.old != nil && w.old.Operation != nil {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/operation", w.old.Operation.Sent())}
+	}
+	return []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/operation", nil)}
 }
 
 // unchanged admits a write as it is.

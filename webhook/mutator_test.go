@@ -2,8 +2,11 @@ package webhook
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -42,12 +46,18 @@ func (w watchedCluster) Owned(owner types.UID) []*siblings.Projection {
 // mutated is the answer of a Mutator to an attempt, and the Application after it.
 func mutated(t *testing.T, config Config, c *cluster, a *attempt) (*trial, webhook.AdmissionResponse, *argo.Application) {
 	t.Helper()
+	trial := newTrial(config, c)
+	resp, app := mutatedBy(t, trial, c, a)
+	return trial, resp, app
+}
+
+func mutatedBy(t *testing.T, trial *trial, c *cluster, a *attempt) (webhook.AdmissionResponse, *argo.Application) {
+	t.Helper()
 	g := NewWithT(t)
-	trial := newTrial(config, untouchable{t})
 	resp := NewMutator(trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.request()})
 	g.Expect(resp.Allowed).To(BeTrue(), "it admits everything")
 	if a.after == nil {
-		return trial, resp, nil
+		return resp, nil
 	}
 	text, err := json.Marshal(resp.Patches)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -57,18 +67,23 @@ func mutated(t *testing.T, config Config, c *cluster, a *attempt) (*trial, webho
 	g.Expect(err).NotTo(HaveOccurred())
 	app := &argo.Application{}
 	g.Expect(json.Unmarshal(raw, app)).To(Succeed())
-	return trial, resp, app
+	return resp, app
 }
 
 func pinning() Config {
 	config := testConfig()
-	config.Pin = PinCompared
+	config.Pin, config.Hold = PinCompared, true
 	return config
 }
 
 // TestMutator wants of each write whether it is pinned, held or left as it is.
 func TestMutator(t *testing.T) {
-	const open = "1:dev=Healthy@a 2:qa=Healthy@a 3:prod=Healthy@b"
+	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
+	notDone := func(c *cluster) { c.apps[0].Status.Health.Status = "Degraded" }
+	synced := func(c *cluster) {
+		c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+		c.apps[2].Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
+	}
 	spec := func(a *attempt) { a.after.Spec.Source.Path = "elsewhere" }
 	for name, tc := range map[string]struct {
 		config  func(*Config)
@@ -79,7 +94,7 @@ func TestMutator(t *testing.T) {
 		"the ApplicationSet controller": {want: "pinned"},
 		"argocd-server":                 {write: func(a *attempt) { a.user, a.after.Operation.InitiatedBy.Automated = argocdServer, false }, want: "pinned"},
 		"kubectl":                       {write: func(a *attempt) { a.user = "kubernetes-admin" }, want: "pinned"},
-		"it names its revision":         {write: func(a *attempt) { a.after.Operation.Sync.Revision = commit("a") }},
+		"it names its revision":         {write: func(a *attempt) { a.after.Operation.Sync.Revision = commit("b") }},
 		"a dry run":                     {write: func(a *attempt) { a.after.Operation.Sync.DryRun = true }},
 		"no operation":                  {write: func(a *attempt) { a.after.Operation = nil }},
 		"a deletion":                    {write: func(a *attempt) { a.after = nil }},
@@ -102,9 +117,20 @@ func TestMutator(t *testing.T) {
 		}, want: "held"},
 		"spec and operation, by somebody else":    {write: func(a *attempt) { spec(a); a.user = argocdServer }},
 		"created with an operation":               {write: func(a *attempt) { a.before = nil }, want: "held"},
-		"the operation alone, not compared":       {cluster: func(c *cluster) { c.apps[2].Status.Sync = argo.SyncStatus{} }},
+		"the operation alone, not compared":       {cluster: func(c *cluster) { c.apps[2].Status.Sync = argo.SyncStatus{} }, want: "held"},
 		"the operation and a label, not compared": {cluster: func(c *cluster) { c.apps[2].Status.Sync = argo.SyncStatus{} }, write: func(a *attempt) { a.after.Labels["new"] = "x" }, want: "held"},
-		"the comparison failed":                   {cluster: func(c *cluster) { c.apps[2].Status.Sync.Status = "Unknown" }},
+		"the comparison failed":                   {cluster: func(c *cluster) { c.apps[2].Status.Sync.Status = "Unknown" }, want: "held"},
+		"a sibling is not done":                   {cluster: notDone, want: "held"},
+		"spec and operation, holding is off":      {config: func(c *Config) { c.Hold = false }, write: spec, want: "held"},
+		"a sibling is not done, holding is off":   {cluster: notDone, config: func(c *Config) { c.Hold = false }, want: "pinned"},
+		"a sibling is not done, pinning is off":   {cluster: notDone, config: func(c *Config) { c.Pin = PinOff }, want: "held"},
+		"a sibling is not done, audit mode":       {cluster: notDone, config: func(c *Config) { c.Mode = Audit }},
+		"a sibling is not done, argocd-server":    {cluster: notDone, write: func(a *attempt) { a.user, a.after.Operation.InitiatedBy.Automated = argocdServer, false }, want: "pinned"},
+		"a sibling is not done, auto-sync":        {cluster: notDone, write: func(a *attempt) { a.user = controllerUser }, want: "pinned"},
+		"a repetition":                            {cluster: synced, want: "held"},
+		"a repetition in the first step":          {cluster: func(c *cluster) { synced(c); c.apps[2].Labels["step"] = "1" }, want: "held"},
+		"a repetition by auto-sync":               {cluster: synced, write: func(a *attempt) { a.user = controllerUser }, want: "pinned"},
+		"no live read":                            {cluster: func(c *cluster) { notDone(c); c.failAt = 1 }, want: "pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -153,16 +179,18 @@ func TestAHeldOperationLeavesTheOldOne(t *testing.T) {
 // TestTheTrainPinsWhatIsProven has earlier steps on their way to e, while prod was compared with e, too.
 func TestTheTrainPinsWhatIsProven(t *testing.T) {
 	for name, tc := range map[string]struct {
-		dev, qa, prod string // histories
+		dev, qa, prod string // histories; a capital is a sync by a user, and after d nobody was seen to be Healthy
 		want          string
 	}{
-		"the newest that both have run":       {"abcd", "abc", "a", "c"},
-		"all have run the compared one":       {"abcde", "abcde", "a", "e"},
-		"nothing is proven: the compared one": {"ab", "a", "a", "e"},
-		"never older than what it runs":       {"abc", "abc", "abcd", "e"},
-		"it has run nothing yet":              {"abc", "ab", "", "b"},
-		"one has not run what it runs":        {"bc", "abc", "a", "e"},
-		"proven, out of order in one of them": {"acb", "abc", "a", "b"},
+		"the newest that both have run":                        {"abcd", "abc", "a", "c"},
+		"all have run the compared one":                        {"abcde", "abcde", "a", "e"},
+		"nothing is proven: the compared one":                  {"ab", "a", "a", "e"},
+		"never older than what it runs":                        {"abc", "abc", "abcd", "e"},
+		"it has run nothing yet":                               {"abc", "ab", "", "b"},
+		"one has not run what it runs":                         {"bc", "abc", "a", "e"},
+		"all have run d, and were not seen to be done with it": {"abcd", "abcd", "a", "c"},
+		"a user has tried the newest":                          {"abC", "abc", "a", "b"},
+		"proven, out of order in one of them":                  {"acb", "abc", "a", "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clusterOf("1:dev=Healthy@e 2:qa=Healthy@e 3:prod=Healthy@e")
@@ -171,12 +199,20 @@ func TestTheTrainPinsWhatIsProven(t *testing.T) {
 				source := *c.apps[2].Spec.Source // one repository and branch
 				source.Path = app.Name
 				for _, r := range history {
-					app.Status.History = append(app.Status.History, argo.RevisionHistory{Revision: commit(string(r)), Source: source})
+					app.Status.History = append(app.Status.History, argo.RevisionHistory{
+						Revision: commit(strings.ToLower(string(r))), Source: source, InitiatedBy: argo.OperationInitiator{Automated: unicode.IsLower(r)},
+					})
 				}
+			}
+			completed := map[string][]policy.Source{}
+			for _, app := range c.apps {
+				completed[app.Name] = slices.DeleteFunc(argocd.Sibling(app).Ran, func(s policy.Source) bool { return s.Revision == commit("d") })
 			}
 			config := pinning()
 			config.Pin = PinProven
-			_, resp, app := mutated(t, config, c, syncOf(c, "prod"))
+			trial := newTrial(config, c)
+			trial.gate.Watch = &seenByWatch{completed: completed}
+			resp, app := mutatedBy(t, trial, c, syncOf(c, "prod"))
 			NewWithT(t).Expect(app.Operation.Sync.Revision).To(Equal(commit(tc.want)))
 			NewWithT(t).Expect(resp.Patches).NotTo(BeEmpty())
 		})

@@ -26,9 +26,6 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.events.run(ctx)
 }
 
-// slowed counts a write that waited before it was judged.
-func (r *Recorder) slowed() { r.metrics.slowed.Inc() }
-
 // Record records one verdict. A server dry-run leaves a debug line in the log and nothing else.
 func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	logVerdict(log, w, v)
@@ -44,7 +41,10 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	}
 	r.metrics.decisions.WithLabelValues(outcome, reason, v.settings.mode.String(), v.initiator).Inc()
 	r.metrics.latency.WithLabelValues(outcome).Observe(v.took.Seconds())
-	r.blocked.note(w, v)
+	if v.held {
+		r.metrics.changes.WithLabelValues("held", reason).Inc()
+	}
+	v.waited, v.waitedFor = r.blocked.note(w, v)
 	r.events.post(w, v)
 }
 
@@ -72,6 +72,10 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 		log.Error(v.err, "no decision, answered 503", "failure", v.failure())
 	case v.err != nil:
 		log.Error(v.err, "no decision, admitted in audit mode", "failure", v.failure())
+	case v.held && v.Reason == policy.AlreadySynced:
+		quiet.Info("sync held", "message", v.message())
+	case v.held:
+		log.Info("sync held", "message", v.message())
 	case v.rejects():
 		log.Info("sync denied", "message", v.message())
 	case v.Outcome == policy.Deny:

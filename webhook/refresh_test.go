@@ -55,7 +55,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := clusterOf(tc.scenario)
 			config, write := testConfig(), syncOf(c, "prod")
-			config.RefreshStaleSiblings = !tc.off
+			config.Release = !tc.off
 			if tc.edit != nil {
 				tc.edit(&config, c, write)
 			}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,23 @@ func (v verdict) message() string {
 	return v.Message() + " (bypass " + printable(v.settings.bypass) + ")"
 }
 
+// holdNote says why a sync is held, and whether somebody has to start it.
+func (v verdict) holdNote() string {
+	if !v.released {
+		return v.message()
+	}
+	return v.message() + ". The sync then starts by itself"
+}
+
+// releaseNote says that a sync may start, and why only now.
+func (v verdict) releaseNote() string {
+	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet, max(v.waited, time.Second).Round(time.Second))
+	if v.waitedFor != "" {
+		note += ", last for " + v.waitedFor
+	}
+	return note
+}
+
 // annotations are the audit annotations; the API server puts the webhook's name before each key.
 func (v verdict) annotations() map[string]string {
 	a := map[string]string{"decision": v.outcome(), "mode": v.settings.mode.String()}
@@ -105,8 +123,11 @@ func (v verdict) warnings() []string {
 }
 
 func (v verdict) outcome() string {
-	if v.err != nil {
+	switch {
+	case v.err != nil:
 		return "error"
+	case v.held:
+		return "hold"
 	}
 	return v.Outcome.String()
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // seenByWatch is what a watch has seen: the position of prod's change, and those of answered refreshes by name.
@@ -14,6 +15,19 @@ type seenByWatch struct {
 	position, changed uint64
 	fresh             map[string]uint64
 	moved             map[string]bool
+	// deployed is the comparison at which prod was seen Synced.
+	deployed  argocd.Fingerprint
+	completed map[string][]policy.Source
+	// requested is the position of the newest request for a refresh.
+	requested uint64
+}
+
+func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint) bool {
+	return s.deployed != 0 && s.deployed == compared
+}
+
+func (s *seenByWatch) RequestedSince(_ types.UID, position uint64) bool {
+	return s.requested > position
 }
 
 func (s *seenByWatch) Position() uint64 { return s.position }
@@ -23,7 +37,7 @@ func (s *seenByWatch) DeployedTo(types.UID) string { return "" }
 func (s *seenByWatch) Changed(types.UID, []policy.Source) uint64 { return s.changed }
 
 func (s *seenByWatch) Seen(_ types.UID, since uint64) policy.Seen {
-	seen := policy.Seen{Fresh: map[string]bool{}, Moved: s.moved}
+	seen := policy.Seen{Fresh: map[string]bool{}, Moved: s.moved, Completed: s.completed}
 	for name, position := range s.fresh {
 		seen.Fresh[name] = position > since
 	}
@@ -72,7 +86,7 @@ func TestAWishThatWasNotComparedIsRemembered(t *testing.T) {
 	write := syncOf(c, "prod")
 	write.after.Operation.Sync.Revision = commit("c")
 	config := testConfig()
-	config.RefreshStaleSiblings = true
+	config.Release = true
 	trial := newTrial(config, c)
 	watch := &seenByWatch{position: 9, fresh: map[string]uint64{"dev": 5}}
 	trial.gate.Watch = watch
@@ -89,4 +103,38 @@ func TestAWishThatWasNotComparedIsRemembered(t *testing.T) {
 	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse())
 	watch.position, watch.fresh["dev"] = 14, 13
 	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse(), "a server dry-run leaves nothing behind")
+}
+
+// TestSelfHealOfWhatWasNeverSynced has prod Synced with a commit that does not touch it, and then somebody changes the
+// cluster. dev is still rolling that commit out.
+func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seen        bool
+		edit        func(*attempt)
+		wantAllowed bool
+	}{
+		"it was seen Synced":             {seen: true, wantAllowed: true},
+		"it was not":                     {},
+		"another revision":               {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Revision = commit("c") }},
+		"another source":                 {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source.Path = "elsewhere" }},
+		"no source: the one of its spec": {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source = nil }, wantAllowed: true},
+		"the spec changes in that write": {seen: true, edit: func(a *attempt) { a.after.Spec.Destination.Namespace = "elsewhere" }},
+		"no revision: the newest in git": {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Revision = "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := clusterOf("1:dev=Progressing@b 3:prod=Healthy@b")
+			write := syncOf(c, "prod")
+			write.after.Operation.Sync.Revision, write.after.Operation.Sync.Source = commit("b"), write.before.Spec.Source.DeepCopy()
+			if tc.edit != nil {
+				tc.edit(write)
+			}
+			trial := newTrial(testConfig(), c)
+			watch := &seenByWatch{}
+			if tc.seen {
+				watch.deployed = argocd.NewFingerprint(&write.before.Status.Sync)
+			}
+			trial.gate.Watch = watch
+			NewWithT(t).Expect(trial.handle(write.request()).Allowed).To(Equal(tc.wantAllowed))
+		})
+	}
 }

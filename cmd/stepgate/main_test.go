@@ -109,7 +109,7 @@ func TestHelp(t *testing.T) {
 			continue
 		}
 		for _, flag := range []string{
-			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "refresh-stale-siblings", "argocd-server-account", "argocd-controller-account",
+			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
 			"argocd-applicationset-account", "bypass-user", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "mutating-webhook-configuration", "zap-log-level",
 		} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/stepgate/stepgate/certs"
@@ -29,6 +31,7 @@ type program struct {
 	known     *siblings.Cache
 	recorder  *webhook.Recorder
 	refreshes *refresh.Queue
+	reviews   *webhook.Reviews
 	endpoints []endpoint
 }
 
@@ -54,10 +57,14 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 	metrics, blocked := webhook.NewMetrics(registry), webhook.NewBlocked(p.known, time.Now)
 	registry.MustRegister(blocked)
 	p.recorder = webhook.NewRecorder(metrics, webhook.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
-	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, time.Now)
+	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
 	gate := webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(c.objects, c.versions, metrics), p.known)), Record: p.recorder, Watch: p.known, Refresh: p.refreshes, Now: time.Now,
 	})
+	if config.Release {
+		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
+		p.known.OnChange(p.reviews.Changed)
+	}
 	p.server, err = server.Listen(server.Options{
 		Address:        o.addresses.webhook,
 		Handlers:       map[string]admission.Handler{webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known)},
@@ -95,11 +102,19 @@ func (p *program) run(ctx context.Context) error {
 	group.Go(func() error { return ended(running, "certificates", p.source.Start(running)) })
 	group.Go(func() error { p.recorder.Run(running); return nil })
 	group.Go(func() error { p.refreshes.Run(running); return nil })
+	group.Go(func() error { p.release(running); return nil })
 	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {
 		group.Go(func() error { return e.serve(running) })
 	}
 	return group.Wait()
+}
+
+// release releases what waits until ctx is done, once the watches are complete.
+func (p *program) release(ctx context.Context) {
+	if p.reviews != nil && cache.WaitForCacheSync(ctx.Done(), p.known.Synced) {
+		p.reviews.Run(ctx)
+	}
 }
 
 // either returns a context that is done when one of the two is.

@@ -56,7 +56,7 @@ func serve(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("serving", "address", p.server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
-		"gateRollbacks", config.GateRollbacks, "refreshStaleSiblings", config.RefreshStaleSiblings, "applicationNamespaces", o.gate.namespaces,
+		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release, "applicationNamespaces", o.gate.namespaces,
 		"certMode", o.certificates.mode, "webhookConfigurations", o.certificates.configurations.Validating,
 		"mutatingWebhookConfigurations", o.certificates.configurations.Mutating)
 	err = p.run(ctx)

@@ -59,7 +59,8 @@ type gateFlags struct {
 	pin                   string
 	rollbacks             bool
 	allowFailedOperations bool
-	refreshStaleSiblings  bool
+	hold                  bool
+	release               bool
 	namespaces            []string
 }
 
@@ -69,7 +70,8 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
-	f.BoolVar(&g.refreshStaleSiblings, "refresh-stale-siblings", true, "ask Argo CD to compare Applications again that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
+	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
+	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
 	f.StringSliceVar(&g.namespaces, "application-namespaces", nil, "namespaces that hold Applications; stepgate watches no other, and the webhook must be registered for no other (repeatable; default: all)")
 }
 
@@ -98,7 +100,7 @@ func (g *gateFlags) parse() (c webhook.Config, err error) {
 	if c.Pin, err = webhook.ParsePin(g.pin); err != nil {
 		return c, &usageError{"--pin: " + err.Error()}
 	}
-	c.GateRollbacks, c.AllowFailedOperations, c.RefreshStaleSiblings = g.rollbacks, g.allowFailedOperations, g.refreshStaleSiblings
+	c.GateRollbacks, c.AllowFailedOperations, c.Hold, c.Release = g.rollbacks, g.allowFailedOperations, g.hold, g.release
 	return c, nil
 }
 
@@ -113,7 +115,7 @@ type accountFlags struct {
 func (a *accountFlags) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.server, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account (repeatable)")
 	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
-	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account; stepgate delays its answers to this account when it repeats a denied write without a pause (repeatable)")
+	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every service account whose name ends in applicationset-controller counts, too (repeatable)")
 	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
 }
 

@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", refreshStaleSiblings: true},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	g.Expect(config).To(Equal(webhook.Config{
 		Mode: webhook.Enforce, Require: policy.RequireRevision,
 		ServerAccounts: o.accounts.server, ControllerAccounts: o.accounts.controller, ApplicationSetAccounts: o.accounts.applicationSet,
-		RefreshStaleSiblings: true,
+		Hold: true, Release: true,
 	}), "the strictest, and nobody may bypass")
 }
 
@@ -41,7 +41,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o := &options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --refresh-stale-siblings=false --bypass-user alice,bob --bypass-user carol" +
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --hold=false --release=false --bypass-user alice,bob --bypass-user carol" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,10 +42,17 @@ type Options struct {
 	Manifests string
 	// Namespaces hold ApplicationSets and Applications, besides the namespace argocd.
 	Namespaces []string
+	Settings
+}
+
+// Settings are what Restart can change.
+type Settings struct {
 	// Resync is timeout.reconciliation; with a long one, nothing but refreshes makes Argo CD look at git.
 	Resync time.Duration
 	// Jitter is timeout.reconciliation.jitter.
 	Jitter time.Duration
+	// Unordered starts the ApplicationSet controller without --enable-progressive-syncs.
+	Unordered bool
 }
 
 // Start starts Argo CD in the Environment and returns when all its controllers answer.
@@ -68,10 +76,10 @@ func Start(ctx context.Context, e *environment.Environment, o Options) (*ArgoCD,
 	return a, nil
 }
 
-// Restart ends all processes and starts them again with another interval, on the same objects.
-func (a *ArgoCD) Restart(ctx context.Context, resync, jitter time.Duration) error {
+// Restart ends all processes and starts them again with other settings, on the same objects.
+func (a *ArgoCD) Restart(ctx context.Context, s Settings) error {
 	a.stopProcesses()
-	a.options.Resync, a.options.Jitter = resync, jitter
+	a.options.Settings = s
 	return a.start(ctx)
 }
 
@@ -149,7 +157,7 @@ func (a *ArgoCD) components(addresses []string) []component {
 		{
 			name: "argocd-applicationset-controller", account: true, url: a.setMetrics,
 			args: []string{
-				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs", "--enable-scm-providers=false",
+				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs=" + strconv.FormatBool(!a.options.Unordered), "--enable-scm-providers=false",
 				"--enable-leader-election=false", "--applicationset-namespaces=" + namespaces, "--argocd-repo-server=" + a.repoServer,
 				"--metrics-addr=" + addresses[1], "--probe-addr=" + addresses[4], "--webhook-addr=" + addresses[5], "--logformat=text",
 			},

@@ -36,6 +36,8 @@ type rollout struct {
 	first, target string
 	// review is an AdmissionReview of an operation write of the target, as the API server sends it.
 	review []byte
+	// unpinned and pinned are merge patches that set the target's operation.
+	unpinned, pinned []byte
 }
 
 // newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
@@ -59,6 +61,8 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has %d bytes (%s)",
 		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)), time.Since(began).Round(100*time.Millisecond))
 	r.review = review(&target)
+	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
+	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.RollingSync(), &target)})
 	return r
 }
 

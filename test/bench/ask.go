@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,35 +21,52 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 )
 
-// answer is the right answer: allow when the earlier steps are done, else deny.
-type answer bool
+// answer is the right answer: allow when the earlier steps are done, else deny, or hold for the ApplicationSet controller.
+type answer int
 
 const (
-	allow answer = true
-	deny  answer = false
+	deny answer = iota
+	hold
+	allow
 )
 
 // patcher sends operation writes to the API server as one user.
 type patcher struct {
 	client rest.Interface
-	body   []byte
-}
-
-func newPatcher(client rest.Interface) *patcher {
-	return &patcher{client: client, body: encode(map[string]any{"operation": guestbook.RollingSync()})}
+	// pinned says that the operations name the compared revision and source already.
+	pinned bool
 }
 
 // patch is a server dry-run merge PATCH of the target's operation. The wrong answer is an error.
 func (p *patcher) patch(ctx context.Context, r *rollout, want answer) error {
-	err := p.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).
-		Param("dryRun", "All").Body(p.body).Do(ctx).Error()
-	switch {
-	case want == allow && err != nil:
+	body := r.unpinned
+	if p.pinned {
+		body = r.pinned
+	}
+	result := p.client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).
+		Param("dryRun", "All").Body(body).Do(ctx)
+	switch err := result.Error(); {
+	case want != deny && err != nil:
 		return fmt.Errorf("patch %s/%s: want it admitted: %w", r.namespace, r.target, err)
 	case want == deny && err == nil:
 		return fmt.Errorf("patch %s/%s: it was admitted although an earlier step is not done", r.namespace, r.target)
 	case want == deny && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "NotHealthy")):
 		return fmt.Errorf("patch %s/%s: want a denial by stepgate: %w", r.namespace, r.target, err)
+	case want == deny:
+		return nil
+	}
+	stored, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	var app struct {
+		Operation json.RawMessage `json:"operation"`
+	}
+	if err := json.Unmarshal(stored, &app); err != nil {
+		return err
+	}
+	if held := len(app.Operation) == 0; held != (want == hold) {
+		return fmt.Errorf("patch %s/%s: held is %t", r.namespace, r.target, held)
 	}
 	return nil
 }

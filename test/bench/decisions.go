@@ -56,6 +56,8 @@ func (e *experiment) allows(ctx context.Context, r *rollout) {
 		{sampled: sampled{name: "write-always-allow", run: e.write(alwaysUser, r, allow)}},
 		{sampled: sampled{name: "write-plain", run: e.write(plainUser, r, allow), samples: few, heavy: true}, like: "plain"},
 		{sampled: sampled{name: "write-allow", run: e.write(gateUser, r, allow)}, like: "allow"},
+		{sampled: sampled{name: "write-named", run: e.write(unmutatedController, r, allow)}, readsSoFar: e.writeReads},
+		{sampled: sampled{name: "write-pinned", run: e.write(controller, r, allow)}, readsSoFar: e.writeReads},
 	}
 	e.measure(ctx, rows, r.siblings)
 }
@@ -70,6 +72,7 @@ func (e *experiment) denials(ctx context.Context) {
 		rows = append(rows,
 			&row{sampled: sampled{siblings: siblings, name: "deny", run: e.post(e.gate.Webhook, r, deny)}, counted: e.post(e.counted.Webhook, r, deny), readsSoFar: e.gateReads},
 			&row{sampled: sampled{siblings: siblings, name: "write-deny", run: e.write(gateUser, r, deny)}, like: "deny"},
+			&row{sampled: sampled{siblings: siblings, name: "write-held", run: e.write(controller, r, hold)}, readsSoFar: e.writeReads},
 			&row{sampled: sampled{siblings: siblings, name: "write-no-webhook-again", run: e.write(noWebhook, e.none, allow)}},
 		)
 	}
@@ -91,7 +94,10 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 	for _, r := range rows {
 		run, reads := r.counted, r.readsSoFar
 		if run == nil {
-			run, reads = r.run, noReads
+			run = r.run
+		}
+		if reads == nil {
+			reads = noReads
 		}
 		times := 100
 		if r.heavy {
@@ -141,6 +147,9 @@ func (e *experiment) write(user string, r *rollout, want answer) func(context.Co
 func noReads(context.Context) float64 { return 0 }
 
 func (e *experiment) plainReads(context.Context) float64 { return float64(e.meteredReads.Load()) }
+
+// writeReads are the reads of the instance that the API server calls.
+func (e *experiment) writeReads(ctx context.Context) float64 { return liveReads(ctx, e.gate) }
 
 func (e *experiment) gateReads(ctx context.Context) float64 { return liveReads(ctx, e.counted) }
 

@@ -20,13 +20,16 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// Each registration calls its webhook for the writes of one user. noWebhook writes in a namespace that the emergency switch
-// takes from all webhooks.
+// Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency switch
+// takes from all webhooks. gateUser and the two ApplicationSet controllers write to stepgate; for unmutatedController its
+// mutating webhook is not called, and the operations name the revision themselves.
 const (
-	noWebhook  = "bench-none"
-	alwaysUser = "bench-always"
-	plainUser  = "bench-plain"
-	gateUser   = "bench-stepgate"
+	noWebhook           = "bench-none"
+	alwaysUser          = "bench-always"
+	plainUser           = "bench-plain"
+	gateUser            = "bench-stepgate"
+	controller          = "system:serviceaccount:bench:applicationset-controller"
+	unmutatedController = "system:serviceaccount:bench:unmutated-applicationset-controller"
 )
 
 // suite is everything that the measurements share.
@@ -91,7 +94,7 @@ func (s *suite) users(ctx context.Context) {
 		APIGroups: []string{"argoproj.io"}, Resources: []string{"applications"}, Verbs: []string{"patch"},
 	}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
-	for _, user := range []string{noWebhook, alwaysUser, plainUser, gateUser} {
+	for _, user := range []string{noWebhook, alwaysUser, plainUser, gateUser, controller, unmutatedController} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 		s.patchers[user] = s.patcher(user)
 	}
@@ -106,7 +109,7 @@ func (s *suite) patcher(user string) *patcher {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	return newPatcher(script.Get(rest.RESTClientFor(config)))
+	return &patcher{client: script.Get(rest.RESTClientFor(config)), pinned: user == unmutatedController}
 }
 
 // rollout returns the rollout with so many Applications, and creates it the first time.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -125,19 +126,23 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 	return s.Admin.Create(ctx, &c)
 }
 
-// restrict has the stepgate that is measured be called for the writes of its user only.
+// restrict has the stepgate that is measured be called for the writes of its users only.
 func restrict(ctx context.Context, s *suite) error {
-	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(gateUser)}})
-	if err != nil {
-		return err
-	}
 	meta := metav1.ObjectMeta{Name: s.gate.Name}
+	limit := func(configuration client.Object, users ...string) error {
+		patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(users...)}})
+		if err != nil {
+			return err
+		}
+		return s.Admin.Patch(ctx, configuration, client.RawPatch(types.JSONPatchType, patch))
+	}
 	return errors.Join(
-		s.Admin.Patch(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, client.RawPatch(types.JSONPatchType, patch)),
-		s.Admin.Patch(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, client.RawPatch(types.JSONPatchType, patch)),
+		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller, unmutatedController),
+		limit(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller),
 	)
 }
 
-func isUser(user string) admissionregistrationv1.MatchCondition {
-	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username == '%s'", user)}
+func isUser(users ...string) admissionregistrationv1.MatchCondition {
+	list := "'" + strings.Join(users, "', '") + "'"
+	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username in [%s]", list)}
 }

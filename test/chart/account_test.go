@@ -65,8 +65,8 @@ func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
 		"namespaces":     {"argocd.namespaces={team-a}"},
-		"no-pin":         {"pin.mode=off"},
-		"no-refresh":     {"config.refreshStaleSiblings=false", "certs.mode=external", "certs.external.secretName=tls"},
+		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
+		"no-refresh":     {"release.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -125,10 +125,11 @@ func attempts() map[string]attempt {
 	annotate := func(key, value string) func(*argo.Application) {
 		return func(a *argo.Application) { a.Annotations[key] = value }
 	}
-	onlyRefresh := "of an Application's annotations, stepgate may only set argocd.argoproj.io/refresh to normal"
+	onlyRefresh := "of an Application's annotations, stepgate may only set argocd.argoproj.io/refresh to normal or normal-again"
 	return map[string]attempt{
 		"a refresh":                    {annotate(argo.AnnotationKeyRefresh, "normal"), ""},
 		"nothing":                      {func(*argo.Application) {}, ""},
+		"a refresh, again":             {annotate(argo.AnnotationKeyRefresh, "normal-again"), ""},
 		"a hard refresh":               {annotate(argo.AnnotationKeyRefresh, "hard"), onlyRefresh},
 		"another annotation":           {annotate("note", "x"), onlyRefresh},
 		"an annotation that was there": {annotate("kept", "not"), onlyRefresh},

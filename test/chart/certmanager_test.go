@@ -195,7 +195,7 @@ func (c *caller) end() []error {
 func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := shared.Client(cluster.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ControllerAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	c := &caller{stop: make(chan struct{}), done: make(chan struct{})}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`))

@@ -105,11 +105,11 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
 
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit")
-	g.Expect(registered()).To(Equal([]string{"Ignore"}), "failurePolicy follows the mode, and nothing is pinned")
+	g.Expect(registered()).To(Equal([]string{"Ignore"}), "failurePolicy follows the mode, and nothing is changed")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
 	g.Expect(registered()).To(Equal([]string{"Fail"}), "an explicit value wins")
-	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=off")
-	g.Expect(registered()).To(Equal([]string{"Fail"}), "nothing is pinned")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=off,hold.enabled=false")
+	g.Expect(registered()).To(Equal([]string{"Fail"}), "nothing is changed")
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())

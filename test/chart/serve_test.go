@@ -50,17 +50,21 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
 	for _, env := range []string{"dev", "qa", "prod"} {
 		app := guestbook.Application(set, env)
-		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusProgressing)
+		sync := argo.SyncStatusCodeSynced
+		if env == "prod" {
+			sync = argo.SyncStatusCodeOutOfSync
+		}
+		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, sync, health.HealthStatusProgressing)
 		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
 	}
 	return set
 }
 
-// sync writes an operation as the ApplicationSet controller does.
+// sync writes the operation of a RollingSync, as an account whose early operations are refused and not held.
 func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.PatchOption) error {
 	t.Helper()
 	g := NewWithT(t)
-	controller, err := shared.Client(cluster.ApplicationSetAccount)
+	controller, err := shared.Client(cluster.ControllerAccount)
 	g.Expect(err).NotTo(HaveOccurred())
 	app := guestbook.Application(set, env)
 	g.Expect(controller.Get(t.Context(), client.ObjectKeyFromObject(app), app)).To(Succeed())
@@ -218,10 +222,10 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// Without pinning, the test expects nothing of a mutating webhook, and the denial names the Application of step 1.
-func TestHelmTestWithoutPinning(t *testing.T) {
+// Without pinning and holding, the test expects nothing of a mutating webhook, and the denial names the Application of step 1.
+func TestHelmTestWithoutMutating(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, release.Chart{Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off"}})
+	serve(t, release.Chart{Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off", "hold.enabled=false"}})
 	text, err := helmTest(t, "stepgate", "unpinned")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +

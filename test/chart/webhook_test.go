@@ -66,30 +66,32 @@ func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 	}
 }
 
-// The flags, the rights and `helm test` follow from pin.mode and config.mode.
-func TestPinModes(t *testing.T) {
+// The flags, the rights and `helm test` follow from pin.mode, hold.enabled and config.mode.
+func TestMutatingModes(t *testing.T) {
 	off := filepath.Join(t.TempDir(), "off.yaml")
 	NewWithT(t).Expect(os.WriteFile(off, []byte("pin: {mode: off}\n"), 0o600)).To(Succeed())
 	for name, tc := range map[string]struct {
-		args []string
-		want string
+		args    []string
+		want    string
+		mutates bool
 	}{
-		"the default":                              {nil, "compared"},
-		"proven":                                   {[]string{"--set=pin.mode=proven"}, "proven"},
-		"off":                                      {[]string{"--set=pin.mode=off"}, "off"},
-		"off, which YAML reads as false":           {[]string{"--values=" + off}, "off"},
-		"audit mode":                               {[]string{"--set=config.mode=audit"}, "off"},
-		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=proven"}, "off"},
-		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared"},
-		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared"},
-		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared"},
+		"the default":                              {nil, "compared", true},
+		"proven":                                   {[]string{"--set=pin.mode=proven"}, "proven", true},
+		"pins nothing, and holds":                  {[]string{"--set=pin.mode=off"}, "off", true},
+		"pins, and holds nothing":                  {[]string{"--set=hold.enabled=false"}, "compared", true},
+		"neither":                                  {[]string{"--set=pin.mode=off,hold.enabled=false"}, "off", false},
+		"off, which YAML reads as false":           {[]string{"--values=" + off}, "off", true},
+		"audit mode":                               {[]string{"--set=config.mode=audit"}, "off", false},
+		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=proven"}, "off", false},
+		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared", true},
+		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared", true},
+		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			objects := rendered(g, t, tc.args...)
-			pins := tc.want != "off"
 			_, hook := webhookOf(g, objects, "MutatingWebhookConfiguration")
-			g.Expect(hook != nil).To(Equal(pins), "the configuration")
+			g.Expect(hook != nil).To(Equal(tc.mutates), "the configuration")
 			if url, found, _ := unstructured.NestedString(hook, "clientConfig", "url"); found {
 				g.Expect(url).To(Equal("https://10.0.0.1:8443/mutate"))
 			}
@@ -98,17 +100,17 @@ func TestPinModes(t *testing.T) {
 				case "Deployment":
 					args := argumentsOf(g, o, "spec", "template", "spec", "containers")
 					g.Expect(args).To(ContainElement("--pin=" + tc.want))
-					g.Expect(slices.Contains(args, "--mutating-webhook-configuration=stepgate")).To(Equal(pins))
+					g.Expect(slices.Contains(args, "--mutating-webhook-configuration=stepgate")).To(Equal(tc.mutates))
 				case "Pod":
 					want := "--mutating=false"
-					if pins {
+					if tc.mutates {
 						want = "--mutating=true"
 					}
 					g.Expect(argumentsOf(g, o, "spec", "containers")).To(ContainElement(want))
 				case "ClusterRole":
 					text, err := o.MarshalJSON()
 					g.Expect(err).NotTo(HaveOccurred())
-					g.Expect(strings.Contains(string(text), "mutatingwebhookconfigurations")).To(Equal(pins), "the rights")
+					g.Expect(strings.Contains(string(text), "mutatingwebhookconfigurations")).To(Equal(tc.mutates), "the rights")
 				}
 			}
 		})

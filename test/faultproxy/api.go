@@ -26,6 +26,7 @@ const (
 	ListVersions = "list metadata of Applications"
 	ListApps     = "list Applications"
 	WatchApps    = "watch Applications"
+	Refresh      = "patch Application"
 	PostEvent    = "create Event"
 	Secrets      = "Secret"
 	Configure    = "ValidatingWebhookConfiguration"
@@ -165,6 +166,9 @@ func kindOf(r *http.Request) string {
 		return 0, false
 	}
 	named := func(at int) bool { return at+1 < len(path) }
+	if _, ok := has("applications"); ok && r.Method == http.MethodPatch {
+		return Refresh
+	}
 	for resource, kinds := range map[string][4]string{
 		"applicationsets": {GetSet, WatchSets, ListSet, ListSets},
 		"applications":    {GetApp, WatchApps, ListVersions, ListApps},

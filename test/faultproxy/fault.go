@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,43 @@ func Nth(k int, fault Fault) Fault {
 		}
 		next.ServeHTTP(rw, r)
 	}
+}
+
+// Record remembers when requests came, by kind.
+type Record struct {
+	mu sync.Mutex
+	at map[string][]time.Time
+}
+
+// Note is a Fault that does nothing but remember.
+func (r *Record) Note(kind string, rw http.ResponseWriter, request *http.Request, next http.Handler) {
+	r.mu.Lock()
+	if r.at == nil {
+		r.at = map[string][]time.Time{}
+	}
+	r.at[kind] = append(r.at[kind], time.Now())
+	r.mu.Unlock()
+	next.ServeHTTP(rw, request)
+}
+
+// Count is how many requests of a kind have come.
+func (r *Record) Count(kind string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.at[kind])
+}
+
+// Fullest is how many requests of a kind a token bucket with so many tokens a second has to hold at least, to let them pass
+// when they came.
+func (r *Record) Fullest(kind string, perSecond float64) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	most, level, last := 0.0, 0.0, time.Time{}
+	for _, at := range r.at[kind] {
+		level = max(0, level-perSecond*at.Sub(last).Seconds()) + 1
+		most, last = max(most, level), at
+	}
+	return most
 }
 
 // Late forwards a request after a time, if the client still waits.

@@ -157,7 +157,8 @@ const (
 )
 
 // TestF20_Partition cuts replica 0 off. Its calls fail until the API server does not call it any more. That has to be
-// soon, although the API server's connections to it stay open.
+// soon, although the API server's connections to it stay open. An early sync that
+// a replica without an API server cannot judge in the mutating webhook is refused, and not held.
 func TestF20_Partition(t *testing.T) {
 	f := begin(t, "F20 one replica cut off from the API server")
 	for range times(5) {
@@ -183,6 +184,7 @@ func TestF20_Partition(t *testing.T) {
 		}
 		f.recover()
 	}
+	f.note("%d early syncs of the ApplicationSet controller were held, %d refused", f.writes.Held(), f.writes.NotHeld())
 }
 
 // TestF23_Events fails the creation of Events. Each write is the first denial of its Application, which has an Event.

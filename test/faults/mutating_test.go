@@ -22,8 +22,12 @@ import (
 // mutatingTimeout is timeoutSeconds of the mutating webhook of config/.
 const mutatingTimeout = 3 * time.Second
 
+// patchFails is the impostor for which the API server fails every operation write, whatever the failurePolicy.
+const patchFails = "a patch that fails"
+
 // TestF38_MutatingWebhook has the API server call something else than stepgate as the mutating webhook. No automated sync is
-// then admitted, because none is pinned. A write waits for the mutating webhook for its timeout at most.
+// then admitted, because none is pinned. An early sync is refused and not held. A write waits for the mutating webhook for its
+// timeout at most.
 func TestF38_MutatingWebhook(t *testing.T) {
 	f := begin(t, "F38 the mutating webhook is gone, down, slow, or answers garbage")
 	for name, handler := range impostors() {
@@ -31,6 +35,7 @@ func TestF38_MutatingWebhook(t *testing.T) {
 		restore := f.replaceMutating(handler)
 		f.setQuiet(false)
 		f.Eventually(func() load.Outcome { return f.quiet.Sync(f.ctx) }).Should(Equal(load.Failed), "%s: a sync that nobody pins", name)
+		held, broken := f.writes.Held(), time.Now()
 		for range times(5) {
 			for _, degraded := range []bool{false, true} {
 				f.setQuiet(degraded)
@@ -44,10 +49,16 @@ func TestF38_MutatingWebhook(t *testing.T) {
 				f.inject(1)
 			}
 		}
+		f.Expect(f.writes.Held()).To(Equal(held), "%s: nobody holds", name)
+		if name != patchFails {
+			f.Expect(f.writes.Refused(broken)).To(BeNumerically(">=", times(5)), "%s: early syncs are refused", name)
+		}
 		f.generator.Rollouts()[0].Untouched(f.ctx)
 		restored := time.Now()
 		restore()
 		f.recover()
+		f.setQuiet(true)
+		f.Eventually(func() int { f.quiet.Sync(f.ctx); return f.writes.Held() }).Should(BeNumerically(">", held), "%s: early syncs are held again", name)
 		f.note("%s: all was well %s after it was over", name, time.Since(restored).Round(time.Millisecond))
 	}
 }
@@ -81,7 +92,7 @@ func impostors() map[string]http.HandlerFunc {
 		"nothing to change":  reviewed(nil),
 		"a patch of nothing": reviewed([]byte("[]")),
 		"no patch":           reviewed([]byte(`{"op":"add"}`)),
-		"a patch that fails": reviewed([]byte(`[{"op":"replace","path":"/operation/none/at/all","value":1}]`)),
+		patchFails:           reviewed([]byte(`[{"op":"replace","path":"/operation/none/at/all","value":1}]`)),
 	}
 	if testing.Short() {
 		for _, long := range []string{"404", "half a review", "an empty answer", "another request", "a patch of nothing", "no patch"} {

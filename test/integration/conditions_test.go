@@ -15,7 +15,7 @@ import (
 // TestWritesThatAreNoOperationWritesNeverReachTheWebhook counts the calls that the gate gets, of both webhooks.
 func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 	r := newRollout(t)
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "dev")).To(Succeed())
 	before := r.requests()
 
 	merge := func(user, patch string) func() error {
@@ -27,7 +27,7 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 		name  string
 		write func() error
 	}{
-		{"the same operation", func() error { return r.sync(cluster.ApplicationSetAccount, "dev") }},
+		{"the same operation", func() error { return r.sync(cluster.ControllerAccount, "dev") }},
 		{"a status patch while the operation is set", func() error {
 			return r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
 		}},
@@ -50,7 +50,7 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 	r.Expect(r.requests()).To(Equal(before), "an operation removal reached the webhook")
 
 	// The counter does count.
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed())
 	r.Expect(r.requests()).To(Equal(before+2), "each webhook once")
 }
 

@@ -20,7 +20,7 @@ func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 	r := newRollout(t)
 	r.replica.Kill()
 
-	err := r.sync(cluster.ApplicationSetAccount, "dev")
+	err := r.sync(cluster.ControllerAccount, "dev")
 	r.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%v", err)
 	r.Expect(err).To(MatchError(ContainSubstring(`failed calling webhook "operation.stepgate.io"`)))
 	r.done("dev")
@@ -28,10 +28,10 @@ func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 
 func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
 	r := newRolloutWith(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
 	r.replica.Kill()
 
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 }
 
 // cutRollout is a rollout whose gate has lost the API server, silently.
@@ -53,7 +53,7 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 	r := cutRollout(t, release.Options{})
 
 	start := time.Now()
-	err := r.sync(cluster.ApplicationSetAccount, "dev")
+	err := r.sync(cluster.ControllerAccount, "dev")
 	took := time.Since(start)
 
 	r.Expect(err).To(MatchError(And(
@@ -70,7 +70,7 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 func TestAGateWithoutAPIServerLeavesItToFailurePolicyIgnore(t *testing.T) {
 	r := cutRollout(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
 
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 }
 

@@ -25,10 +25,10 @@ func (r *rollout) annotate(annotations map[string]string) {
 func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r := newRollout(t, "--mode=audit")
 
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 
 	r.Expect(r.stored("prod")).To(BeTrue())
-	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "applicationset")).
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "controller")).
 		To(BeNumerically("==", 1))
 	r.Eventually(func() int { return len(r.events("prod", "SyncWouldBeDenied")) }).Should(Equal(1))
 	event := r.events("prod", "SyncWouldBeDenied")[0]
@@ -55,7 +55,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	r := newRollout(t)
 	both := []string{"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook"}
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
+	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
 
 	for annotations, admitted := range map[*map[string]string]bool{
 		{"stepgate.io/mode": "audit"}: true,
@@ -68,7 +68,7 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 		{"stepgate.io/require": "health"}: false,
 	} {
 		r.annotate(*annotations)
-		err := r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)
+		err := r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)
 		r.Expect(err == nil).To(Equal(admitted), "%v: %v", *annotations, err)
 	}
 
@@ -76,18 +76,18 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	r.annotate(map[string]string{"stepgate.io/require": "health"})
 	r.done("dev")
 	// The mutating webhook knows the annotations from its watch.
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
 	r.annotate(nil)
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 }
 
 func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll), r.twoBlockers(),
+	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), r.twoBlockers(),
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
 	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would be.
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "qa")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "qa")).NotTo(Succeed())
 
 	r.Eventually(func() int { return len(r.events("qa", "SyncDenied")) }).Should(Equal(1))
 	r.Expect(r.events("prod", "SyncDenied")).To(BeEmpty())
@@ -97,11 +97,11 @@ func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 func TestADenialIsOneEventHoweverOftenItIsRetried(t *testing.T) {
 	r := newRollout(t)
 	for range 5 {
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed())
 	}
 	// Another set of blockers is another Event.
 	r.done("dev")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed())
 
 	r.Eventually(func() int { return len(r.events("prod", "SyncDenied")) }).Should(Equal(2))
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_events_total", "result", "repeated")).To(BeNumerically("==", 4))
@@ -115,5 +115,5 @@ func TestTheNamespaceLabelIsTheEmergencySwitch(t *testing.T) {
 	namespace.Labels["stepgate.io/ignore"] = "true"
 	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.MergeFrom(before))).To(Succeed())
 
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
 }

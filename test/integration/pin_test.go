@@ -92,7 +92,7 @@ func TestEverySourceIsPinned(t *testing.T) {
 	r.refreshed("dev")
 	r.refreshed("qa")
 
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod") }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod") }).Should(Succeed())
 
 	stored := r.app("prod")
 	r.Expect(stored.Operation.Sync.Revisions).To(Equal([]string{guestbook.NewCommit, "1.2.3"}))
@@ -102,7 +102,7 @@ func TestEverySourceIsPinned(t *testing.T) {
 
 func TestTheFirstStepIsNotPinned(t *testing.T) {
 	r := newRollout(t)
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "dev")).To(Succeed())
 	r.Expect(r.app("dev").Operation).To(Equal(guestbook.RollingSync()))
 }
 
@@ -119,7 +119,7 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	r.Expect(r.stored("prod")).To(BeFalse())
 	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically("==", 1))
 
-	err = r.sync(cluster.ApplicationSetAccount, "prod")
+	err = r.sync(cluster.ControllerAccount, "prod")
 	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "there is nothing else in this write: %v", err)
 	r.Expect(err).To(MatchError(ContainSubstring("(TargetNotCompared: ")))
 
@@ -129,7 +129,7 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	})).To(Succeed())
 	r.refreshed("dev")
 	r.refreshed("qa")
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod") }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod") }).Should(Succeed())
 	r.Expect(r.app("prod").Operation.Sync.Source.TargetRevision).To(Equal("main"))
 
 	app := guestbook.Application(r.set, "prod")
@@ -148,25 +148,25 @@ func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(mutating.Delete(r.ctx, shared)).To(Succeed())
 
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(MatchError(ContainSubstring("(NotPinned: ")))
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(MatchError(ContainSubstring("(NotPinned: ")))
+	r.denied(r.sync(cluster.ControllerAccount, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
 		"engineering-prod-guestbook (NotPinned: the operation names no revision, and would deploy any commit that lands before it starts). "+
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready")
 	r.Expect(r.replica.Ready(r.ctx)).To(Succeed(), "a replica is ready: it decides")
 
 	// It is installed again, and stepgate fills its caBundle.
 	r.Expect(mutating.Create(r.ctx, shared)).To(Succeed())
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll) }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(Succeed())
 }
 
 func TestNothingIsPinnedInAuditModeOrWithPinOff(t *testing.T) {
-	for name, args := range map[string][]string{"audit": {"--mode=audit"}, "off": {"--pin=off"}} {
+	for name, args := range map[string][]string{"audit": {"--mode=audit"}, "off": {"--pin=off", "--hold=false"}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRollout(t, args...)
 			r.turn()
 			_, err := release.Mutating(r.ctx, shared, r.replica.Name)
 			r.Expect(apierrors.IsNotFound(err)).To(BeTrue())
-			r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+			r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 			r.Expect(r.app("prod").Operation).To(Equal(guestbook.RollingSync()))
 		})
 	}
@@ -181,7 +181,7 @@ func TestNothingIsPinnedWhereAnApplicationSetIsInAuditMode(t *testing.T) {
 		app, err := r.answered(cluster.ApplicationSetAccount, rolling, client.DryRunAll)
 		return app.Operation, err
 	}).Should(Equal(guestbook.RollingSync()))
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 	r.Expect(r.app("prod").Operation).To(Equal(guestbook.RollingSync()))
 	r.Expect(r.changed("pinned", "compared")).To(BeZero())
 }

@@ -37,18 +37,18 @@ func TestADecisionCostsTwoReads(t *testing.T) {
 	r := newRollout(t)
 
 	r.Expect(r.readsOf(func() {
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 1, "application_metadata_list": 0}), "a denial")
 
 	r.done("dev")
 	r.done("qa")
 	// As soon as the watch has caught up, the LIST finds everything that is known to be current.
 	r.Eventually(func() map[string]float64 {
-		return r.readsOf(func() { r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed()) })
+		return r.readsOf(func() { r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed()) })
 	}).Should(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 1}), "an allow")
 
 	r.Expect(r.readsOf(func() {
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "dev", client.DryRunAll)).To(Succeed())
 	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 0}), "the first step")
 }
 
@@ -59,10 +59,10 @@ func TestADecisionIsTrueAtOnce(t *testing.T) {
 	r.done("qa")
 	for range 50 {
 		r.done("dev")
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed())
 		r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
 			guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
 		})).To(Succeed())
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	}
 }

@@ -34,7 +34,7 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 	r := newRollout(t)
 	r.stale()
 	before := r.app("dev")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).NotTo(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed())
 	for _, env := range []string{"dev", "qa"} {
 		r.Eventually(func() string { return r.asked(env) }).Should(Equal("normal"), env)
 	}
@@ -46,7 +46,7 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 	r.done("dev")
 	r.done("qa")
 	r.Expect(r.asked("dev")).To(BeEmpty())
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_refreshes_total", "result", "requested")).To(Equal(2.0))
 }
 
@@ -64,6 +64,14 @@ func TestAHardRefreshIsNotReplaced(t *testing.T) {
 
 	r.Expect(ask.AskRefresh(r.ctx, client.ObjectKeyFromObject(r.app("qa")))).To(Succeed())
 	r.Expect(r.asked("qa")).To(Equal("normal"))
+	for _, want := range []string{"normal-again", "normal"} {
+		r.Expect(ask.AskRefreshAgain(r.ctx, client.ObjectKeyFromObject(r.app("qa")))).To(Succeed())
+		r.Expect(r.asked("qa")).To(Equal(want))
+	}
+	err = ask.AskRefreshAgain(r.ctx, client.ObjectKeyFromObject(r.app("dev")))
+	r.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "a hard refresh stays: %v", err)
+	err = ask.AskRefreshAgain(r.ctx, client.ObjectKeyFromObject(r.app("prod")))
+	r.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "nothing was requested: %v", err)
 	err = ask.AskRefresh(r.ctx, client.ObjectKey{Namespace: r.namespace, Name: "gone"})
 	r.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "it is not created: %v", err)
 }
@@ -71,7 +79,7 @@ func TestAHardRefreshIsNotReplaced(t *testing.T) {
 func TestNothingIsRefreshedUnasked(t *testing.T) {
 	for name, args := range map[string][]string{
 		"in audit mode":       {"--mode=audit"},
-		"with the flag off":   {"--refresh-stale-siblings=false"},
+		"with the flag off":   {"--release=false"},
 		"by a server dry-run": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +89,7 @@ func TestNothingIsRefreshedUnasked(t *testing.T) {
 			if args == nil {
 				opts = append(opts, client.DryRunAll)
 			}
-			_ = r.sync(cluster.ApplicationSetAccount, "prod", opts...)
+			_ = r.sync(cluster.ControllerAccount, "prod", opts...)
 			r.Consistently(func() string { return r.asked("dev") + r.asked("qa") }).WithTimeout(time.Second).Should(BeEmpty())
 		})
 	}

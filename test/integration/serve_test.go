@@ -22,7 +22,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	r.Expect(r.replica.Terminate()).To(Succeed())
 
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).WithTimeout(2 * time.Second).Should(MatchError(ContainSubstring("shutting down")))
-	r.denied(r.sync(cluster.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
 	r.Expect(r.replica.Wait()).To(Equal(0))
 }
 
@@ -50,7 +50,7 @@ func TestAWipedBundleIsRestored(t *testing.T) {
 	r.setBundle(nil)
 
 	r.Eventually(r.bundle).Should(Equal(before))
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "dev") }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev") }).Should(Succeed())
 }
 
 func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
@@ -61,18 +61,18 @@ func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
 
 	// Every call is answered with a decision while the new CA is published, and after the leaf of it is served.
 	r.Eventually(func() int {
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "dev", client.DryRunAll)).To(Succeed())
 		return bytes.Count(r.bundle(), []byte("BEGIN CERTIFICATE"))
 	}).Should(Equal(2))
 	r.Expect(bytes.HasPrefix(r.bundle(), before)).To(BeTrue(), "the previous CA is kept")
 	old := x509.NewCertPool()
 	old.AppendCertsFromPEM(before)
 	r.Eventually(func() error {
-		r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "dev", client.DryRunAll)).To(Succeed())
 		_, err := r.replica.Leaf(old)
 		return err
 	}).Should(HaveOccurred(), "a leaf of the new CA is served")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll)).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "dev", client.DryRunAll)).To(Succeed())
 }
 
 func TestOnlyTheBundlesOfTheRegistrationAreWritten(t *testing.T) {
@@ -114,5 +114,5 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	renewed := x509.NewCertPool()
 	renewed.AppendCertsFromPEM(next)
 	r.Eventually(func() error { _, err := r.replica.Leaf(renewed); return err }).WithTimeout(30 * time.Second).Should(Succeed())
-	r.Eventually(func() error { return r.sync(cluster.ApplicationSetAccount, "dev", client.DryRunAll) }).Should(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev", client.DryRunAll) }).Should(Succeed())
 }

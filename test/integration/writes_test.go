@@ -25,7 +25,7 @@ var writeForms = map[string]func(r *rollout, env string) error{
 			[]byte(`[{"op":"add","path":"/operation","value":{"sync":{}}}]`)))
 	},
 	"merge patch": func(r *rollout, env string) error {
-		return r.as(cluster.ApplicationSetAccount).Patch(r.ctx, r.app(env), client.RawPatch(types.MergePatchType,
+		return r.as(cluster.ControllerAccount).Patch(r.ctx, r.app(env), client.RawPatch(types.MergePatchType,
 			[]byte(`{"operation":{"initiatedBy":{"automated":true,"username":"applicationset-controller"},"sync":{"prune":true}}}`)))
 	},
 	"server-side apply": func(r *rollout, env string) error {
@@ -83,15 +83,15 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 func TestARolloutGoesStepByStep(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(cluster.ApplicationSetAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "dev")).To(Succeed())
+	r.denied(r.sync(cluster.ControllerAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.Expect(r.sync(cluster.ControllerAccount, "dev")).To(Succeed())
 	r.done("dev")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "qa")).To(Succeed())
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
+	r.Expect(r.sync(cluster.ControllerAccount, "qa")).To(Succeed())
+	r.denied(r.sync(cluster.ControllerAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 2 is not done: "+
 			"engineering-qa-guestbook (OperationInProgress). Next: wait until the operation of engineering-qa-guestbook has ended", "OperationInProgress engineering-qa-guestbook")
 	r.done("qa")
-	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 }
 
 func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 		guestbook.Compare(app, r.now.Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 	})).To(Succeed())
 
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"),
+	r.denied(r.sync(cluster.ControllerAccount, "prod"),
 		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
 			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3). Next: "+
 			"refresh engineering-dev-guestbook: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")

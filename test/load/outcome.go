@@ -10,7 +10,7 @@ import (
 type Want int
 
 const (
-	// Denied is right while an earlier step is not done.
+	// Denied is right while an earlier step is not done: the operation is refused, or held.
 	Denied Want = iota
 	// Admitted is right when all earlier steps are done.
 	Admitted
@@ -43,19 +43,25 @@ const denial = `admission webhook "operation.stepgate.io" denied the request: `
 // notPinned is in the text of a denial if the mutating webhook did not answer.
 const notPinned = "(NotPinned: "
 
-// Judge compares the API server's answer with the right one. A denial because the operation was not pinned is no decision
-// on the Applications of earlier steps.
-func Judge(want Want, err error) Outcome {
-	decided := err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), denial)
+// Judge compares the API server's answer with the right one. held says that the write was admitted without its operation,
+// which is the right answer where an operation has to be denied. A denial because the operation was not pinned is no
+// decision on the Applications of earlier steps.
+func Judge(want Want, err error, held bool) Outcome {
+	decided := held || refused(err)
 	switch {
-	case decided && want == Admitted && strings.Contains(err.Error(), notPinned):
+	case decided && want == Admitted && err != nil && strings.Contains(err.Error(), notPinned):
 		return Failed
-	case err == nil && want == Denied:
+	case !decided && err == nil && want == Denied:
 		return WrongAllow
-	case err == nil || decided && want == Denied:
+	case !decided && err == nil || decided && want == Denied:
 		return Right
 	case decided || want == Regardless:
 		return WrongDeny
 	}
 	return Failed
+}
+
+// refused reports whether stepgate has denied a write.
+func refused(err error) bool {
+	return err != nil && apierrors.IsForbidden(err) && strings.Contains(err.Error(), denial)
 }

@@ -19,20 +19,23 @@ func TestJudge(t *testing.T) {
 		want Want
 		err  error
 		is   Outcome
+		held bool
 	}{
-		"a denial that is right":              {Denied, denied, Right},
-		"a denial that is wrong":              {Admitted, denied, WrongDeny},
-		"a denial of what was not pinned":     {Admitted, unpinned, Failed},
-		"a right one of what was not pinned":  {Denied, unpinned, Right},
-		"an admission that is right":          {Admitted, nil, Right},
-		"an admission that is wrong":          {Denied, nil, WrongAllow},
-		"no answer to a write to be admitted": {Admitted, broken, Failed},
-		"no answer to a write to be denied":   {Denied, broken, Failed},
-		"a 403 by RBAC is no denial":          {Denied, forbidden, Failed},
-		"a free write that passes":            {Regardless, nil, Right},
-		"a free write that is denied":         {Regardless, denied, WrongDeny},
-		"a free write that has no answer":     {Regardless, broken, WrongDeny},
+		"a hold that is right":                {Denied, nil, Right, true},
+		"a hold that is wrong":                {Admitted, nil, WrongDeny, true},
+		"a denial that is right":              {Denied, denied, Right, false},
+		"a denial that is wrong":              {Admitted, denied, WrongDeny, false},
+		"a denial of what was not pinned":     {Admitted, unpinned, Failed, false},
+		"a right one of what was not pinned":  {Denied, unpinned, Right, false},
+		"an admission that is right":          {Admitted, nil, Right, false},
+		"an admission that is wrong":          {Denied, nil, WrongAllow, false},
+		"no answer to a write to be admitted": {Admitted, broken, Failed, false},
+		"no answer to a write to be denied":   {Denied, broken, Failed, false},
+		"a 403 by RBAC is no denial":          {Denied, forbidden, Failed, false},
+		"a free write that passes":            {Regardless, nil, Right, false},
+		"a free write that is denied":         {Regardless, denied, WrongDeny, false},
+		"a free write that has no answer":     {Regardless, broken, WrongDeny, false},
 	} {
-		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Judge(tc.want, tc.err)).To(Equal(tc.is)) })
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Judge(tc.want, tc.err, tc.held)).To(Equal(tc.is)) })
 	}
 }

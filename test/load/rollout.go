@@ -140,16 +140,22 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 	return outcome
 }
 
-// Sync writes a new operation of prod.
+// Sync writes a new operation of prod, two in turn as the ApplicationSet controller, whose early operation is held, and as the
+// application controller, whose early operation is refused.
 func (r *Rollout) Sync(ctx context.Context) Outcome { return r.SyncWithin(ctx, 0) }
 
 // SyncWithin is Sync by a client that gives the API server only so much time; 0 is as much as it takes.
 func (r *Rollout) SyncWithin(ctx context.Context, within time.Duration) Outcome {
 	r.writes++
 	operation, want := r.operation(), r.want()
-	outcome := r.writer.send(ctx, write{
-		as: r.writer.applicationSet, app: r.Prod, body: fields{"operation": unpinned(operation)}, want: want, within: within,
-	})
+	one := write{
+		as: r.writer.controller, app: r.Prod, body: fields{"operation": unpinned(operation)}, want: want, within: within,
+		number: fmt.Sprint(r.writes),
+	}
+	if r.writes/2%2 == 1 {
+		one.as, one.holdable = r.writer.applicationSet, true
+	}
+	outcome := r.writer.send(ctx, one)
 	switch {
 	case want == Admitted && outcome == Right || outcome == WrongAllow:
 		r.stored = operation
@@ -202,7 +208,7 @@ func unpinned(o *argo.Operation) fields {
 // operation is one that is different from all before.
 func (r *Rollout) operation() *argo.Operation {
 	operation := guestbook.RollingSync()
-	operation.Info = append(operation.Info, &argo.Info{Name: "write", Value: fmt.Sprint(r.writes)})
+	operation.Info = append(operation.Info, &argo.Info{Name: numberInfo, Value: fmt.Sprint(r.writes)})
 	return operation
 }
 

@@ -21,6 +21,9 @@ type Tally struct {
 	failures []Failure
 	excused  int
 	texts    []string
+	refused  []time.Time
+	held     int
+	notHeld  int
 }
 
 // Failure is one write that was not answered with a decision.
@@ -30,10 +33,48 @@ type Failure struct {
 	Err          error
 }
 
-func (t *Tally) add(want Want, start time.Time, err error) Outcome {
-	outcome := Judge(want, err)
-	t.count(want, outcome, start, err)
+func (t *Tally) add(one *write, start time.Time, err error, held bool) Outcome {
+	outcome := Judge(one.want, err, held)
+	t.count(one.want, outcome, start, err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if held {
+		t.held++
+	}
+	if refused(err) {
+		t.refused = append(t.refused, start)
+	}
+	if refused(err) && one.holdable {
+		t.notHeld++
+	}
 	return outcome
+}
+
+// Held is how many operation writes were admitted without their operation.
+func (t *Tally) Held() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held
+}
+
+// NotHeld is how many operation writes of the ApplicationSet controller stepgate has denied in place of holding them.
+func (t *Tally) NotHeld() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.notHeld
+}
+
+// Refused is how many writes stepgate has denied that began at a moment or later.
+func (t *Tally) Refused(since time.Time) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, began := range t.refused {
+		if !began.Before(since) {
+			n++
+		}
+	}
+	return n
 }
 
 // count counts one write, or question; err is why the outcome is none of the right ones.
@@ -52,7 +93,11 @@ func (t *Tally) count(want Want, outcome Outcome, start time.Time, err error) {
 		t.failures = append(t.failures, Failure{start, ended, err})
 	}
 	if outcome == Failed || outcome == WrongDeny {
-		if text := err.Error(); len(t.texts) < mostTexts && !slices.Contains(t.texts, text) {
+		text := "an operation is held"
+		if err != nil {
+			text = err.Error()
+		}
+		if len(t.texts) < mostTexts && !slices.Contains(t.texts, text) {
 			t.texts = append(t.texts, text)
 		}
 	}

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,11 +19,14 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 )
 
+// numberInfo is the name of the info entry by which operations are told apart.
+const numberInfo = "write"
+
 // writeTimeout limits one write. It is longer than the webhook's timeout, so that the API server's answer is seen.
 const writeTimeout = 20 * time.Second
 
-// Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status, so
-// that it costs little.
+// Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status and its
+// operation, so that it costs little.
 type Writer struct {
 	cluster *cluster.Cluster
 	// applicationSet and controller write as the ApplicationSet controller and the application controller.
@@ -63,6 +68,9 @@ type write struct {
 	want Want
 	// within is the request's own timeout, for the API server to keep; 0: it has none.
 	within time.Duration
+	// number is in the operation, if the write has a new one. holdable says that it may be held.
+	number   string
+	holdable bool
 }
 
 // send sends one write and counts it.
@@ -78,5 +86,18 @@ func (w *Writer) send(ctx context.Context, one write) Outcome {
 		request = request.Param("timeout", one.within.String())
 	}
 	start := time.Now()
-	return w.tally.Load().add(one.want, start, request.Do(ctx).Error())
+	result := request.Do(ctx)
+	err = result.Error()
+	held := err == nil && one.number != "" && !one.stored(result)
+	if held && !one.holdable {
+		one.want, err, held = Regardless, errors.New("an operation is held that has to be refused or admitted"), false
+	}
+	return w.tally.Load().add(&one, start, err, held)
+}
+
+// stored reports whether the Application in the answer has the operation that was sent.
+func (w *write) stored(result rest.Result) bool {
+	var app struct{ Operation struct{ Info []argo.Info } }
+	text, err := result.Raw()
+	return err == nil && json.Unmarshal(text, &app) == nil && slices.Contains(app.Operation.Info, argo.Info{Name: numberInfo, Value: w.number})
 }

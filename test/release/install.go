@@ -54,7 +54,7 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 			return err
 		}
 		for _, object := range objects {
-			if _, mutating := object.(*admissionregistrationv1.MutatingWebhookConfiguration); needsKubelet(object) || mutating && !o.pins() {
+			if _, mutating := object.(*admissionregistrationv1.MutatingWebhookConfiguration); needsKubelet(object) || mutating && !o.mutates() {
 				continue
 			}
 			r.adapt(object)

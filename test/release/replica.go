@@ -40,9 +40,10 @@ type Options struct {
 	Args []string
 }
 
-// pins reports whether it has a MutatingWebhookConfiguration, by the same rule as the chart's.
-func (o Options) pins() bool {
-	return !slices.Contains(o.Args, "--mode=audit") && !slices.Contains(o.Args, "--pin=off")
+// mutates reports whether it has a MutatingWebhookConfiguration, by the same rule as the chart's.
+func (o Options) mutates() bool {
+	changesNothing := slices.Contains(o.Args, "--pin=off") && slices.Contains(o.Args, "--hold=false")
+	return !slices.Contains(o.Args, "--mode=audit") && !changesNothing
 }
 
 // StartOne installs an instance of stepgate from config/, and starts one replica of it. It returns when the replica
@@ -61,13 +62,11 @@ func StartOne(ctx context.Context, e *environment.Environment, o Options) (*Repl
 
 func newReplica(name string) (*Replica, error) {
 	r := &Replica{Name: name, output: gbytes.NewBuffer(), exited: make(chan struct{})}
-	for _, address := range []*string{&r.Webhook, &r.Metrics, &r.Probe} {
-		free, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		*address = free
+	free, err := freeAddresses(3)
+	if err != nil {
+		return nil, err
 	}
+	r.Webhook, r.Metrics, r.Probe = free[0], free[1], free[2]
 	return r, nil
 }
 
@@ -84,7 +83,7 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
-	if o.pins() {
+	if o.mutates() {
 		args = append(args, "--mutating-webhook-configuration="+o.Name)
 	} else {
 		args = append(args, "--pin=off")
@@ -154,11 +153,15 @@ func (r *Replica) Kill() {
 // Log is everything that it has logged.
 func (r *Replica) Log() string { return string(r.output.Contents()) }
 
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddresses returns addresses that nobody listens on. They are different: each is taken before the next is asked for.
+func freeAddresses(n int) (free []string, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = listener.Close() }()
+		free = append(free, listener.Addr().String())
 	}
-	return listener.Addr().String(), listener.Close()
+	return free, nil
 }

@@ -12,10 +12,11 @@ import (
 
 // The ways to paint.
 const (
-	Bold  = "1"
-	Dim   = "2"
-	Red   = "31"
-	Green = "32"
+	Bold   = "1"
+	Dim    = "2"
+	Red    = "31"
+	Yellow = "33"
+	Green  = "32"
 )
 
 // Printer prints lines.

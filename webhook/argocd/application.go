@@ -15,11 +15,10 @@ import (
 // decoder skips the bulk of a real one (status.resources, the operation's results, managedFields).
 type Application struct {
 	Metadata struct {
-		UID               types.UID               `json:"uid"`
-		Name              string                  `json:"name"`
-		Labels            map[string]string       `json:"labels"`
-		OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
-		DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
+		UID             types.UID               `json:"uid"`
+		Name            string                  `json:"name"`
+		Labels          map[string]string       `json:"labels"`
+		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 	} `json:"metadata"`
 	Operation *Operation `json:"operation"`
 	Spec      struct {

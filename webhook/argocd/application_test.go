@@ -24,7 +24,6 @@ func realistic() *argo.Application {
 	app.Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal", "kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("{}", 500)}
 	app.Labels["env"] = "prod"
 	app.Finalizers = []string{"resources-finalizer.argocd.argoproj.io"}
-	app.DeletionTimestamp = deployed
 	app.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "argocd-application-controller", Operation: "Update", FieldsType: "FieldsV1", Time: deployed,
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{` + strings.Repeat(`"f:health":{},`, 100) + `"f:sync":{}}}`),

@@ -59,6 +59,7 @@ func recorded(statuses []argo.ApplicationSetApplicationStatus) map[string]policy
 		}
 		all[status.Application] = policy.Recorded{
 			Step: step, TransitionedAt: timeOf(status.LastTransitionTime),
+			Pending:   status.Status == argo.ProgressiveSyncPending,
 			Started:   status.Status == argo.ProgressiveSyncProgressing || status.Status == argo.ProgressiveSyncHealthy,
 			Healthy:   status.Status == argo.ProgressiveSyncHealthy,
 			Revisions: sharedTexts(status.TargetRevisions),

@@ -110,6 +110,15 @@ func (d *deployment) redeploys(history argo.RevisionHistories) bool {
 	return len(history) > 0 && d.repeats(history.LastRevisionHistory())
 }
 
+// sameSources reports whether the sources are those of the newest entry of the history, whatever their revisions are.
+func (d *deployment) sameSources(history argo.RevisionHistories) bool {
+	if len(history) == 0 {
+		return false
+	}
+	newest := history.LastRevisionHistory()
+	return d.sources.Equals(oneOrMany(newest.Source, newest.Sources))
+}
+
 func (d *deployment) repeats(h argo.RevisionHistory) bool {
 	return d.equals(argo.ComparedTo{Source: h.Source, Sources: h.Sources}, h.Revision, h.Revisions)
 }

@@ -32,7 +32,7 @@ func NewPin(app, old *Application, revision string) Pin {
 		return Pin{}
 	}
 	named := revisions(status.Revision, status.Revisions)
-	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
+	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
 		return Pin{}
 	}
 	if revision != "" && len(named) == 1 {
@@ -56,6 +56,23 @@ func NewPin(app, old *Application, revision string) Pin {
 // isCompared reports whether the comparison came to an end: an unknown status may hold a revision that is not resolved.
 func isCompared(status *argo.SyncStatus) bool {
 	return status.Status == argo.SyncStatusCodeSynced || status.Status == argo.SyncStatusCodeOutOfSync
+}
+
+// Pinned is the Application with the pinned operation. app itself stays as it is.
+func (p *Pin) Pinned(app *Application) *Application {
+	if len(p.Patches) == 0 {
+		return app
+	}
+	pinned, op, sync := *app, *app.Operation, *app.Operation.Sync
+	if spec := app.spec(); spec.HasMultipleSources() {
+		sync.Revisions, sync.Sources = p.Revisions, spec.Sources
+	} else {
+		source := spec.GetSource()
+		sync.Revision, sync.Source = p.Revisions[0], &source
+	}
+	op.Sync, op.Retry.Refresh = &sync, false
+	pinned.Operation = &op
+	return &pinned
 }
 
 func (p *Pin) add(path string, value any) {

@@ -19,20 +19,23 @@ func TestNewPin(t *testing.T) {
 		revision string
 		want     []string
 	}{
-		"one source":                      {app: single, sync: plain(), want: []string{commit("a")}},
-		"two sources":                     {app: multi, sync: plain(), want: []string{commit("a"), commit("b")}},
-		"OutOfSync":                       {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "OutOfSync" }, want: []string{commit("a")}},
-		"a revision that is proven":       {app: single, sync: plain(), revision: commit("b"), want: []string{commit("b")}},
-		"it names a revision":             {app: single, sync: &argo.SyncOperation{Revision: "main"}},
-		"it names revisions":              {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}},
-		"it brings a source":              {app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}}},
-		"it brings manifests":             {app: single, sync: &argo.SyncOperation{Manifests: []string{"{}"}}},
-		"it is no sync":                   {app: single},
-		"the spec changes with it":        {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Source.Path = "elsewhere" }},
-		"the destination changes":         {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Destination.Namespace = "elsewhere" }},
-		"never compared":                  {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync = argo.SyncStatus{} }},
-		"the comparison failed":           {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "Unknown" }},
-		"a revision is not known":         {app: multi, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Revisions[1] = "" }},
+		"one source":                {app: single, sync: plain(), want: []string{commit("a")}},
+		"two sources":               {app: multi, sync: plain(), want: []string{commit("a"), commit("b")}},
+		"OutOfSync":                 {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "OutOfSync" }, want: []string{commit("a")}},
+		"a revision that is proven": {app: single, sync: plain(), revision: commit("b"), want: []string{commit("b")}},
+		"it names a revision":       {app: single, sync: &argo.SyncOperation{Revision: "main"}},
+		"it names revisions":        {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}},
+		"it brings a source":        {app: single, sync: &argo.SyncOperation{Source: &argo.ApplicationSource{RepoURL: valuesRepo}}},
+		"it brings manifests":       {app: single, sync: &argo.SyncOperation{Manifests: []string{"{}"}}},
+		"it is no sync":             {app: single},
+		"the spec changes with it":  {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Source.Path = "elsewhere" }},
+		"the destination changes":   {app: single, sync: plain(), edit: func(app, _ *argo.Application) { app.Spec.Destination.Namespace = "elsewhere" }},
+		"never compared":            {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync = argo.SyncStatus{} }},
+		"the comparison failed":     {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "Unknown" }},
+		"a revision is not known":   {app: multi, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Revisions[1] = "" }},
+		"no source at all": {app: single, sync: plain(), edit: func(app, old *argo.Application) {
+			app.Spec.Source, old.Status.Sync.ComparedTo.Source, old.Status.Sync.Revision = nil, argo.ApplicationSource{}, ""
+		}},
 		"fewer revisions than sources":    {app: multi, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Revisions = old.Status.Sync.Revisions[:1] }},
 		"the operation is not new":        {app: single, sync: plain(), edit: func(app, old *argo.Application) { old.Operation = app.Operation }},
 		"the status comes with the write": {app: single, sync: plain(), want: []string{commit("a")}, edit: func(app, _ *argo.Application) { app.Status.Sync.Revision = commit("f") }},
@@ -79,13 +82,18 @@ func TestACreatedApplicationIsNotPinned(t *testing.T) {
 func pinned(t *testing.T, app *argo.Application, pin Pin) *argo.Application {
 	t.Helper()
 	g := NewWithT(t)
+	written := &argo.Application{}
+	g.Expect(json.Unmarshal(patched(g, encoded(t, app), pin), written)).To(Succeed())
+	return written
+}
+
+// patched is an object with the patches of a Pin.
+func patched(g *WithT, object []byte, pin Pin) []byte {
 	text, err := json.Marshal(pin.Patches)
 	g.Expect(err).NotTo(HaveOccurred())
 	patch, err := jsonpatch.DecodePatch(text)
 	g.Expect(err).NotTo(HaveOccurred())
-	raw, err := patch.Apply(encoded(t, app))
+	raw, err := patch.Apply(object)
 	g.Expect(err).NotTo(HaveOccurred())
-	written := &argo.Application{}
-	g.Expect(json.Unmarshal(raw, written)).To(Succeed())
-	return written
+	return raw
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unique"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +31,9 @@ func Sibling(app *argo.Application) policy.Application {
 		LastOperation:    lastOperation(status),
 		LastSync:         lastSync(status),
 		Ran:              ran(status.History),
+		Followed:         followed(status.History),
 		Hydration:        hydration(&app.Spec, &status.SourceHydrator),
+		Moved:            moved(status.Resources),
 	}
 }
 
@@ -74,9 +77,10 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
+		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool { return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync })
 	}
 	return last
 }
@@ -126,6 +130,11 @@ func ran(history argo.RevisionHistories) []policy.Source {
 		}
 	}
 	return all
+}
+
+// followed lists those of the entries that automated syncs have made.
+func followed(history argo.RevisionHistories) []policy.Source {
+	return ran(slices.DeleteFunc(slices.Clone(history), func(h argo.RevisionHistory) bool { return !h.InitiatedBy.Automated }))
 }
 
 func timeOf(t *metav1.Time) time.Time {

@@ -18,7 +18,7 @@ func projected() policy.Application {
 		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at(50).Time, AtCompared: true},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true},
 		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
@@ -42,7 +42,7 @@ func TestSibling(t *testing.T) {
 		"OutOfSync":                   {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
 		"no labels":                   {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
 		"it runs": {edit: running, want: func(p *policy.Application) {
-			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true}
+			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true, StartedAt: at(40).Time}
 			p.LastSync = fromHistory
 		}},
 		"never operated":               {edit: func(a *argo.Application) { a.Status.OperationState = nil }, want: func(p *policy.Application) { p.LastOperation = policy.LastOperation{}; p.LastSync = fromHistory }},
@@ -60,6 +60,18 @@ func TestSibling(t *testing.T) {
 		"a sync that failed": {
 			edit: func(a *argo.Application) { a.Status.OperationState.Phase = "Failed" },
 			want: func(p *policy.Application) { p.LastOperation.Phase = "Failed"; p.LastSync = fromHistory },
+		},
+		"a sync that came to its PostSync hooks": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{{Kind: "ConfigMap", SyncPhase: "Sync"}, nil, {Kind: "Job", SyncPhase: "PostSync"}}
+			},
+			want: func(p *policy.Application) { p.LastOperation.Applied = true },
+		},
+		"a sync that came to its resources": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{{Kind: "Job", SyncPhase: "PreSync"}, {Kind: "ConfigMap", SyncPhase: "Sync"}, {Kind: "Job", SyncPhase: "SyncFail"}}
+			},
+			want: func(*policy.Application) {},
 		},
 		"a sync without a result": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult = nil },
@@ -117,6 +129,26 @@ func TestSibling(t *testing.T) {
 			want: func(p *policy.Application) {
 				p.Ran = append(p.Ran, p.Ran[0], policy.Source{Key: "git@git.example/org/repo  main", Revision: newCommit})
 			},
+		},
+		"a resource to be pruned, and the same one OutOfSync in another namespace": {
+			edit: func(a *argo.Application) {
+				a.Status.Resources = []argo.ResourceStatus{
+					{Group: "apps", Kind: "Deployment", Namespace: "new", Name: "web", Status: "OutOfSync"},
+					{Group: "apps", Kind: "Deployment", Namespace: "old", Name: "web", Status: "OutOfSync", RequiresPruning: true},
+				}
+			},
+			want: func(p *policy.Application) { p.Moved = true },
+		},
+		"a resource to be pruned, and others OutOfSync": {
+			edit: func(a *argo.Application) {
+				a.Status.Resources = []argo.ResourceStatus{
+					{Group: "apps", Kind: "Deployment", Namespace: "new", Name: "web", Status: "Synced"},
+					{Group: "apps", Kind: "Deployment", Namespace: "old", Name: "web", Status: "OutOfSync", RequiresPruning: true},
+					{Group: "apps", Kind: "Deployment", Namespace: "old", Name: "other", Status: "OutOfSync"},
+					{Kind: "Service", Namespace: "old", Name: "web", Status: "OutOfSync"},
+				}
+			},
+			want: func(*policy.Application) {},
 		},
 		"a history entry without a revision": {
 			edit: func(a *argo.Application) { a.Status.History[0].Revision = "" },
@@ -204,7 +236,7 @@ func TestNewApplicationSet(t *testing.T) {
 		Namespace: "argocd", Name: "guestbook", UID: string(setUID), Deleting: true, RollingSync: true,
 		Steps: []policy.Step{{{Key: "env", Operator: "In", Values: []string{"dev"}}}, {}},
 		Recorded: map[string]policy.Recorded{
-			"dev": {Step: 1, TransitionedAt: at(5).Time, Started: true}, "qa": {Step: 2, Started: true, Healthy: true, Revisions: []string{oldCommit}}, "prod": {Step: 3}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
+			"dev": {Step: 1, TransitionedAt: at(5).Time, Started: true}, "qa": {Step: 2, Started: true, Healthy: true, Revisions: []string{oldCommit}}, "prod": {Step: 3, Pending: true}, "left": {Step: -1}, "odd": {}, "unset": {}, "huge": {},
 		},
 	}))
 }

@@ -14,10 +14,9 @@ import (
 // the status that its operation is judged by. old is nil for a CREATE. app without an operation is no operation write.
 func Target(app, old *Application) policy.Target {
 	t := policy.Target{
-		Name:     app.Metadata.Name,
-		Labels:   app.Metadata.Labels,
-		Deleting: app.Metadata.DeletionTimestamp != nil,
-		Managed:  len(Owners(app, old)) > 0,
+		Name:    app.Metadata.Name,
+		Labels:  app.Metadata.Labels,
+		Managed: len(Owners(app, old)) > 0,
 	}
 	var before status
 	var previous *Operation
@@ -29,7 +28,7 @@ func Target(app, old *Application) policy.Target {
 		}
 	}
 	spec := app.spec()
-	t.SpecCompared = specCompared(spec, before.Sync.ComparedTo)
+	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo)
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.SyncStartedAt = before.syncStartedAt()
@@ -49,10 +48,21 @@ func Target(app, old *Application) policy.Target {
 	}
 	d := deploymentOf(op.Sync, spec)
 	t.Wanted = d.wanted(t.Compared)
+	t.SameSources = d.sameSources(before.History)
 	t.Operation.Pinned = d.pinned(t.Compared)
 	t.Operation.RollsBack = d.rollsBack(before.History) && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Redeploys = d.redeploys(before.History)
 	return t
+}
+
+// DeploysCompared reports whether the operation of a write names the revisions and the sources that the Application was
+// compared with before the write, and what that comparison was.
+func DeploysCompared(app, old *Application) (compared Fingerprint, is bool) {
+	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil {
+		return 0, false
+	}
+	d, sync := deploymentOf(app.Operation.Sync, app.spec()), &old.Status.Sync
+	return NewFingerprint(sync), d.equals(sync.ComparedTo, sync.Revision, sync.Revisions)
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when the

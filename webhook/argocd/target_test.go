@@ -309,6 +309,31 @@ func TestPinned(t *testing.T) {
 	}
 }
 
+// TestSameSources asks whether an operation deploys the sources of the newest entry of the history.
+func TestSameSources(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(*argo.Application)
+		want bool
+	}{
+		"the same sources":                {edit: func(*argo.Application) {}, want: true},
+		"the same sources, by themselves": {edit: func(a *argo.Application) { a.Operation.Sync.Source = a.Spec.Source.DeepCopy() }, want: true},
+		"another parameter":               {edit: func(a *argo.Application) { a.Spec.Source.Helm.Parameters[0].Value = "v2" }},
+		"another parameter, brought along": {edit: func(a *argo.Application) {
+			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
+			a.Operation.Sync.Source.Helm.Parameters[0].Value = "v2"
+		}},
+		"another revision": {edit: func(a *argo.Application) { a.Operation.Sync.Revision = oldCommit }, want: true},
+		"nothing has run":  {edit: func(a *argo.Application) { a.Status.History = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := application()
+			app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
+			row.edit(app)
+			NewWithT(t).Expect(targetOf(t, app).SameSources).To(Equal(row.want))
+		})
+	}
+}
+
 // TestRedeploys asks whether an operation deploys what the newest entry of the history says is deployed.
 func TestRedeploys(t *testing.T) {
 	other := deploy()

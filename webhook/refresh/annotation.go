@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,4 +40,32 @@ func (a *Annotation) AskRefresh(ctx context.Context, name types.NamespacedName) 
 		return fmt.Errorf("annotate Application %s: %w", name, err)
 	}
 	return nil
+}
+
+// again is the value of a request that was made again. To Argo CD every value but "hard" is a normal refresh
+// (pkg/apis/application/v1alpha1/types.go, IsRefreshRequested).
+const again = "normal-again"
+
+// AskRefreshAgain changes the annotation from one of the two values for a normal refresh to the other. To set the value
+// that it has would be no change, and so no event. It changes no hard refresh.
+func (a *Annotation) AskRefreshAgain(ctx context.Context, name types.NamespacedName) error {
+	normal := string(argo.RefreshTypeNormal)
+	err := a.change(ctx, name, normal, again)
+	if apierrors.IsInvalid(err) {
+		err = a.change(ctx, name, again, normal)
+	}
+	if err != nil {
+		return fmt.Errorf("annotate Application %s again: %w", name, err)
+	}
+	return nil
+}
+
+func (a *Annotation) change(ctx context.Context, name types.NamespacedName, from, to string) error {
+	path := "/metadata/annotations/" + strings.ReplaceAll(argo.AnnotationKeyRefresh, "/", "~1")
+	patch, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": from}, {"op": "replace", "path": path, "value": to}})
+	if err != nil {
+		return err
+	}
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	return a.client.Patch(ctx, app, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fieldManager))
 }

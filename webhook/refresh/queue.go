@@ -40,6 +40,9 @@ const (
 // that is a Conflict. Where the Application is gone, the error is NotFound or Invalid.
 type Asker interface {
 	AskRefresh(ctx context.Context, app types.NamespacedName) error
+	// AskRefreshAgain changes a request that is there already, so that its watchers see it. Without one, the error is
+	// Invalid.
+	AskRefreshAgain(ctx context.Context, app types.NamespacedName) error
 }
 
 // Observer is told the result of every call of Ask, for the metrics.
@@ -47,16 +50,36 @@ type Observer interface {
 	RefreshDone(result string)
 }
 
-// Queue asks for refreshes in the background, in the order in which they were wanted.
+// Watch knows the requests that anybody makes, as they were seen.
+type Watch interface {
+	// Position is the position of the newest event.
+	Position() uint64
+	// Requested reports whether a refresh of an Application was seen to be requested after a position.
+	Requested(app types.NamespacedName, position uint64) bool
+}
+
+// Queue asks for refreshes in the background, in the order in which they were wanted. It leaves out those that somebody else
+// has asked for meanwhile, such as another replica.
 type Queue struct {
 	asker   Asker
 	observe Observer
-	waiting chan types.NamespacedName
+	watch   Watch
+	waiting chan ask
 	bucket  *rate.Limiter
 
 	mu sync.Mutex
 	// requested are the requests of the window.
 	requested *cache.LRUExpireCache
+}
+
+// ask is what waits in the queue.
+type ask struct {
+	// why is for the log.
+	why   string
+	app   types.NamespacedName
+	again bool
+	// position is when it was wanted.
+	position uint64
 }
 
 // request is the request to refresh an Application for a reason.
@@ -78,10 +101,10 @@ type nowFunc func() time.Time
 func (f nowFunc) Now() time.Time { return f() }
 
 // NewQueue returns a Queue that asks with asker once it runs. now is the clock of the window.
-func NewQueue(asker Asker, observe Observer, now func() time.Time) *Queue {
+func NewQueue(asker Asker, observe Observer, watch Watch, now func() time.Time) *Queue {
 	return &Queue{
-		asker: asker, observe: observe,
-		waiting:   make(chan types.NamespacedName, mostWaiting),
+		asker: asker, observe: observe, watch: watch,
+		waiting:   make(chan ask, mostWaiting),
 		bucket:    rate.NewLimiter(asksPerSecond, burst),
 		requested: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now)),
 	}
@@ -90,13 +113,23 @@ func NewQueue(asker Asker, observe Observer, now func() time.Time) *Queue {
 // Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why. Another reason makes
 // it another request. Ask never waits.
 func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
-	r := request{app, why}
+	q.enqueue(ask{app: app, position: q.watch.Position()}, why, comparedAt)
+}
+
+// AskAgain has Argo CD notice a request that it has overlooked. It never waits.
+func (q *Queue) AskAgain(app types.NamespacedName, comparedAt time.Time) {
+	q.enqueue(ask{app: app, again: true}, "overlooked", comparedAt)
+}
+
+func (q *Queue) enqueue(a ask, why string, comparedAt time.Time) {
+	a.why = why
+	r := request{a.app, why}
 	if !q.due(r, comparedAt) {
 		q.observe.RefreshDone(Repeated)
 		return
 	}
 	select {
-	case q.waiting <- app:
+	case q.waiting <- a:
 	default:
 		q.observe.RefreshDone(Dropped)
 		q.requested.Remove(r)
@@ -125,28 +158,36 @@ func (q *Queue) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case app := <-q.waiting:
+		case next := <-q.waiting:
+			if !next.again && q.watch.Requested(next.app, next.position) {
+				q.observe.RefreshDone(Needless)
+				continue
+			}
 			if q.bucket.Wait(ctx) != nil {
 				return // ctx is done
 			}
-			q.observe.RefreshDone(q.ask(ctx, app))
+			q.observe.RefreshDone(q.ask(ctx, next))
 		}
 	}
 }
 
 // ask asks once. After a failure the window passes before the next try, so that a missing permission is no flood.
-func (q *Queue) ask(ctx context.Context, app types.NamespacedName) (result string) {
+func (q *Queue) ask(ctx context.Context, a ask) (result string) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", app.Namespace, "application", app.Name)
-	err := q.asker.AskRefresh(ctx, app)
+	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", a.app.Namespace, "application", a.app.Name, "reason", a.why, "again", a.again)
+	write := q.asker.AskRefresh
+	if a.again {
+		write = q.asker.AskRefreshAgain
+	}
+	err := write(ctx, a.app)
 	switch {
 	case err == nil:
-		log.Info("refresh of a stale Application requested")
+		log.Info("refresh requested")
 		return Requested
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err):
 		return Needless
 	}
-	log.Error(err, "refresh of a stale Application not requested: the rollout waits for Argo CD's own comparison")
+	log.Error(err, "refresh not requested: the rollout waits for Argo CD's own comparison")
 	return Failed
 }

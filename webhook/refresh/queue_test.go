@@ -24,6 +24,16 @@ type fake struct {
 	hang    bool
 	asked   []string
 	results map[string]int
+	// others are the Applications of which somebody else requests a refresh.
+	others []string
+}
+
+func (f *fake) Position() uint64 { return 7 }
+
+func (f *fake) Requested(app types.NamespacedName, position uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return position == 7 && slices.Contains(f.others, app.Name)
 }
 
 func (f *fake) AskRefresh(ctx context.Context, app types.NamespacedName) error {
@@ -35,6 +45,10 @@ func (f *fake) AskRefresh(ctx context.Context, app types.NamespacedName) error {
 		return ctx.Err()
 	}
 	return f.err
+}
+
+func (f *fake) AskRefreshAgain(ctx context.Context, app types.NamespacedName) error {
+	return f.AskRefresh(ctx, types.NamespacedName{Name: app.Name + " again"})
 }
 
 func (f *fake) RefreshDone(result string) {
@@ -61,7 +75,7 @@ func (f *fake) became() map[string]int {
 // trial runs a Queue in a bubble with a clock of its own.
 func trial(t *testing.T, f *fake, run bool, body func(g *WithT, q *Queue)) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(f, f, time.Now)
+		q := NewQueue(f, f, f, time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if run {
@@ -153,6 +167,19 @@ func TestAnotherReasonIsAnotherWish(t *testing.T) {
 	})
 }
 
+// TestAskAgain asks for what was overlooked beside the request itself.
+func TestAskAgain(t *testing.T) {
+	f := &fake{}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		q.Ask(app("dev"), "old", time.Time{})
+		q.AskAgain(app("dev"), time.Time{})
+		q.AskAgain(app("dev"), time.Time{})
+		synctest.Wait()
+		g.Expect(f.asks()).To(Equal([]string{"dev", "dev again"}))
+		g.Expect(f.became()).To(Equal(map[string]int{Requested: 2, Repeated: 1}))
+	})
+}
+
 // TestAskNeverWaits fills the queue while nothing takes from it.
 func TestAskNeverWaits(t *testing.T) {
 	f := &fake{}
@@ -179,6 +206,24 @@ func TestRate(t *testing.T) {
 		synctest.Wait()
 		g.Expect(len(f.asks())).To(Equal(burst + 10*int(asksPerSecond)))
 		g.Expect(slices.IsSorted(f.asks())).To(BeTrue(), "in the order in which they were wanted")
+	})
+}
+
+// TestOthersAsk has another replica ask while a request waits in the queue. A request that was overlooked is repeated all
+// the same.
+func TestOthersAsk(t *testing.T) {
+	f := &fake{others: []string{"theirs"}}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		for i := range burst + 1 {
+			q.Ask(app(fmt.Sprint("app-", i)), "old", time.Time{})
+		}
+		q.Ask(app("theirs"), "old", time.Time{})
+		q.AskAgain(app("theirs"), time.Time{})
+		pass(time.Second)
+		synctest.Wait()
+		g.Expect(f.asks()).To(ContainElement("theirs again"))
+		g.Expect(f.asks()).NotTo(ContainElement("theirs"))
+		g.Expect(f.became()).To(Equal(map[string]int{Requested: burst + 2, Needless: 1}))
 	})
 }
 

@@ -22,6 +22,8 @@ const ownerIndex = "owner"
 // Its Observations are what the watches of Applications have seen.
 type Cache struct {
 	*Observations
+	// changed is told the ApplicationSet of every event; it must not block.
+	changed     func(set types.NamespacedName)
 	stores      []stores
 	controllers []cache.Controller
 }
@@ -34,11 +36,11 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{Observations: NewObservations()}
+	c := &Cache{Observations: NewObservations(), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
-			applications: c.watch(s.Applications, &argo.Application{}, c.handler(), cache.Indexers{ownerIndex: owner}),
-			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, cache.ResourceEventHandlerFuncs{}, nil),
+			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner}),
+			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), nil),
 		})
 	}
 	return c
@@ -58,6 +60,51 @@ func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler
 	})
 	c.controllers = append(c.controllers, controller)
 	return store.(cache.Indexer)
+}
+
+// OnChange has f told the ApplicationSet that an event is about: its own, or one of an Application of it. f must not
+// block. OnChange is called before Run.
+func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
+
+// applications handles the events of Applications.
+func (c *Cache) applications() cache.ResourceEventHandler {
+	return onEvery(func(object any, gone bool) {
+		p, ok := object.(*Projection)
+		switch {
+		case !ok:
+			return
+		case gone:
+			c.Forget(p)
+		default:
+			c.Observe(p)
+		}
+		if p.Set != "" {
+			c.changed(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+		}
+	})
+}
+
+// sets handles the events of ApplicationSets.
+func (c *Cache) sets() cache.ResourceEventHandler {
+	return onEvery(func(object any, _ bool) {
+		if set, ok := object.(*setProjection); ok {
+			c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+		}
+	})
+}
+
+// onEvery handles every event by the newest state of its object.
+func onEvery(f func(object any, gone bool)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f(object, false) },
+		UpdateFunc: func(_, object any) { f(object, false) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			f(object, true)
+		},
+	}
 }
 
 // Run watches until ctx is done.
@@ -104,4 +151,15 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		}
 	}
 	return nil, Version{}
+}
+
+// Requested reports whether a refresh of an Application was seen to be requested after a position.
+func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
+	for _, s := range c.stores {
+		object, _, err := s.applications.GetByKey(app.String())
+		if p, ok := object.(*Projection); err == nil && ok {
+			return c.RequestedSince(p.UID, position)
+		}
+	}
+	return false
 }

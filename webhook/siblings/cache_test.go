@@ -59,6 +59,14 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	degraded.Status.Health.Status = "Degraded"
 	source.Modify(degraded)
 	g.Eventually(func() string { return c.Owned("u1")[0].Application.Health }).WithTimeout(10 * time.Second).Should(Equal("Degraded"))
+
+	dev, before := types.NamespacedName{Namespace: "argocd", Name: "dev"}, c.Position()
+	refresh := degraded.DeepCopy()
+	refresh.Annotations[argo.AnnotationKeyRefresh] = "normal"
+	source.Modify(refresh)
+	g.Eventually(func() bool { return c.Requested(dev, before) }).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Expect(c.Requested(dev, c.Position())).To(BeFalse(), "not since then")
+	g.Expect(c.Requested(types.NamespacedName{Namespace: "argocd", Name: "unknown"}, 0)).To(BeFalse())
 	source.Delete(degraded)
 	g.Eventually(func() int { return len(c.Owned("u1")) }).WithTimeout(10 * time.Second).Should(BeZero())
 }

@@ -17,6 +17,12 @@ type Projection struct {
 	metav1.ObjectMeta
 	// Owner is the UID of the controlling ApplicationSet; empty when there is none.
 	Owner types.UID
+	// Set is the name of the ApplicationSet that controls it; empty when there is none.
+	Set string
+	// AutoSync says that Argo CD syncs it by itself.
+	AutoSync bool
+	// Compared stands for what it was compared with.
+	Compared argocd.Fingerprint
 	// Destination is where it is deployed to, as one text.
 	Destination string
 	Application policy.Application
@@ -24,9 +30,16 @@ type Projection struct {
 
 // NewProjection keeps the part of an Application that decisions need.
 func NewProjection(app *argo.Application) *Projection {
+	owner := metav1.GetControllerOfNoCopy(app)
+	if owner == nil {
+		owner = &metav1.OwnerReference{}
+	}
 	return &Projection{
 		ObjectMeta:  identity(app),
-		Owner:       controllerOf(app),
+		Owner:       owner.UID,
+		Set:         owner.Name,
+		AutoSync:    app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
+		Compared:    argocd.NewFingerprint(&app.Status.Sync),
 		Destination: argocd.Destination(&app.Spec.Destination),
 		Application: argocd.Sibling(app),
 	}

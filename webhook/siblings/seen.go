@@ -3,11 +3,12 @@ package siblings
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // Observations remember events of the watches that an object does not tell any more. Positions number the events, so
@@ -32,12 +33,22 @@ type observed struct {
 
 	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
 	requested uint64
+	// lastRequested is the position of the newest request, answered or not.
+	lastRequested uint64
 	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
 	fresh uint64
+
+	// settling is when the last sync ended after which it was seen not to be Healthy; zero when it was not.
+	settling time.Time
+	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
+	completed []policy.Source
 
 	destination string
 	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
 	deployedTo string
+	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
+	// there is none. An operation may deploy another revision than the compared one.
+	deployed argocd.Fingerprint
 	// operating says that an operation waits or runs, and syncingTo where it began to deploy to.
 	operating bool
 	syncingTo string
@@ -46,27 +57,6 @@ type observed struct {
 // NewObservations returns Observations of nothing.
 func NewObservations() *Observations {
 	return &Observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
-}
-
-// handler feeds the Observations with the events of an informer.
-func (s *Observations) handler() cache.ResourceEventHandler {
-	observe := func(object any) {
-		if p, ok := object.(*Projection); ok {
-			s.Observe(p)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    observe,
-		UpdateFunc: func(_, object any) { observe(object) },
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			if p, ok := object.(*Projection); ok {
-				s.Forget(p)
-			}
-		},
-	}
 }
 
 // Observe remembers a Projection that the watch gave.
@@ -84,6 +74,7 @@ func (s *Observations) Observe(p *Projection) {
 	o.compared, o.syncStatus = p.Application.Compared, p.Application.SyncStatus
 	o.refresh(&p.Application, s.position)
 	o.deploy(p)
+	o.complete(&p.Application)
 	s.own(p.UID, o, p.Owner)
 }
 
@@ -106,7 +97,7 @@ func (o *observed) compare(app *policy.Application, position uint64) {
 func (o *observed) refresh(app *policy.Application, position uint64) {
 	switch {
 	case app.RefreshRequested && o.requested == 0:
-		o.requested = position
+		o.requested, o.lastRequested = position, position
 	case !app.RefreshRequested && o.requested != 0:
 		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
 			o.fresh = o.requested
@@ -115,10 +106,36 @@ func (o *observed) refresh(app *policy.Application, position uint64) {
 	}
 }
 
+// mostCompleted bounds what is remembered of an Application: as many revisions as Argo CD keeps in a history.
+const mostCompleted = 10
+
+// complete notices what the Application is done with. Other sources than those that it has synced end that: a revision
+// may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
+// is not if a comparison before it was of after the sync, too, and found something else than Healthy.
+func (o *observed) complete(app *policy.Application) {
+	switch last := &app.LastSync; {
+	case !app.SpecCompared || !last.SameSources:
+		o.completed = nil
+	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !last.AtCompared:
+	case app.Health != "Healthy":
+		o.settling = last.FinishedAt
+	case app.ReconciledAt.After(last.FinishedAt) || o.settling.Equal(last.FinishedAt):
+		for _, s := range app.Compared {
+			if !slices.Contains(o.completed, s) {
+				o.completed = append(slices.Clone(o.completed), s)
+			}
+		}
+		o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
+	}
+}
+
+// elsewhere is a destination that is not known, and is not that of the spec.
+const elsewhere = "elsewhere"
+
 // deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
 // sync began to deploy to when that has succeeded.
 func (o *observed) deploy(p *Projection) {
-	app := &p.Application
+	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || app.LastOperation.Phase == "Running" || app.LastOperation.Phase == "Terminating"
 	switch {
 	case operating && !o.operating:
@@ -126,8 +143,20 @@ func (o *observed) deploy(p *Projection) {
 	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
 		o.deployedTo = o.syncingTo
 	}
-	if app.SyncStatus == "Synced" && app.SpecCompared && !operating {
+	switch {
+	case operating || !app.SpecCompared:
+	case app.Moved:
+		o.deployedTo = elsewhere // seen even if the deployment was not, as after a restart
+	case app.SyncStatus == "Synced":
 		o.deployedTo = p.Destination
+	case o.deployedTo == elsewhere:
+		o.deployedTo = ""
+	}
+	switch {
+	case operating:
+		o.deployed = 0
+	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || app.ReconciledAt.After(last.FinishedAt)):
+		o.deployed = p.Compared // and not the status of before an operation to another revision
 	}
 	o.operating, o.destination = operating, p.Destination
 }
@@ -182,6 +211,22 @@ func (s *Observations) Changed(app types.UID, compared []policy.Source) uint64 {
 	return s.position
 }
 
+// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
+func (s *Observations) RequestedSince(app types.UID, position uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.apps[app]
+	return o != nil && o.lastRequested > position
+}
+
+// Deployed reports whether an Application was seen Synced with what it is compared with, and no operation since.
+func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.apps[app]
+	return o != nil && o.deployed != 0 && o.deployed == compared
+}
+
 // DeployedTo returns the destination at which an Application was last seen to be deployed; empty when that was not seen.
 func (s *Observations) DeployedTo(app types.UID) string {
 	s.mu.Lock()
@@ -197,10 +242,13 @@ func (s *Observations) DeployedTo(app types.UID) string {
 func (s *Observations) Seen(owner types.UID, since uint64) policy.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}}
+	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}}
 	for _, o := range s.owned[owner] {
 		if o.fresh > since {
 			seen.Fresh[o.name] = true
+		}
+		if len(o.completed) > 0 {
+			seen.Completed[o.name] = o.completed
 		}
 		if o.deployedTo != "" && o.deployedTo != o.destination {
 			seen.Moved[o.name] = true

@@ -3,6 +3,7 @@ package siblings
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,18 +11,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 func at(repo, revision string) []policy.Source {
 	return []policy.Source{{Key: repo, Revision: revision}}
 }
 
-// watching plays the events of a watch, "NAME=REVISION/STATUS[!][@DESTINATION][+PHASE]": an exclamation mark is a pending
-// request for a refresh, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
+// watching plays the events of a watch, "NAME=REVISION/STATUS[!][~][@DESTINATION][+PHASE]": an exclamation mark is a pending
+// request for a refresh, a tilde a comparison that finds it deployed elsewhere, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
 // are no Application.
 func watching(events string) *Observations {
 	s := NewObservations()
-	watch := s.handler()
+	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
 		name, rest, _ := strings.Cut(event, "=")
@@ -37,11 +39,13 @@ func watching(events string) *Observations {
 		default:
 			rest, phase, _ := strings.Cut(rest, "+")
 			rest, destination, _ := strings.Cut(rest, "@")
+			rest, moved := strings.CutSuffix(rest, "~")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			revision, status, _ := strings.Cut(rest, "/")
 			p.Destination = destination
+			p.Compared = fingerprintOf(revision)
 			p.Application = policy.Application{
-				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh,
+				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh, Moved: moved,
 				LastOperation: policy.LastOperation{Phase: phase, Full: true},
 			}
 			watch.OnUpdate(nil, p)
@@ -107,20 +111,118 @@ func TestMoved(t *testing.T) {
 		events string
 		want   bool
 	}{
-		"the same destination":                  {"dev=a/S@one dev=a/O@one", false},
-		"another destination":                   {"dev=a/S@one dev=a/O@two", true},
-		"another destination, and synced":       {"dev=a/S@one dev=a/O@two dev=a/S@two", false},
-		"another, and a sync has succeeded":     {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Succeeded", false},
-		"another, and a sync has failed":        {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Failed", true},
-		"another while a sync runs":             {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
-		"another, while the old sync is told":   {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
-		"another, and there and back":           {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
-		"it was never seen where it was synced": {"dev=a/O@one dev=a/O@two", false},
+		"the same destination":                          {"dev=a/S@one dev=a/O@one", false},
+		"another destination":                           {"dev=a/S@one dev=a/O@two", true},
+		"another destination, and synced":               {"dev=a/S@one dev=a/O@two dev=a/S@two", false},
+		"another, and a sync has succeeded":             {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Succeeded", false},
+		"another, and a sync has failed":                {"dev=a/S@one dev=a/O@two dev=a/O@two+Running dev=a/O@two+Failed", true},
+		"another while a sync runs":                     {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
+		"another, while the old sync is told":           {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
+		"another, and there and back":                   {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
+		"it was never seen where it was synced":         {"dev=a/O@one dev=a/O@two", false},
+		"never seen there, and its comparison tells":    {"dev=a/O@one dev=a/O~@two", true},
+		"its comparison tells, and then it is synced":   {"dev=a/O~@two dev=a/S@two", false},
+		"its comparison tells, and after that no more":  {"dev=a/O~@two dev=a/O@two", false},
+		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(watching(row.events).Seen("set", 0).Moved["dev"]).To(Equal(row.want))
 		})
 	}
+}
+
+// fingerprintOf stands for a comparison with a revision.
+func fingerprintOf(revision string) (f argocd.Fingerprint) {
+	for _, b := range []byte(revision) {
+		f = f*256 + argocd.Fingerprint(b)
+	}
+	return f
+}
+
+// TestDeployed asks whether prod has deployed b, with which it is compared.
+func TestDeployed(t *testing.T) {
+	for name, row := range map[string]struct {
+		events string
+		want   bool
+	}{
+		"never seen Synced":                      {"prod=b/O", false},
+		"the commit does not touch it":           {"prod=a/S prod=b/S prod=b/O", true},
+		"it was Synced with another revision":    {"prod=a/S prod=b/O", false},
+		"synced to another revision since":       {"prod=b/S prod=c/O prod=c/O+Running prod=c/O+Succeeded prod=b/O", false},
+		"a sync that failed":                     {"prod=b/S prod=b/O prod=b/O+Running prod=b/O+Failed", false},
+		"rolled back, and compared with it":      {"prod=b/S prod=b/S+Running prod=b/O+Succeeded", false},
+		"it is gone":                             {"prod=b/S prod=gone", false},
+		"Synced while an operation is under way": {"prod=b/S+Running", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := watching(row.events)
+			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"))).To(Equal(row.want))
+			NewWithT(t).Expect(s.Deployed("prod", 0)).To(BeFalse())
+		})
+	}
+}
+
+// TestCompleted asks what dev was seen to be done with.
+func TestCompleted(t *testing.T) {
+	second := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	done := func(revision string, finished, compared int) policy.Application {
+		return policy.Application{
+			Compared: at("repo", revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(compared),
+			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true},
+			LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
+		}
+	}
+	edited := func(app policy.Application, edit func(*policy.Application)) policy.Application {
+		edit(&app)
+		return app
+	}
+	progressing := func(a *policy.Application) { a.Health = "Progressing" }
+	for name, row := range map[string]struct {
+		events []policy.Application
+		want   []policy.Source
+	}{
+		"compared after its sync":              {[]policy.Application{done("a", 1, 2)}, at("repo", "a")},
+		"two, one after the other":             {[]policy.Application{done("a", 1, 2), done("b", 3, 4), done("b", 3, 5)}, append(at("repo", "a"), at("repo", "b")...)},
+		"compared in the second of its sync":   {[]policy.Application{done("a", 1, 1)}, nil},
+		"Progressing first, and then Healthy":  {[]policy.Application{edited(done("a", 1, 1), progressing), done("a", 1, 1)}, at("repo", "a")},
+		"Progressing after the sync before":    {[]policy.Application{edited(done("a", 1, 1), progressing), done("b", 2, 2)}, nil},
+		"never Healthy":                        {[]policy.Application{edited(done("a", 1, 2), progressing)}, nil},
+		"other sources since":                  {[]policy.Application{done("a", 1, 2), edited(done("a", 1, 3), func(a *policy.Application) { a.LastSync.SameSources = false })}, nil},
+		"its spec is not compared since":       {[]policy.Application{done("a", 1, 2), edited(done("a", 1, 2), func(a *policy.Application) { a.SpecCompared = false })}, nil},
+		"its sync failed":                      {[]policy.Application{edited(done("a", 1, 2), func(a *policy.Application) { a.LastOperation.Phase = "Failed" })}, nil},
+		"another revision is compared by then": {[]policy.Application{edited(done("b", 1, 2), func(a *policy.Application) { a.LastSync.AtCompared = false })}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewObservations()
+			for _, app := range row.events {
+				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
+			}
+			NewWithT(t).Expect(s.Seen("set", 0).Completed["dev"]).To(Equal(row.want))
+		})
+	}
+}
+
+// TestARollbackIsNotWhatWasCompared has the end of a rollback stored before the next comparison.
+func TestARollbackIsNotWhatWasCompared(t *testing.T) {
+	g := NewWithT(t)
+	s, at := NewObservations(), time.Unix(100, 0)
+	p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
+	p.Application = policy.Application{SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at}
+	observe := func(edit func(*policy.Application)) {
+		next := *p
+		edit(&next.Application)
+		p = &next
+		s.Observe(p)
+	}
+	observe(func(*policy.Application) {})
+	g.Expect(s.Deployed("prod", 2)).To(BeTrue())
+	observe(func(a *policy.Application) { a.OperationSet = true })
+	observe(func(a *policy.Application) {
+		a.OperationSet, a.LastOperation = false, policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second)}
+	})
+	g.Expect(s.Deployed("prod", 2)).To(BeFalse(), "the status is of before")
+	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(2 * time.Second) })
+	g.Expect(s.Deployed("prod", 2)).To(BeTrue(), "the revisions are the same for it")
 }
 
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.

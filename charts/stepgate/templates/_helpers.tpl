@@ -73,9 +73,9 @@ annotations:
 {{- ternary "off" .Values.pin.mode (or (eq .Values.config.mode "audit") (not .Values.pin.mode)) }}
 {{- end }}
 
-{{/* Not empty if stepgate pins operations and has a MutatingWebhookConfiguration. */}}
-{{- define "stepgate.pins" -}}
-{{- if ne (include "stepgate.pinMode" .) "off" }}true{{ end }}
+{{/* Not empty if stepgate changes operations and has a MutatingWebhookConfiguration. */}}
+{{- define "stepgate.mutates" -}}
+{{- if or (ne (include "stepgate.pinMode" .) "off") (and .Values.hold.enabled (eq .Values.config.mode "enforce")) }}true{{ end }}
 {{- end }}
 
 {{/* The Secret to mount, in the modes that mount one. */}}
@@ -116,7 +116,7 @@ annotations:
 - apiGroups: [argoproj.io]
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
-{{- if .Values.config.refreshStaleSiblings }}
+{{- if .Values.release.enabled }}
 # To set the annotation argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]
   resources: [applications]

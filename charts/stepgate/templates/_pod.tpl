@@ -36,7 +36,8 @@ securityContext:
 - --pin={{ include "stepgate.pinMode" . }}
 - --gate-rollbacks={{ .Values.config.gateRollbacks }}
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
-- --refresh-stale-siblings={{ .Values.config.refreshStaleSiblings }}
+- --hold={{ .Values.hold.enabled }}
+- --release={{ .Values.release.enabled }}
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
 {{- end }}
@@ -53,7 +54,7 @@ securityContext:
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
 - --webhook-configuration={{ include "stepgate.fullname" . }}
-{{- if include "stepgate.pins" . }}
+{{- if include "stepgate.mutates" . }}
 - --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
 {{- end }}
 - --webhook-bind-address=:{{ .Values.webhook.port }}

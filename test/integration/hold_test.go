@@ -1,0 +1,100 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/release"
+)
+
+// pending records Applications as Pending, as the ApplicationSet controller does before it writes their operations.
+func (r *rollout) pending(envs ...string) {
+	r.t.Helper()
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(r.set), r.set)).To(Succeed())
+	before := r.set.DeepCopy()
+	for _, env := range envs {
+		r.set.Status.ApplicationStatus = append(r.set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: "engineering-" + env + "-guestbook", Status: argo.ProgressiveSyncPending, Step: map[string]string{"dev": "1", "qa": "2", "prod": "3"}[env],
+			TargetRevisions: []string{},
+		})
+	}
+	r.Expect(shared.Admin.Status().Patch(r.ctx, r.set, client.MergeFrom(before))).To(Succeed())
+}
+
+// notes are the texts of the Events on an Application with a reason.
+func (r *rollout) notes(env, reason string) []string {
+	var all []string
+	for _, e := range r.events(env, reason) {
+		all = append(all, e.Type+": "+e.Note)
+	}
+	return all
+}
+
+// askedMeanwhile has Argo CD answer the refreshes of dev and qa, and is the refresh that is asked for on prod.
+func (r *rollout) askedMeanwhile() string {
+	for _, env := range []string{"dev", "qa"} {
+		if r.asked(env) != "" {
+			r.done(env)
+		}
+	}
+	return r.asked("prod")
+}
+
+func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
+	r := newRollout(t)
+	r.pending("prod")
+	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) {
+		app.Labels["team"] = "payments"
+		rolling(app)
+	})).To(Succeed())
+	r.Expect(r.stored("prod")).To(BeFalse(), "it has no operation")
+	r.Expect(r.app("prod").Labels).To(HaveKeyWithValue("team", "payments"), "the rest is stored")
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed(), "it asks again")
+	r.Expect(r.stored("prod")).To(BeFalse())
+	r.Eventually(func() []string { return r.notes("prod", "SyncHeld") }).Should(Equal([]string{"Normal: " + r.twoBlockers() + ". The sync then starts by itself"}))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "hold", "initiator", "applicationset")).To(BeNumerically("==", 2))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny")).To(BeZero())
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")).To(BeNumerically(">", 0))
+	r.Expect(r.asked("prod")).To(BeEmpty())
+
+	r.turn()
+	r.Eventually(r.askedMeanwhile).Should(Equal("normal"), "its turn has come")
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.stored("prod")).To(BeTrue())
+	r.Eventually(func() []string { return r.notes("prod", "SyncReleased") }).Should(ConsistOf(
+		And(HavePrefix("Normal: step 3 of ApplicationSet "+r.namespace+"/guestbook may sync now: it has waited for "), ContainSubstring("last for engineering-"))))
+}
+
+// TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its memory.
+func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
+	r := newRollout(t)
+	r.pending("prod")
+	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
+	r.Expect(r.stored("prod")).To(BeFalse())
+	r.replica.Kill()
+	r.turn()
+	second, err := release.StartOne(r.ctx, shared, release.Options{Registration: release.Registration{Name: r.replica.Name + "-2", Namespaces: []string{r.namespace}}})
+	r.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(second.Kill)
+	r.Eventually(r.askedMeanwhile).Should(Equal("normal"))
+}
+
+func TestNothingIsHeldForOthers(t *testing.T) {
+	r := newRollout(t)
+	for _, user := range []string{cluster.ControllerAccount, cluster.ServerAccount, cluster.Human} {
+		r.denied(r.sync(user, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	}
+}
+
+func TestWithHoldingAndReleasingOff(t *testing.T) {
+	r := newRollout(t, "--hold=false", "--release=false")
+	r.pending("prod")
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	r.turn()
+	r.Consistently(func() string { return r.asked("prod") }).WithTimeout(2 * time.Second).Should(BeEmpty())
+}

@@ -1,0 +1,113 @@
+package webhook
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	. "github.com/onsi/gomega"
+	dto "github.com/prometheus/client_model/go"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// TestWhatPeopleSeeOfAHeldSync holds prod until dev is healthy, and then lets it go.
+func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	c.apps[0].Status.Health.Status = health.HealthStatusProgressing
+	trial := newTrial(releaseConfig(), c)
+	now := noon
+	trial.gate.Now = func() time.Time { return now }
+	trial.gate.Record.blocked.now = trial.gate.Now
+	trial.gate.Record.blocked.known = watchedCluster{c}
+	mutator := NewMutator(trial.gate, watchedCluster{c})
+	write := func() webhook.AdmissionResponse {
+		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
+	}
+
+	resp := write()
+	g.Expect(resp.AuditAnnotations).To(Equal(map[string]string{
+		"decision": "hold", "reason": "NotHealthy", "mode": "enforce", "applicationset": "argocd/guestbook", "step": "3", "blockers": "dev=NotHealthy",
+	}))
+	events := trial.posted()
+	g.Expect(events).To(HaveLen(1))
+	g.Expect(events[0].Type + " " + events[0].Reason + ": " + events[0].Note).To(Equal(
+		"Normal SyncHeld: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Progressing). Next: wait until dev is Healthy, or repair it. The sync then starts by itself"))
+	write()
+	g.Expect(trial.posted()).To(BeEmpty(), "one Event for one reason")
+	g.Expect(trial.counted("stepgate_decisions_total", "hold")).To(Equal(2.0))
+	g.Expect(trial.counted("stepgate_operations_changed_total", "held")).To(Equal(2.0))
+	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")).To(Equal(float64(noon.Unix())))
+
+	now = now.Add(72 * time.Second)
+	c.apps[0].Status.Health.Status = health.HealthStatusHealthy
+	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
+	allowed := syncOf(c, "prod")
+	allowed.after.Operation.Sync.Revision, allowed.after.Operation.Sync.Source = commit("b"), allowed.after.Spec.Source
+	g.Expect(trial.handle(allowed.request()).Allowed).To(BeTrue())
+	events = trial.posted()
+	g.Expect(events).To(HaveLen(1))
+	g.Expect(events[0].Type + " " + events[0].Reason + ": " + events[0].Note).To(Equal(
+		"Normal SyncReleased: step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m12s, last for dev (NotHealthy: Progressing)"))
+	g.Expect(trial.handle(allowed.request()).Allowed).To(BeTrue())
+	g.Expect(trial.posted()).To(BeEmpty(), "it is told once")
+}
+
+// TestAWriteIsJudgedOnce has both webhooks called for a write: only the first one reads.
+func TestAWriteIsJudgedOnce(t *testing.T) {
+	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
+	pinned := func(c *cluster) *attempt {
+		a := syncOf(c, "prod")
+		a.after.Operation.Sync.Revision, a.after.Operation.Sync.Source = commit("b"), a.after.Spec.Source
+		return a
+	}
+	for name, tc := range map[string]struct {
+		scenario string
+		between  func(*cluster, *attempt)
+		want     int
+		allowed  bool
+	}{
+		"it is held":                                {scenario: "1:dev=Degraded@b 3:prod=Healthy@b", want: 4},
+		"it passes":                                 {scenario: open, want: 2, allowed: true},
+		"a sibling changes between the two":         {scenario: open, between: func(c *cluster, _ *attempt) { c.apps[0].Status.Health.Status = "Degraded" }, want: 2, allowed: true},
+		"another webhook changes it":                {scenario: open, between: func(_ *cluster, a *attempt) { a.after.Operation.Sync.Revision = commit("c") }, want: 4},
+		"another webhook changes what is no matter": {scenario: open, between: func(_ *cluster, a *attempt) { a.after.Operation.Sync.Prune = true }, want: 2, allowed: true},
+		"somebody else writes the same":             {scenario: open, between: func(_ *cluster, a *attempt) { a.user = controllerUser }, want: 4, allowed: true},
+		"a dry run comes between":                   {scenario: open, between: func(_ *cluster, a *attempt) { a.dryRun = true }, want: 4, allowed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf(tc.scenario)
+			trial, _, _ := mutated(t, pinning(), c, syncOf(c, "prod"))
+			write := pinned(c)
+			if tc.between != nil {
+				tc.between(c, write)
+			}
+			g.Expect(trial.handle(write.request()).Allowed).To(Equal(tc.allowed))
+			g.Expect(c.reads).To(Equal(tc.want))
+			reads := c.reads
+			trial.handle(write.request())
+			g.Expect(c.reads).To(Equal(reads+2), "a judgment is good for one write")
+		})
+	}
+}
+
+// counted sums the samples of a metric that have a label of this value; an empty value is any.
+func (t *trial) counted(metric, value string) (sum float64) {
+	families, err := t.registry.Gather()
+	if err != nil {
+		panic(err)
+	}
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if value == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}

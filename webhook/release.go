@@ -1,0 +1,198 @@
+package webhook
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+const (
+	// spread is by how much replicas differ in when they ask, so that the second one sees what the first has done.
+	spread = 300 * time.Millisecond
+	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own.
+	noticedAfter = 2 * time.Second
+	// overlookedAfter is how long a refresh may be requested before Argo CD counts as having overlooked it: up to v3.5 that
+	// happens when the request is written while the application controller records the end of an operation.
+	overlookedAfter = 10 * time.Second
+	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is longer
+	// than the usual timeout.reconciliation with its jitter.
+	unpolledAfter = 5 * time.Minute
+	// reviewEvery is how often an ApplicationSet of which something waits is looked at without a change.
+	reviewEvery = 5 * time.Minute
+)
+
+// backoff is when a request that has not helped is made again, since the last time.
+func backoff(asked int) time.Duration {
+	return min(30*time.Second<<min(asked-1, 4), 5*time.Minute)
+}
+
+// Releaser has Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
+// ApplicationSet controller and auto-sync. It also has those Applications refreshed that hold up a sync only because they
+// were compared too early.
+//
+// It is level-triggered: whatever changes, it looks at what the watches know now, so a restart forgets nothing that
+// matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the ApplicationSet
+// controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with.
+// The Releaser admits nothing: the sync that is asked for is judged like any other.
+//
+// It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped. All
+// replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
+type Releaser struct {
+	gate     *Gate
+	known    KnownSets
+	evaluate func(policy.Input) policy.Decision
+	random   func(time.Duration) time.Duration
+
+	mu   sync.Mutex
+	sets map[types.NamespacedName]*waitingSet
+}
+
+// waitingSet is an ApplicationSet of which something waits.
+type waitingSet struct {
+	requests map[comparisonKey]*request
+	// blockedBy is a blocker of each Application that waits, as last found.
+	blockedBy map[string]string
+}
+
+// comparisonKey tells comparisons apart.
+type comparisonKey struct {
+	app, why string
+	pending  bool
+}
+
+// request is a comparison that is needed, from the first review that finds this to the last.
+type request struct {
+	position uint64
+	next     time.Time
+	asked    int
+}
+
+// NewReleaser returns a Releaser that judges by the configuration of a Gate, on what the watches know. The watches have
+// to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
+func NewReleaser(gate *Gate, known KnownSets, random func(time.Duration) time.Duration) *Releaser {
+	return &Releaser{gate: gate, known: known, evaluate: policy.Evaluate, random: random, sets: map[types.NamespacedName]*waitingSet{}}
+}
+
+// Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long to
+// look again, even if nothing changes; zero when nothing waits.
+func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.sets[name]
+	if before == nil {
+		before = &waitingSet{}
+	}
+	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}}, time.Duration(0)
+	if set, _ := r.known.Set(name); set != nil {
+		next = r.review(set, before, now)
+	}
+	delete(r.sets, name)
+	if next > 0 {
+		r.sets[name] = now
+	}
+	return next
+}
+
+func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
+	owned := r.known.Owned(types.UID(set.UID))
+	byName := map[string]*siblings.Projection{}
+	s := r.gate.settingsFor(set, &write{})
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: applications(owned)}
+	in.Peers = in.Siblings
+	var wanted []comparison
+	for _, p := range owned {
+		byName[p.Name] = p
+	}
+	for _, p := range owned {
+		if !waits(p, &set.ApplicationSet) || s.mode != Enforce && !r.gate.Record.blocked.waits(p.UID) {
+			continue
+		}
+		d := r.judge(in, p, byName[before.blockedBy[p.Name]])
+		if s.mode != Enforce {
+			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
+		}
+		if d.Reason == policy.FirstStep || d.Reason == policy.NotSelected {
+			continue // nobody holds it
+		}
+		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
+			continue // nobody has asked for it yet
+		}
+		if again == 0 {
+			again = reviewEvery
+		}
+		if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {
+			again = min(again, until)
+		}
+		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
+			r.gate.Record.blocked.wait(p.UID, types.UID(set.UID), d)
+		}
+		if len(d.Blockers) > 0 {
+			now.blockedBy[p.Name] = d.Blockers[0].Application
+		}
+		wanted = append(wanted, r.needed(d, p)...)
+	}
+	for _, c := range wanted {
+		if p := byName[c.app]; p != nil {
+			again = min(again, r.request(c, p, before, now))
+		}
+	}
+	return again
+}
+
+// needed are the comparisons without which the sync of an Application that waits does not start.
+func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []comparison {
+	if d.NotBefore.After(r.gate.Now()) {
+		return nil
+	}
+	all := comparisons(d, p.Application.ReconciledAt)
+	if a := &p.Application; d.Outcome != policy.Deny {
+		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
+		all = []comparison{{app: p.Name, why: "its turn has come", comparedAt: a.ReconciledAt, synced: synced}}
+	}
+	for i := range all {
+		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
+	}
+	return all
+}
+
+// request asks for a comparison if it is due. It returns after how long it is due next.
+func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *waitingSet) (again time.Duration) {
+	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.gate.Now()
+	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
+		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
+	}
+	q := now.requests[key]
+	if q == nil {
+		q = before.requests[key]
+	}
+	if q == nil {
+		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
+		if c.synced {
+			q.next = clock.Add(noticedAfter + r.random(spread))
+		}
+		if c.pending {
+			q.next = clock.Add(overlookedAfter + r.random(spread))
+		}
+	}
+	now.requests[key] = q
+	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
+		q.next = due
+	}
+	if q.next.After(clock) {
+		return q.next.Sub(clock)
+	}
+	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
+	case c.pending:
+		r.gate.Refresh.AskAgain(app, c.comparedAt)
+	case q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position):
+		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
+	}
+	q.asked++
+	q.next = clock.Add(backoff(q.asked) + r.random(spread))
+	return q.next.Sub(clock)
+}

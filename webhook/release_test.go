@@ -1,0 +1,355 @@
+package webhook
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+
+// releasing is a Releaser over a cluster, with a clock that stands still until it is moved.
+type releasing struct {
+	*Releaser
+	trial *trial
+	now   time.Time
+	watch *seenByWatch
+}
+
+func newReleasing(config Config, c *cluster) *releasing {
+	r := &releasing{trial: newTrial(config, c), now: noon, watch: &seenByWatch{position: 5}}
+	r.trial.gate.Watch, r.trial.gate.Now = r.watch, func() time.Time { return r.now }
+	r.Releaser = NewReleaser(r.trial.gate, watchedCluster{c}, func(time.Duration) time.Duration { return 100 * time.Millisecond })
+	return r
+}
+
+// asked takes what was asked for.
+func (r *releasing) asked() []string {
+	all := r.trial.refreshes.asked
+	r.trial.refreshes.asked = nil
+	return all
+}
+
+// until lets time pass from review to review, and returns what was asked for and when.
+func (r *releasing) until(end time.Duration) (at []time.Duration) {
+	for again := r.Review(guestbook); again > 0; again = r.Review(guestbook) {
+		if len(r.asked()) > 0 {
+			at = append(at, r.now.Sub(noon))
+		}
+		if r.now = r.now.Add(again); r.now.After(noon.Add(end)) {
+			break
+		}
+	}
+	return at
+}
+
+func pending(c *cluster, names ...string) {
+	for _, name := range names {
+		c.sets[0].Status.ApplicationStatus = append(c.sets[0].Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: name, Step: "3", Status: "Pending"})
+	}
+}
+
+func releaseConfig() Config {
+	config := pinning()
+	config.Release = true
+	return config
+}
+
+// TestReview looks once, and once more when what it wants is due.
+func TestReview(t *testing.T) {
+	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
+	prod := func(c *cluster) *argo.Application { return c.apps[2] }
+	autoSynced := func(c *cluster) {
+		c.sets[0].Status.ApplicationStatus = nil
+		prod(c).Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{SelfHeal: ptr.To(true)}}
+		prod(c).Status.Sync.Status = "OutOfSync"
+	}
+	behind := func(c *cluster) {
+		c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Healthy", TargetRevisions: []string{commit("a")}}}
+		prod(c).Status.Sync.Status = "OutOfSync"
+		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon.Add(-time.Hour))}
+	}
+	repeatable := func(c *cluster) {
+		c.sets[0].Status.ApplicationStatus[0].LastTransitionTime = &metav1.Time{Time: noon.Add(-time.Minute)}
+		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
+	}
+	for name, tc := range map[string]struct {
+		scenario string
+		config   func(*Config)
+		edit     func(*cluster)
+		want     []string
+	}{
+		"it may start": {want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"a sibling is not healthy, and nobody can help": {edit: func(c *cluster) { c.apps[0].Status.Health.Status = health.HealthStatusDegraded }},
+		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
+		"a refresh of a sibling was overlooked":         {edit: func(c *cluster) { c.apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"} }, want: []string{"argocd/dev again"}},
+		"its own refresh was overlooked":                {edit: func(c *cluster) { prod(c).Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"} }, want: []string{"argocd/prod again"}},
+		"it was not compared with its spec":             {edit: func(c *cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
+		"the controller has slept through a commit":     {edit: behind, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"that, and its turn has not come":               {edit: func(c *cluster) { behind(c); c.apps[0].Status.Health.Status = health.HealthStatusDegraded }},
+		"the controller knows the commit": {edit: func(c *cluster) {
+			behind(c)
+			c.sets[0].Status.ApplicationStatus[0].TargetRevisions = []string{commit("b")}
+		}},
+		"it has an operation":                            {edit: func(c *cluster) { prod(c).Operation = &argo.Operation{} }},
+		"its operation runs":                             {edit: func(c *cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
+		"it is being deleted":                            {edit: func(c *cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: noon} }},
+		"it is Waiting: Argo CD does not want it yet":    {edit: func(c *cluster) { c.sets[0].Status.ApplicationStatus[0].Status = "Waiting" }},
+		"it is in the first step: nobody holds that":     {edit: func(c *cluster) { prod(c).Labels["step"] = "1" }},
+		"it has been synced, and nobody has noticed":     {edit: repeatable, want: []string{"argocd/prod AlreadySynced at 11:59:00"}},
+		"the same in the first step":                     {edit: func(c *cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced at 11:59:00"}},
+		"audit mode":                                     {config: func(c *Config) { c.Mode = Audit }},
+		"switched off":                                   {edit: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
+		"the ApplicationSet is gone":                     {edit: func(c *cluster) { c.sets = nil }},
+		"auto-sync has not deployed what it compared":    {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"auto-sync, and a sibling is not done":           {edit: func(c *cluster) { autoSynced(c); c.apps[0].Status.Health.Status = "Degraded" }},
+		"auto-sync has deployed it: somebody changed it": {edit: func(c *cluster) { autoSynced(c); history(prod(c)) }},
+		"bypassed": {
+			edit: func(c *cluster) {
+				c.apps[0].Status.Health.Status = health.HealthStatusDegraded
+				c.sets[0].Annotations = map[string]string{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"}
+			},
+			want: []string{"argocd/prod its turn has come at 11:59:00"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			scenario, config := open, releaseConfig()
+			if tc.scenario != "" {
+				scenario = tc.scenario
+			}
+			c := clusterOf(scenario)
+			pending(c, "prod")
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			r := newReleasing(config, c)
+			again := r.Review(guestbook)
+			g.Expect(r.asked()).To(BeEmpty(), "nothing is asked for at once")
+			if tc.want != nil {
+				g.Expect(again).To(BeNumerically("<", reviewEvery))
+			}
+			r.now = r.now.Add(again)
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(Equal(tc.want))
+		})
+	}
+}
+
+// history says that what it was compared with is deployed.
+func history(app *argo.Application) {
+	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
+}
+
+// TestBackoff asks less and less often while that does not help, and at once when it opens again.
+func TestBackoff(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	const jitter = 100 * time.Millisecond
+	var want []time.Duration
+	next := jitter
+	for _, wait := range []time.Duration{30, 60, 120, 240, 300, 300, 0} {
+		want = append(want, next)
+		next += wait*time.Second + jitter
+	}
+	g.Expect(r.until(18 * time.Minute)).To(Equal(want))
+
+	c.apps[0].Status.Health.Status = health.HealthStatusProgressing
+	g.Expect(r.Review(guestbook)).To(Equal(reviewEvery), "it waits, and nothing is due")
+	c.apps[0].Status.Health.Status = health.HealthStatusHealthy
+	g.Expect(r.Review(guestbook)).To(Equal(jitter))
+	c.apps[2].Operation = &argo.Operation{}
+	g.Expect(r.Review(guestbook)).To(BeZero(), "it has started")
+	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
+}
+
+// TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
+func TestNobodyPolls(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	c.apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
+	r := newReleasing(releaseConfig(), c)
+	const jitter = 100 * time.Millisecond
+	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter}))
+
+	c.apps[0].Status.ReconciledAt = &metav1.Time{Time: r.now}
+	compared := r.now.Sub(noon)
+	g.Expect(r.until(20 * time.Minute)[0]).To(Equal(compared + unpolledAfter))
+}
+
+// TestTheOtherReplicaWasFaster sees a request before its own is due.
+func TestTheOtherReplicaWasFaster(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.watch.requested = 6
+	again := r.Review(guestbook)
+	g.Expect(r.asked()).To(BeEmpty())
+	r.now = r.now.Add(again)
+	r.Review(guestbook)
+	g.Expect(r.asked()).To(HaveLen(1), "it did not help")
+}
+
+// TestAnAnsweredRequestIsNotMadeAgain has Argo CD answer, and nothing else happen for a while.
+func TestAnAnsweredRequestIsNotMadeAgain(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.asked()).To(HaveLen(1))
+	c.apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
+	r.now = r.now.Add(time.Second)
+	r.Review(guestbook)
+	c.apps[2].Annotations = nil
+	for range 10 {
+		r.now = r.now.Add(time.Second)
+		r.Review(guestbook)
+	}
+	g.Expect(r.asked()).To(BeEmpty())
+}
+
+// TestNotBefore has a rule that denies until a time.
+func TestNotBefore(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	opens := noon.Add(90 * time.Second)
+	r.evaluate = func(in policy.Input) policy.Decision {
+		d := policy.Evaluate(in)
+		if r.now.Before(opens) {
+			d.Outcome, d.NotBefore = policy.Deny, opens
+		}
+		return d
+	}
+	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+	g.Expect(r.asked()).To(BeEmpty())
+	g.Expect(r.until(2 * time.Minute)).To(Equal([]time.Duration{90*time.Second + 100*time.Millisecond}))
+}
+
+// TestOnlyTheFirstBlockerIsLookedAt has a hundred Applications wait for one that is broken.
+func TestOnlyTheFirstBlockerIsLookedAt(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Degraded 1:eu=Degraded 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	evaluated := 0
+	r.evaluate = func(in policy.Input) policy.Decision {
+		evaluated++
+		return policy.Evaluate(in)
+	}
+	for range 3 {
+		r.Review(guestbook)
+	}
+	g.Expect(evaluated).To(Equal(1))
+	c.apps[0].Status.Health.Status = health.HealthStatusHealthy
+	r.Review(guestbook)
+	g.Expect(evaluated).To(Equal(2), "dev is done, eu is not")
+}
+
+// TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff is the way out at night.
+func TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff(t *testing.T) {
+	for _, mode := range []string{"off", "audit"} {
+		t.Run(mode, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf("1:dev=Degraded 3:prod=Healthy")
+			pending(c, "prod")
+			r := newReleasing(releaseConfig(), c)
+			r.Review(guestbook)
+			c.sets[0].Annotations = map[string]string{ModeAnnotation: mode}
+			r.now = r.now.Add(r.Review(guestbook))
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(HaveLen(1))
+		})
+	}
+}
+
+// TestTheEarliestTimeCounts has one Application wait for a time, and a later one for a sibling.
+func TestTheEarliestTimeCounts(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Degraded@b 3:east=Healthy@b 3:prod=Healthy@b")
+	pending(c, "east", "prod")
+	r := newReleasing(releaseConfig(), c)
+	r.evaluate = func(in policy.Input) policy.Decision {
+		d := policy.Evaluate(in)
+		if in.Target.Name == "east" {
+			d.Blockers, d.NotBefore = nil, noon.Add(90*time.Second)
+		}
+		return d
+	}
+	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+}
+
+// TestTheTrainIsReleasedAtWhatIsProven has dev go on to c while prod waits for b.
+func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Progressing@c 3:prod=Healthy@c")
+	pending(c, "prod")
+	config := releaseConfig()
+	config.Pin = PinProven
+	source := *c.apps[1].Spec.Source
+	for i, ran := range []string{"ab", "a"} {
+		for _, revision := range ran {
+			c.apps[i].Status.History = append(c.apps[i].Status.History, argo.RevisionHistory{
+				Revision: commit(string(revision)), Source: source, InitiatedBy: argo.OperationInitiator{Automated: true},
+			})
+		}
+	}
+	c.apps[1].Status.Sync.Status = "OutOfSync"
+	r := newReleasing(config, c)
+	r.Review(guestbook)
+	g.Expect(r.sets[guestbook].blockedBy).To(Equal(map[string]string{"prod": "dev"}), "nobody has seen dev complete b")
+	r.watch.completed = map[string][]policy.Source{"dev": {{Key: argocd.SourceKey(source), Revision: commit("b")}}}
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.asked()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+}
+
+// TestReviews collects changes, and looks again by itself.
+func TestReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+		pending(c, "prod")
+		trial := newTrial(releaseConfig(), c)
+		trial.gate.Now = time.Now
+		trial.gate.Record.blocked.now = time.Now
+		r := NewReviews(NewReleaser(trial.gate, watchedCluster{c}, rand.N[time.Duration]).Review)
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { r.Run(ctx); close(done) }()
+		for range 10 {
+			r.Changed(guestbook)
+		}
+		<-time.After(settle + spread + time.Second)
+		synctest.Wait()
+		g.Expect(trial.refreshes.count()).To(Equal(1))
+		<-time.After(40 * time.Second)
+		synctest.Wait()
+		g.Expect(trial.refreshes.count()).To(Equal(2))
+		cancel()
+		<-done
+	})
+}

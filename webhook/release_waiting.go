@@ -1,0 +1,67 @@
+package webhook
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// unnoticed reports whether the ApplicationSet controller should have noticed that an Application has to be synced.
+func unnoticed(p *siblings.Projection, set *policy.ApplicationSet) bool {
+	return p.Application.SyncStatus == "OutOfSync" && set.Recorded[p.Name].Behind(p.Application.Compared)
+}
+
+// waits reports whether an Application has a sync to come that may have been held or denied.
+func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
+	a := &p.Application
+	if a.Deleting || a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating" {
+		return false
+	}
+	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
+}
+
+// judge decides about the sync that an Application waits for, on what is known without a read. While a known blocker
+// still blocks, and waits for more than a comparison, nothing else matters.
+func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
+	in.Target = waitingTarget(p, in.Settings.Pin)
+	in.Seen = r.gate.Watch.Seen(types.UID(in.ApplicationSet.UID), r.gate.Watch.Changed(p.UID, in.Target.Compared))
+	in.Seen.Deployed = r.gate.Watch.Deployed(p.UID, p.Compared)
+	if in.Settings.Train {
+		if proven := policy.Proven(in); proven != "" {
+			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
+			in.Target.Operation.Redeploys, in.Seen.Deployed = false, false
+		}
+	}
+	if blocker != nil {
+		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
+			d, _ := policy.Scope(in)
+			d.Reason, d.Blockers = b.Reason, []policy.Blocker{b}
+			return d
+		}
+	}
+	d := r.evaluate(in)
+	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.gate.repeats(in) {
+		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
+	}
+	return d
+}
+
+// waitingTarget is the Application with the operation that it waits for: to what it was last compared with.
+func waitingTarget(p *siblings.Projection, pin bool) policy.Target {
+	a := &p.Application
+	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
+		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
+	t := policy.Target{
+		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true,
+		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
+		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
+		SameSources: a.LastSync.SameSources,
+	}
+	if last := a.LastOperation; last.Full && last.Phase == "Succeeded" {
+		t.SyncStartedAt = last.StartedAt
+	}
+	return t
+}

@@ -1,0 +1,72 @@
+package webhook
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	// settle is how long changes of an ApplicationSet and its Applications are collected before they are looked at.
+	settle = 100 * time.Millisecond
+	// share is how many times as long as a review takes the next one of the same ApplicationSet waits at least: a large
+	// one takes no more than a fifth of a core.
+	share = 4
+)
+
+// Reviews has the ApplicationSets reviewed that change.
+type Reviews struct {
+	review func(set types.NamespacedName) (again time.Duration)
+	queue  workqueue.TypedDelayingInterface[types.NamespacedName]
+
+	mu sync.Mutex
+	// slow is how long the last review took of ApplicationSets for which that matters.
+	slow map[types.NamespacedName]time.Duration
+}
+
+// NewReviews returns Reviews by Releaser.Review.
+func NewReviews(review func(set types.NamespacedName) (again time.Duration)) *Reviews {
+	return &Reviews{review: review, queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](), slow: map[types.NamespacedName]time.Duration{}}
+}
+
+// Changed tells that an ApplicationSet, or one of its Applications, has changed. It never waits.
+func (r *Reviews) Changed(set types.NamespacedName) { r.after(set, settle) }
+
+// after has an ApplicationSet reviewed after a time, or later if its reviews are slow.
+func (r *Reviews) after(set types.NamespacedName, wait time.Duration) {
+	r.mu.Lock()
+	took := r.slow[set]
+	r.mu.Unlock()
+	r.queue.AddAfter(set, max(wait, share*took))
+}
+
+// took remembers how long a review took.
+func (r *Reviews) took(set types.NamespacedName, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.slow, set)
+	if share*took > settle {
+		r.slow[set] = took
+	}
+}
+
+// Run reviews the ApplicationSets that change until ctx is done.
+func (r *Reviews) Run(ctx context.Context) {
+	defer context.AfterFunc(ctx, r.queue.ShutDown)()
+	for {
+		set, ended := r.queue.Get()
+		if ended {
+			return
+		}
+		start := time.Now()
+		again := r.review(set)
+		r.took(set, time.Since(start))
+		r.queue.Done(set)
+		if again > 0 {
+			r.after(set, again)
+		}
+	}
+}
