@@ -62,7 +62,7 @@ func (a *api) edit(name string, change func(*argo.Application)) bool {
 	}
 	app := *old
 	change(&app)
-	if old.Status.ReconciledAt != app.Status.ReconciledAt || len(old.Annotations) != len(app.Annotations) {
+	if old.Status.ReconciledAt != app.Status.ReconciledAt || !maps.Equal(old.Annotations, app.Annotations) {
 		if sameStatus(&old.Status, &app.Status) && old.Status.OperationState == app.Status.OperationState {
 			a.touch(&app)
 			return true
@@ -102,8 +102,12 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 		return true
 	}
 	m := a.w.members[app.Name]
-	if app = a.w.gate.Mutate(Write{Old: old, New: app, By: who}); app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
+	if a.w.now >= a.w.outageUntil {
+		app = a.w.gate.Mutate(Write{Old: old, New: app, By: who})
+	}
+	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		a.w.logf("%s asks for a sync of %s: held", short(who), app.Name)
+		a.w.refusals++
 		a.write(app)
 		return true
 	}
@@ -114,13 +118,23 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
 		return false
 	}
-	m.truth.admitted, m.truth.verdict, m.truth.admittedStep = a.w.now, v, stepOf(app)
-	m.truth.seen = sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)}
+	m.truth.latest = admitting{
+		admitted: a.w.now, verdict: v, admittedStep: stepOf(app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
+		back: old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
+	}
 	if old != nil {
-		m.truth.admittedStep = min(stepOf(app), stepOf(old))
+		m.truth.latest.admittedStep = min(stepOf(app), stepOf(old))
 	}
 	a.write(app)
 	return true
+}
+
+// deploysCompared reports whether an operation names what the Application was compared with.
+func deploysCompared(sync *argo.SyncOperation, status *argo.ApplicationStatus) bool {
+	if sync.Source != nil {
+		return sync.Revision == status.Sync.Revision && sync.Source.Equals(&status.Sync.ComparedTo.Source)
+	}
+	return reflect.DeepEqual(sync.Revisions, status.Sync.Revisions) && sync.Sources.Equals(status.Sync.ComparedTo.Sources)
 }
 
 // annotate sets or removes an annotation.

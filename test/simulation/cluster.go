@@ -41,7 +41,7 @@ func (w *world) contentOf(spec *argo.ApplicationSpec, revisions []string) conten
 		}
 	}
 	if spec.SourceHydrator != nil {
-		c.values, c.parameter = w.generations[0].values, parameter(0)
+		c.values, c.parameter = w.values.text(0), "p0"
 	}
 	return c
 }
@@ -54,8 +54,7 @@ func (w *world) effectOf(c content) effect {
 // apply deploys a content.
 func (w *world) apply(m *member, c content) {
 	if m.live.exists && m.live.content == c && !m.live.drifted {
-		m.live.pending = true
-		return
+		return // a sync that succeeded before has deployed it
 	}
 	m.live = live{exists: true, content: c, health: "Healthy", pending: true, settling: m.live.settling + 1}
 	end, after := "Healthy", 8*time.Second
@@ -95,7 +94,7 @@ func (w *world) install(m *member) {
 	if w.scenario.Poll > 0 {
 		compared = w.stampAt(-time.Duration(len(w.api.apps)+1) * 37 * time.Second % w.scenario.Poll)
 	}
-	spec := w.spec(m, w.generations[0])
+	spec := w.spec(m)
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	app := w.newApplication(m.name, m.generated, spec)
@@ -103,6 +102,7 @@ func (w *world) install(m *member) {
 	app.Status = argo.ApplicationStatus{
 		ReconciledAt: &compared,
 		Health:       argo.AppHealthStatus{Status: "Healthy"},
+		Resources:    w.resources(m, spec.Destination.Namespace, argo.SyncStatusCodeSynced),
 		Sync:         argo.SyncStatus{Status: argo.SyncStatusCodeSynced, ComparedTo: argo.ComparedTo{Destination: spec.Destination}},
 	}
 	entry := argo.RevisionHistory{DeployedAt: at}
@@ -138,7 +138,7 @@ func (w *world) done(m *member) bool {
 	if m.generated == 0 {
 		return app == nil
 	}
-	spec := w.spec(m, w.generation())
+	spec := w.spec(m)
 	return app != nil && m.live.exists && !m.live.pending && m.live.health == "Healthy" && stepOf(app) == m.generated &&
 		m.live.content == w.contentOf(&spec, w.heads(m))
 }

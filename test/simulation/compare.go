@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -193,6 +194,7 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 		at := c.w.stampAt(began + c.w.skew(m.name))
 		status.ReconciledAt = &at
 	}
+	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status)
 	status.Health.Status = "Missing"
 	if m.live.exists {
 		status.Health.Status = healthCode(m.live.health)
@@ -222,6 +224,17 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 	return sync
 }
 
+// resources are the one resource that every Application has, and the one that has to be pruned from another namespace.
+func (*world) resources(m *member, namespace string, status argo.SyncStatusCode) []argo.ResourceStatus {
+	wanted := argo.ResourceStatus{Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status}
+	if was := m.live.content.destination; m.live.exists && was != namespace {
+		old := wanted
+		old.Namespace, old.RequiresPruning = was, true
+		return []argo.ResourceStatus{wanted, old}
+	}
+	return []argo.ResourceStatus{wanted}
+}
+
 // resolve asks the repo-server for the revisions of all branches.
 func (c *appController) resolve(m *member, l level) []string {
 	var revisions []string
@@ -242,7 +255,7 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 		return
 	}
 	stored := c.w.api.edit(from.Name, func(app *argo.Application) {
-		app.Status.Sync, app.Status.Health = status.Sync, status.Health
+		app.Status.Sync, app.Status.Health, app.Status.Resources = status.Sync, status.Health, status.Resources
 		app.Status.ReconciledAt, app.Status.SourceHydrator = status.ReconciledAt, status.SourceHydrator
 		if annotatedBefore {
 			annotated(app, argo.AnnotationKeyRefresh, "")
@@ -250,15 +263,29 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 	})
 	if stored {
 		now := c.w.api.apps[from.Name]
-		c.cache.put(now)
+		c.put(now)
 		if now.Status.Sync.Status != from.Status.Sync.Status || !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) || now.Status.Health.Status != from.Status.Health.Status {
 			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status, now.Status.GetRevisions())
 		}
 	}
 }
 
+// put writes an Application that the controller has written into its cache. Up to 3.5 that takes a moment, and may overwrite what
+// the watch has brought meanwhile, such as a request for a refresh.
+func (c *appController) put(app *argo.Application) {
+	if !c.w.traits.overlooks {
+		c.cache.put(app)
+		return
+	}
+	c.after(c.w.delay(3*time.Millisecond), func() {
+		if c.w.api.apps[app.Name] != nil {
+			c.cache.put(app)
+		}
+	})
+}
+
 // sameStatus leaves the time of the comparison out.
 func sameStatus(a, b *argo.ApplicationStatus) bool {
 	return a.Health.Status == b.Health.Status && reflect.DeepEqual(a.Sync, b.Sync) &&
-		reflect.DeepEqual(a.SourceHydrator, b.SourceHydrator)
+		reflect.DeepEqual(a.SourceHydrator, b.SourceHydrator) && slices.Equal(a.Resources, b.Resources)
 }

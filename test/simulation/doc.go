@@ -2,8 +2,9 @@
 // Application that starts to sync before its turn (see Early), and one that hangs because of the gate (see Player.Play). Both are
 // judged by what is true in git and in the clusters, not by what Argo CD or the gate believe.
 //
-// Real are upstream's progressivesync.Manager, Argo CD's types with their Equals, and stepgate: webhook.Gate with
-// siblings.Reader and policy, through admission requests in JSON (stepgate.go). Modelled, after argo-cd v3.5.7, are
+// Real are upstream's progressivesync.Manager, Argo CD's types with their Equals, and stepgate: webhook.Gate and webhook.Mutator with
+// siblings.Reader and policy, through admission requests in JSON, and webhook.Releaser (stepgate.go). Modelled, after argo-cd v3.5.7,
+// are
 //
 //	set.go        Reconcile, createOrUpdateInCluster, deleteInCluster and the event predicates of the ApplicationSet controller
 //	              (applicationset/controllers/applicationset_controller.go), its client, which writes into its own cache
@@ -13,7 +14,8 @@
 //	              repo-server's memory of refs, persistReconciliationStatus (controller/appcontroller.go)
 //	operation.go  the operation queue: processRequestedAppOperation, SyncAppState, retries, sync windows, history (controller/sync.go)
 //	layout.go     the source hydrator, roughly
-//	stepgate.go   what stepgate runs in the background: the watch, what it saw first, refresh requests, holding back
+//	stepgate.go   what stepgate runs in the background: the watch, when the Releaser looks, refresh requests
+//	traits.go     how other versions of Argo CD differ, with barrier.go for 3.6 and legacy.go for 3.2
 //	play.go       what users, git servers and clusters do
 //
 // The API server is a map with resource versions and watches that lag; a merge patch keeps what the writer did not see. An
@@ -21,5 +23,5 @@
 //
 // Not modelled: maxUpdate, auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local manifests, several
 // ApplicationSets, Helm and OCI repositories, projects and their errors, errors of the API server, of repositories and of the
-// webhook, controllers that lose their queue in the middle of a Reconcile, and server-side apply.
+// validating webhook, controllers that lose their queue in the middle of a Reconcile, and server-side apply.
 package simulation

@@ -9,18 +9,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Histories generates random histories of one version of Argo CD. A seed gives the same history for ever, as far as neither this
+// Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever, as far as neither this
 // file nor rapid changes; what has to be kept for longer is kept as text.
 func Histories(version string) *rapid.Generator[*Scenario] {
 	return rapid.Custom(func(t *rapid.T) *Scenario {
 		s := &Scenario{
-			Version: version,
+			Version: versionOf(t, version),
 			Layout:  pick(t, "layout", "shared", "shared", "shared", "own", "branches", "values", "hydrated"),
 			Poll:    pick(t, "poll", 0, 180*time.Second, 180*time.Second),
 			Requeue: pick(t, "requeue", 0, 0, 180*time.Second),
 			// Most findings need no second replica.
 			Replicas:     pick(t, "replicas", 1, 1, 1, 2),
 			RetryRefresh: pick(t, "retry refresh", false, false, false, false, true),
+			Pin:          pick(t, "pin", "", "", "", "", "", "proven"),
 			Jitter:       uint32(pick(t, "jitter", 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
 		s.Applications = []Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
@@ -45,6 +46,14 @@ func Histories(version string) *rapid.Generator[*Scenario] {
 	})
 }
 
+// versionOf draws a version where all are wanted.
+func versionOf(t *rapid.T, version string) string {
+	if version == "all" {
+		return pick(t, "version", "3.5", "3.5", "3.6", "3.2")
+	}
+	return version
+}
+
 // pick draws one of some values; to shrink is to come to the first.
 func pick[V any](t *rapid.T, label string, of ...V) V {
 	return of[rapid.IntRange(0, len(of)-1).Draw(t, label)]
@@ -66,7 +75,7 @@ func (d drawing) gap() time.Duration {
 func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
 		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
-		"slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart")
+		"slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage")
 	switch verb {
 	case "commit":
 		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(), pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
@@ -90,6 +99,8 @@ func (d drawing) event() string {
 		return fmt.Sprintf("slow watch %s %s", pick(d.t, "who", "applicationset", "application", "stepgate"), d.long())
 	case "hydration":
 		return fmt.Sprintf("hydration %s %s", d.app(), pick(d.t, "hydrator", "fails", "works"))
+	case "outage":
+		return "outage " + d.long().String()
 	case "restart":
 		return "restart " + pick(d.t, "who", "stepgate", "application", "applicationset")
 	}

@@ -50,14 +50,16 @@ type state struct {
 
 func (b *branch) head() int { return len(b.states) - 1 }
 
-// stateOf is the last state with this revision, -1 when the branch never pointed to it.
-func (b *branch) stateOf(revision string) int {
-	for i := len(b.states) - 1; i >= 0; i-- {
-		if b.states[i].revision == revision {
-			return i
+// stateOf is the last state with this revision that had landed at a moment, or the first that landed later; -1 when the branch
+// never pointed to it.
+func (b *branch) stateOf(revision string, at time.Duration) int {
+	found := -1
+	for i, s := range b.states {
+		if s.revision == revision && (found < 0 || s.landed <= at) {
+			found = i
 		}
 	}
-	return -1
+	return found
 }
 
 // forget begins with no branch.

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,9 +15,7 @@ func TestKept(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			g := NewWithT(t)
-			text, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
-			s, err := Parse(string(text))
+			s, err := Read(file)
 			g.Expect(err).NotTo(HaveOccurred())
 			result := NewPlayer().Play(s, nil)
 			if s.Expect == "" {

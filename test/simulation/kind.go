@@ -20,7 +20,7 @@ type sight struct {
 // of its component j.
 type miss struct {
 	m, e *member
-	at   [4]int
+	at   states
 	i, j int
 	need int
 }
@@ -40,13 +40,13 @@ func (w *world) kind(x miss) string {
 		return "A10" // never compared
 	case sibling == nil:
 		return "new"
-	case w.landed(x.m, x.i, x.at[x.i]) > x.m.truth.admitted, x.i == len(x.m.sources) && !w.specifies(seen.spec, x.at[x.i]):
+	case w.part(x.m, x.i).landed(x.at[x.i]) > x.m.truth.admitted, x.i >= len(x.m.sources) && !w.specifies(seen.spec, x.m, x.i, x.at[x.i]):
 		return "A2" // it landed, or was written, after the operation was admitted
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
 		return "A1"
-	case x.j > len(x.e.sources):
+	case x.j == len(x.e.sources)+ofParameter:
 		return "parameter"
-	case x.j == len(x.e.sources):
+	case x.j >= len(x.e.sources):
 		return w.templateKind(x, sibling)
 	case x.e.sources[0].dry != nil:
 		return "A8"
@@ -68,19 +68,17 @@ func (w *world) startedAt(x miss) string {
 	return ""
 }
 
-// specifies reports whether a specification is of a generation of the template.
-func (w *world) specifies(spec argo.ApplicationSpec, n int) bool {
-	c, g := w.contentOf(&spec, nil), w.generations[n]
-	return c.values == g.values && c.destination == g.destination
+// specifies reports whether a specification has this state of a component that is no source.
+func (w *world) specifies(spec argo.ApplicationSpec, m *member, i, n int) bool {
+	c := w.contentOf(&spec, nil)
+	return c.text(i-len(m.sources)) == w.part(m, i).series.text(n)
 }
 
 func (w *world) templateKind(x miss, sibling *argo.Application) string {
-	g := w.generations[x.need]
-	written := reflect.DeepEqual(sibling.Spec, w.spec(x.e, g))
 	switch {
-	case !written:
+	case !w.specifies(sibling.Spec, x.e, x.j, x.need):
 		return "A3" // its specification was not written yet
-	case sibling.Status.Sync.Status == argo.SyncStatusCodeOutOfSync && g.values == x.e.live.content.values:
+	case sibling.Status.Sync.Status == argo.SyncStatusCodeOutOfSync && x.j == len(x.e.sources)+ofDestination:
 		return "A9" // taken for drift
 	}
 	return "template"
@@ -88,7 +86,7 @@ func (w *world) templateKind(x miss, sibling *argo.Application) string {
 
 func (w *world) revisionKind(x miss, target, sibling *argo.Application) string {
 	need := x.e.sources[x.j].states[x.need].revision
-	if x.m.part(x.i) != x.e.part(x.j) {
+	if w.part(x.m, x.i) != w.part(x.e, x.j) {
 		shared := slices.ContainsFunc(x.m.sources, func(b *branch) bool { return slices.Contains(x.e.sources, b) })
 		older := sibling.Status.ReconciledAt.Before(target.Status.ReconciledAt)
 		switch {

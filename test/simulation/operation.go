@@ -66,6 +66,8 @@ func (c *appController) begin(app *argo.Application) {
 			}
 			c.retry(state)
 		}
+	} else {
+		c.w.members[name].truth.admitting = c.w.members[name].truth.latest
 	}
 	c.store(name, state)
 	if m := c.w.members[name]; c.w.now < m.windowUntil {
@@ -105,8 +107,9 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 			revisions = []string{before.Revision}
 		}
 	}
+	resolved := m.truth.admitted
 	if len(revisions) == 0 {
-		revisions = c.resolve(m, forceResolve)
+		revisions, resolved = c.resolve(m, forceResolve), c.w.now
 	}
 	next := *state
 	next.SyncResult = &argo.SyncOperationResult{}
@@ -124,15 +127,16 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 	case op.Source != nil && spec.SourceHydrator == nil:
 		deployed.Source = op.Source
 	}
-	c.w.started(m, c.w.statesOf(m, deployed, revisions))
-	failed := c.deploy(m, c.w.contentOf(&deployed, revisions))
+	what := c.w.contentOf(&deployed, revisions)
+	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
+	failed := c.deploy(m, what, next.SyncResult)
 	c.store(name, &next)
 	c.after(c.w.delay(200*time.Millisecond)+m.slowSync, func() { c.end(name, &next, failed) })
 	m.slowSync = 0
 }
 
 // deploy applies what an operation brings, and reports whether the operation is going to fail.
-func (c *appController) deploy(m *member, what content) (failed bool) {
+func (c *appController) deploy(m *member, what content, result *argo.SyncOperationResult) (failed bool) {
 	switch {
 	case m.failing > 0:
 		m.failing--
@@ -141,7 +145,11 @@ func (c *appController) deploy(m *member, what content) (failed bool) {
 		return true
 	}
 	c.w.apply(m, what)
-	return c.w.effectOf(what) == hook
+	if c.w.effectOf(what) != hook {
+		return false
+	}
+	result.Resources = argo.ResourceResults{{Group: "batch", Kind: "Job", Name: "smoke", HookType: "PostSync", SyncPhase: "PostSync", HookPhase: "Failed"}}
+	return true
 }
 
 // end completes an operation, or has it tried again.
@@ -172,7 +180,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 	case again:
 		c.operate(name)
 	case next.Operation.InitiatedBy.Automated:
-		c.refresh(name, latest)
+		c.refresh(name, c.w.traits.afterAutomated)
 	default:
 		c.refresh(name, forceResolve)
 	}
@@ -184,6 +192,7 @@ func (c *appController) record(name string, state *argo.OperationState) {
 	result := state.SyncResult
 	entry := argo.RevisionHistory{
 		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources, DeployedAt: *state.FinishedAt,
+		InitiatedBy: state.Operation.InitiatedBy,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {
 		entry.ID = int64(len(app.Status.History))
@@ -200,7 +209,7 @@ func (c *appController) store(name string, state *argo.OperationState) {
 		}
 	})
 	if stored {
-		c.cache.put(c.w.api.apps[name])
+		c.put(c.w.api.apps[name])
 	}
 }
 
@@ -220,33 +229,6 @@ func (c *appController) finalize(name string) {
 	m.live = live{settling: m.live.settling + 1}
 	m.truth.reached, m.truth.ran = nothing(), nothing()
 	c.w.api.remove(name)
-}
-
-// statesOf are the states of the components that an operation deploys.
-func (w *world) statesOf(m *member, spec argo.ApplicationSpec, revisions []string) [4]int {
-	var at [4]int
-	for i, b := range m.sources {
-		at[i] = m.truth.ran[i] // a revision that is on no branch
-		if n := b.stateOf(revisions[i]); n >= 0 {
-			at[i] = n
-			if b.dry != nil {
-				at[i] = b.states[n].dry
-			}
-		}
-	}
-	c := w.contentOf(&spec, revisions)
-	for g := len(w.generations) - 1; g >= 0; g-- {
-		if w.generations[g].values == c.values && w.generations[g].destination == c.destination {
-			at[len(m.sources)] = g
-			break
-		}
-	}
-	for n := range m.parameters {
-		if parameter(n) == c.parameter {
-			at[len(m.sources)+1] = n
-		}
-	}
-	return at
 }
 
 func healthCode(s string) argoHealth { return argoHealth(s) }

@@ -41,6 +41,7 @@ func (w *world) schedule() (last time.Duration) {
 //	window APP D                  a sync window is closed for D
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
+//	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
 	verb, args := words[0], words[1:]
@@ -57,19 +58,18 @@ func (w *world) happen(words []string) {
 		if verb == "values" && w.scenario.Layout == "hydrated" {
 			return // a hydrated Application has no parameters of its own
 		}
-		g := w.generation()
-		g.landed = w.now
 		if verb == "values" {
-			g.values = "v" + strconv.Itoa(len(w.generations))
+			w.values.change(w.now)
 		} else {
-			g.destination = "ns" + strconv.Itoa(len(w.generations))
+			w.destination.change(w.now)
 		}
-		w.generations = append(w.generations, g)
 		w.regenerate()
 	case "add":
 		w.add(args[0], number(args[1]))
 	case "slow":
 		w.slow(args)
+	case "outage":
+		w.outageUntil = max(w.outageUntil, w.now+duration(args[0]))
 	case "restart":
 		w.restart(args[0])
 	}
@@ -138,7 +138,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		m.windowUntil = w.now + duration(args[1])
 	case "parameter":
 		if m.generated > 0 && m.sources[0].dry == nil {
-			m.parameters = append(m.parameters, w.now)
+			m.parameter.change(w.now)
 			w.regenerate()
 		}
 	case "hydration":
@@ -183,7 +183,7 @@ func (w *world) slow(args []string) {
 func (w *world) restart(who string) {
 	switch who {
 	case "stepgate":
-		w.gate.Restart(0)
+		w.gate.Restart(w.api.version)
 	case "application":
 		w.app.restart()
 	case "applicationset":
@@ -202,6 +202,18 @@ func (w *world) askRefresh(name, who string) {
 	}
 	w.logf("%s asks for a refresh of %s", who, name)
 	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
+}
+
+// askRefreshAgain changes the refresh annotation, if it is still there.
+func (w *world) askRefreshAgain(name string) {
+	app := w.api.apps[name]
+	if app == nil || app.Annotations[argo.AnnotationKeyRefresh] == "" {
+		return
+	}
+	w.logf("stepgate asks again for a refresh of %s", name)
+	w.api.edit(name, func(app *argo.Application) {
+		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
+	})
 }
 
 // userSync is a sync by a user through argocd-server, which resolves the revisions itself.

@@ -16,6 +16,8 @@ const quiet = 25 * time.Minute
 // Result is what came of one history.
 type Result struct {
 	Early []Early
+	// Limits are early starts that no gate can prevent: see Early.
+	Limits []Early
 	// Stuck are the Applications that hang because of the gate.
 	Stuck []Stuck
 	// Incomplete are the Applications that were not rolled out in the end, for whatever reason.
@@ -46,7 +48,7 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
 	w.gate = newStepgate(w, p.record)
 	r := Result{Incomplete: w.run(w.schedule())}
-	r.Early = w.early
+	r.Early, r.Limits = w.early, w.limits
 	if len(r.Incomplete) == 0 {
 		return r
 	}
@@ -99,7 +101,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 	}
 }
 
-// waits reports whether something of an earlier step is not done, or failed in its last sync: that, too, is for somebody to look
+// waits reports whether something of an earlier step is not done, or failed in its last sync, or cannot be hydrated: that, too, is for somebody to look
 // at, with or without a gate.
 func (w *world) waits(m *member) bool {
 	step := m.generated
@@ -108,7 +110,7 @@ func (w *world) waits(m *member) bool {
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name))
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name) || e.hydrationFails)
 	})
 }
 

@@ -16,6 +16,8 @@ import (
 type Plan struct {
 	Histories, Seed, Workers int
 	Version                  string
+	// First ends the search with the first history that shows a violation.
+	First bool
 	// Progress is told of every new kind of counterexample.
 	Progress io.Writer
 }
@@ -23,6 +25,8 @@ type Plan struct {
 // Found is what came of a Plan.
 type Found struct {
 	Plan
+	// Played counts the histories.
+	Played int
 	// Early and Stuck count histories.
 	Early, Stuck int
 	// Kinds counts the histories in which a kind of counterexample was found, by its name: "early A1".
@@ -38,20 +42,23 @@ func Search(plan Plan) *Found {
 	found := &Found{Plan: plan, Kinds: map[string]*Kind{}}
 	began := time.Now()
 	histories := Histories(plan.Version)
-	var next atomic.Int64
+	var next, end atomic.Int64
+	end.Store(int64(plan.Histories))
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	for range plan.Workers {
 		running.Go(func() {
 			player := NewPlayer()
-			for i := next.Add(1); i <= int64(plan.Histories); i = next.Add(1) {
+			for i := next.Add(1); i <= end.Load(); i = next.Add(1) {
 				seed := plan.Seed + int(i) - 1
 				result := player.Play(histories.Example(seed), nil)
-				if len(result.Kinds()) > 0 {
-					mu.Lock()
-					found.note(seed, result)
-					mu.Unlock()
+				mu.Lock()
+				found.Played++
+				found.note(seed, result)
+				if plan.First && result.Wrong() {
+					end.Store(0) // the histories before this one are under way: the lowest seed is among them
 				}
+				mu.Unlock()
 			}
 		})
 	}
@@ -82,11 +89,14 @@ func (f *Found) note(seed int, r Result) {
 	}
 }
 
-// Kinds names what went wrong in a history, each once, and that something is held or stranded.
+// Kinds names what went wrong in a history, each once, and that something is a limit, held or stranded.
 func (r Result) Kinds() []string {
 	names := map[string]bool{}
 	for _, e := range r.Early {
 		names["early "+e.Kind] = true
+	}
+	for _, e := range r.Limits {
+		names["limit "+e.Kind] = true
 	}
 	for _, s := range r.Stuck {
 		names["stuck "+s.Kind] = true
@@ -97,7 +107,10 @@ func (r Result) Kinds() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Wrong reports whether a kind is a violation: held and stranded are only counted.
+// Wrong reports whether something went wrong in a history.
+func (r Result) Wrong() bool { return len(r.Early)+len(r.Stuck) > 0 }
+
+// Wrong reports whether a kind is a violation: limits, held and stranded are only counted.
 func Wrong(kind string) bool {
 	return strings.HasPrefix(kind, "early") || strings.HasPrefix(kind, "stuck")
 }
@@ -131,7 +144,7 @@ func ShrinkKind(version string, seed int, kind string) *Scenario {
 // String is the summary on one line.
 func (f *Found) String() string {
 	return fmt.Sprintf("simulate: histories=%d early=%d stuck=%d seed=%d per_second=%.0f",
-		f.Histories, f.Early, f.Stuck, f.Seed, float64(f.Histories)/max(f.Took.Seconds(), 0.001))
+		f.Played, f.Early, f.Stuck, f.Seed, float64(f.Played)/max(f.Took.Seconds(), 0.001))
 }
 
 // String lists what went wrong, one line each.

@@ -72,8 +72,7 @@ func (c *setController) reconcile() {
 	c.busy, c.passed = false, c.w.now
 	switch {
 	case failed:
-		// The default limiter of controller-runtime's work queue: 5 ms, doubled with every failure, to 1000 s.
-		c.wakeLater(min(5*time.Millisecond<<min(c.failures, 20), 1000*time.Second))
+		c.wakeLater(c.w.traits.retry(c.failures))
 		c.failures++
 	default:
 		c.failures = 0
@@ -95,7 +94,7 @@ func (c *setController) pass() (failed bool) {
 	desired := slices.Clone(c.w.api.wanted[set.Generation])
 	current := c.current()
 	// The manager gets the ApplicationSet by value: what it records in this pass is not seen below, as in Reconcile.
-	syncs, err := c.manager.perform(*set, current, desired)
+	syncs, err := c.progress(*set, current, desired)
 	if err != nil {
 		return true
 	}
@@ -119,6 +118,19 @@ func (c *setController) pass() (failed bool) {
 		}
 	}
 	return false
+}
+
+// progress records how far the Applications are, and returns which of them may be synced.
+func (c *setController) progress(set argo.ApplicationSet, current, desired []argo.Application) (syncs map[string]bool, err error) {
+	switch t := c.w.traits; {
+	case t.legacy:
+		return c.manager.legacy(&set, current, desired)
+	case t.barrier:
+		if barred, err := c.barred(&set, current, desired); barred || err != nil {
+			return nil, err
+		}
+	}
+	return c.manager.perform(set, current, desired)
 }
 
 // pin names in an operation the revisions that the ApplicationSet records, as the controller does from 3.6 on.
@@ -200,7 +212,9 @@ func (c *setController) write(app *argo.Application) bool {
 	if !c.w.api.operationWrite(app, applicationSetAccount) {
 		return false
 	}
-	c.cache.put(c.w.api.apps[app.Name])
+	if c.w.traits.writesBack {
+		c.cache.put(c.w.api.apps[app.Name])
+	}
 	return true
 }
 
@@ -224,9 +238,16 @@ func changed(old, now *argo.Application) bool {
 	return a != nil && b != nil && (a.Phase != b.Phase || a.StartedAt != b.StartedAt)
 }
 
-// setEvent is getApplicationSetOwnsHandler.
+// setEvent is getApplicationSetOwnsHandler. An OutOfSync Application whose operation runs makes 3.2 go round and round; here it
+// does that once a second.
 func (c *setController) setEvent(old, now *argo.ApplicationSet) {
-	if old == nil || old.Generation != now.Generation || !reflect.DeepEqual(old.Status.ApplicationStatus, now.Status.ApplicationStatus) {
+	switch {
+	case old == nil || old.Generation != now.Generation:
+		c.wake()
+	case reflect.DeepEqual(old.Status.ApplicationStatus, now.Status.ApplicationStatus):
+	case c.w.traits.legacy:
+		c.wakeLater(time.Second)
+	default:
 		c.wake()
 	}
 }
@@ -257,7 +278,7 @@ func (w *world) generate() []argo.Application {
 	var all []argo.Application
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
 		if m := w.members[name]; m.generated > 0 {
-			all = append(all, *w.newApplication(name, m.generated, w.spec(m, w.generation())))
+			all = append(all, *w.newApplication(name, m.generated, w.spec(m)))
 		}
 	}
 	return all

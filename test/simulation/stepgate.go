@@ -3,19 +3,12 @@ package simulation
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	jsonpatch "github.com/evanphx/json-patch/v5"
-	"golang.org/x/time/rate"
-	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -26,12 +19,13 @@ import (
 )
 
 // stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's API server
-// behind. It is the only file that knows stepgate's packages. The watch feeds the real siblings.Observations. The requests for
-// refreshes and the slowing of repeated writes are modelled here, because they take time.
+// behind, and webhook.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real siblings.Observations. The
+// requests for refreshes, and when the Releaser looks, are modelled here, because they take time.
 type stepgate struct {
 	w        *world
 	replicas []*replica
 	turn     int
+	encoded  map[*argo.Application][]byte
 }
 
 // replica is one process of stepgate.
@@ -43,7 +37,10 @@ type replica struct {
 	gate    *webhook.Gate
 	mutator *webhook.Mutator
 	asked   map[request]asked
-	slowed  map[string]*repetition
+	// releaser reviews at reviewAt, unless the replica has been started again since; zero when it does not.
+	releaser *webhook.Releaser
+	reviewAt time.Duration
+	starts   int
 	// projected remembers the projection of an object, which is never changed.
 	projected map[*argo.Application]*siblings.Projection
 }
@@ -56,13 +53,8 @@ type asked struct {
 	again      int
 }
 
-type repetition struct {
-	message string
-	limiter *rate.Limiter
-}
-
 func newStepgate(w *world, record *webhook.Recorder) *stepgate {
-	s := &stepgate{w: w}
+	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}}
 	for range w.scenario.Replicas {
 		s.replicas = append(s.replicas, newReplica(w, record))
 	}
@@ -72,6 +64,7 @@ func newStepgate(w *world, record *webhook.Recorder) *stepgate {
 func newReplica(w *world, record *webhook.Recorder) *replica {
 	r := &replica{w: w, record: record, cache: w.api.watch("stepgate"), projected: map[*argo.Application]*siblings.Projection{}}
 	r.cache.onApp = r.saw
+	r.cache.onSet = func(_, _ *argo.ApplicationSet) { r.reviewIn(settle) }
 	for _, name := range w.names {
 		r.cache.apps[name] = w.api.apps[name]
 	}
@@ -83,13 +76,15 @@ func newReplica(w *world, record *webhook.Recorder) *replica {
 // start begins with no memory: it lists everything.
 func (r *replica) start() {
 	r.Observations = siblings.NewObservations()
-	r.asked, r.slowed = map[request]asked{}, map[string]*repetition{}
-	config := webhook.Config{ServerAccounts: []string{serverAccount}, RefreshStaleSiblings: true, Pin: pinOf(r.w.scenario)}
+	r.asked = map[request]asked{}
+	r.starts, r.reviewAt = r.starts+1, 0
+	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), Hold: true, Release: true}
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.record, Watch: r, Refresh: r,
 		Now: func() time.Time { return epoch.Add(r.w.now) },
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
+	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.saw(nil, r.cache.apps[name])
 	}
@@ -110,29 +105,12 @@ func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
 // Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
 func (s *stepgate) Mutate(write Write) *argo.Application {
 	r := s.replicas[s.turn%len(s.replicas)]
-	answer := r.mutator.Handle(r.context(), admissionOf(write))
+	answer := r.mutator.Handle(context.Background(), s.admissionOf(write))
 	if len(answer.Patches) == 0 {
 		return write.New
 	}
-	text, err := json.Marshal(answer.Patches)
-	if err != nil {
-		panic(err)
-	}
-	patch, err := jsonpatch.DecodePatch(text)
-	if err != nil {
-		panic(err)
-	}
-	raw, err := patch.Apply(encode(write.New))
-	if err != nil {
-		panic(err)
-	}
-	// The rest of the object stays what it is in the world: its times are finer than JSON's.
-	changed := &argo.Application{}
-	if err := json.Unmarshal(raw, changed); err != nil {
-		panic(err)
-	}
 	app := *write.New
-	app.Operation = changed.Operation
+	app.Operation = patched(app.Operation, answer.Patches)
 	return &app
 }
 
@@ -140,70 +118,16 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 func (s *stepgate) Decide(write Write) Verdict {
 	r := s.replicas[s.turn%len(s.replicas)]
 	s.turn++
-	return r.decide(write)
+	return r.decide(s.admissionOf(write))
 }
 
-// noWait is a context that leaves no time for slowing a write down: that is modelled in virtual time.
-type noWait struct{ context.Context }
-
-// Deadline has passed, but nothing is done for it.
-func (noWait) Deadline() (time.Time, bool) { return time.Time{}, true }
-
-func (r *replica) context() context.Context { return noWait{context.Background()} }
-
-func (r *replica) decide(write Write) Verdict {
-	if write.By == applicationSetAccount {
-		r.slow(write.New.Name)
-	}
-	answer := r.gate.Handle(r.context(), admissionOf(write))
+func (r *replica) decide(request admission.AdmissionRequest) Verdict {
+	answer := r.gate.Handle(context.Background(), request)
 	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
 	if answer.Result != nil {
 		v.Message = answer.Result.Message
 	}
-	if write.By == applicationSetAccount {
-		r.remember(write.New.Name, v)
-	}
 	return v
-}
-
-func admissionOf(write Write) admission.AdmissionRequest {
-	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
-		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
-		Namespace: namespace, Name: write.New.Name, Operation: admissionv1.Create,
-		Object: runtime.RawExtension{Raw: encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
-	}}
-	if write.Old != nil {
-		request.Operation, request.OldObject.Raw = admissionv1.Update, encode(write.Old)
-	}
-	return request
-}
-
-func encode(app *argo.Application) []byte {
-	raw, err := json.Marshal(app)
-	if err != nil {
-		panic(err) // an Application is plain data
-	}
-	return raw
-}
-
-// slow is webhook/repeat_limiter.go in virtual time.
-func (r *replica) slow(name string) {
-	if before := r.slowed[name]; before != nil {
-		now := epoch.Add(r.w.now)
-		if wait := min(before.limiter.ReserveN(now, 1).DelayFrom(now), time.Second); wait > 0 {
-			r.w.advance(wait)
-		}
-	}
-}
-
-func (r *replica) remember(name string, v Verdict) {
-	before := r.slowed[name]
-	switch {
-	case v.Allowed:
-		delete(r.slowed, name)
-	case before == nil || before.message != v.Message:
-		r.slowed[name] = &repetition{v.Message, rate.NewLimiter(rate.Every(time.Second), 10)}
-	}
 }
 
 // projection is what the real webhook keeps of an Application.
@@ -224,6 +148,28 @@ func (r *replica) saw(old, app *argo.Application) {
 	case old != nil:
 		r.Forget(r.projection(old))
 	}
+	r.reviewIn(settle)
+}
+
+// settle is the one of webhook/reviews.go, which does this in real time.
+const settle = 100 * time.Millisecond
+
+// reviewIn has the releaser look after d, or before.
+func (r *replica) reviewIn(d time.Duration) {
+	at, start := r.w.now+d, r.starts
+	if r.reviewAt > 0 && r.reviewAt <= at {
+		return
+	}
+	r.reviewAt = at
+	r.w.after(d, func() {
+		if r.reviewAt != at || r.starts != start {
+			return
+		}
+		r.reviewAt = 0
+		if again := r.releaser.Review(types.NamespacedName{Namespace: namespace, Name: setName}); again > 0 {
+			r.reviewIn(again)
+		}
+	})
 }
 
 // Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
@@ -237,6 +183,11 @@ func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time
 	}
 	r.asked[key] = next
 	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+}
+
+// AskAgain is webhook.Refresher.
+func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
+	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefreshAgain(app.Name) })
 }
 
 // Owned is siblings.Known.

@@ -9,28 +9,40 @@ import (
 // resolution of Argo CD's times.
 const sameMoment = 2 * time.Second
 
-// truth is how far an Application has come, by its components: its sources, in their order, the template, and the parameter that
-// the generator gives to it alone. A source is counted by the states of its branch, and the others by their generations.
+// truth is how far an Application has come, by its components: its sources, in their order, the values and the destination of the
+// template, and the parameter that the generator gives to it alone.
 type truth struct {
 	// reached is the latest state that the Application has completed, or needs nothing of.
-	reached [4]int
+	reached states
 	// ran is the latest state that it has started to sync.
-	ran [4]int
-	// admitted is when its last operation was admitted, and admittedStep the step that it had then.
-	admitted     time.Duration
-	admittedStep int
-	// verdict is what the gate said then, and seen what it could see.
-	verdict Verdict
-	seen    sight
+	ran states
+	// admitting is of the operation that runs, or ran last, and latest of the one that was written last. One that is written
+	// while another one is tried again and again does not replace that.
+	admitting
+	latest admitting
+	// had are the contents of its sources that it has completed, by their numbers.
+	had [2]map[int]bool
 	// refused is the last refusal of an operation, and what was refused.
 	refused      Verdict
 	refusedWrite Write
 }
 
+// admitting is how an operation was admitted.
+type admitting struct {
+	// admitted is when, and admittedStep the step that its Application had then.
+	admitted     time.Duration
+	admittedStep int
+	// verdict is what the gate said then, and seen what it could see.
+	verdict Verdict
+	seen    sight
+	// back says that it is a user's, and does not name what Argo CD compared the Application with.
+	back bool
+}
+
 // Early is a sync that started before its turn.
 //
 // An Application P starts something when the application controller has resolved the revisions of an operation of P, and one of
-// its components (a source, the template or its own parameter) is at a newer state than P has ever run, with a content that differs from the states
+// its components (a source, the values or the destination of the template, or its own parameter) is at a newer state than P has ever run, with a content that differs from the states
 // before. The change is the push, or the change of the template, that brought that content. The start is early if an
 // Application E of an earlier step has not reached the change: of a component that both share, that very state, and of the
 // others every state that had landed two seconds before the change.
@@ -42,7 +54,16 @@ type truth struct {
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than that of P, by its live label as by the
 // generator, already two seconds before the operation was admitted. Syncs of what P has run before, or has deployed now, are
-// never early: drift, self-heal, rollbacks. Neither are those of the first step. A sync by a user counts like any other.
+// never early: drift, self-heal, rollbacks. Neither are those of the first step. A sync by a user counts like any other, but
+// may go back to a content of a source that P has completed before, as long as that is not the change that Argo CD shows as the
+// next one. That the branch points there once more, and nobody has noticed yet, does not matter: the very same write is a
+// rollback where it does not, and P is safe with what it has completed.
+//
+// One kind of early start is counted apart, as a limit: nothing that judges writes of operations can prevent it. An operation names
+// its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
+// retry. A limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
+// for a write that leaves the operation as it is. To refuse a write of both would not help: the ApplicationSet controller
+// writes the specification alone in another pass.
 type Early struct {
 	At             time.Duration
 	Target, Behind string
@@ -58,83 +79,19 @@ func (e Early) String() string {
 	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
 }
 
-// nothing is how far an Application has come that has never been deployed.
-func nothing() [4]int { return [4]int{-1, -1, -1, -1} }
-
-// components are the sources, the template and its own parameter.
-func (m *member) components() int { return len(m.sources) + 2 }
-
-// part is what a component is counted by, and what two Applications share if they have the same.
-type part struct {
-	branch *branch
-	own    *member
-}
-
-// part of a source is its branch, or the dry one that it is hydrated from; of the template nothing, for all share it.
-func (m *member) part(i int) part {
-	switch i - len(m.sources) {
-	case 0:
-		return part{}
-	case 1:
-		return part{own: m}
-	}
-	if b := m.sources[i]; b.dry != nil {
-		return part{branch: b.dry}
-	}
-	return part{branch: m.sources[i]}
-}
-
-// states is how many states a component has had.
-func (w *world) states(m *member, i int) int {
-	switch p := m.part(i); {
-	case p.branch != nil:
-		return len(p.branch.states)
-	case p.own != nil:
-		return len(m.parameters)
-	}
-	return len(w.generations)
-}
-
-func (w *world) landed(m *member, i, n int) time.Duration {
-	switch p := m.part(i); {
-	case p.branch != nil:
-		return p.branch.states[n].landed
-	case p.own != nil:
-		return m.parameters[n]
-	}
-	return w.generations[n].landed
-}
-
-// same reports whether the component has the same content in two states.
-func (w *world) same(m *member, i, a, b int) bool {
-	switch p := m.part(i); {
-	case p.branch != nil:
-		path := w.path(m, i)
-		return w.trees[p.branch.states[a].revision][path] == w.trees[p.branch.states[b].revision][path]
-	case p.own != nil:
-		return a == b
-	}
-	return w.generations[a].values == w.generations[b].values && w.generations[a].destination == w.generations[b].destination
-}
-
-// deployed reports whether the content of a state is what the cluster has.
-func (w *world) deployed(m *member, i, n int) bool {
-	switch p := m.part(i); {
-	case p.branch != nil:
-		return w.trees[p.branch.states[n].revision][w.path(m, i)] == m.live.content.source[i]
-	case p.own != nil:
-		return m.live.content.parameter == parameter(n)
-	}
-	return w.generations[n].values == m.live.content.values && w.generations[n].destination == m.live.content.destination
-}
-
 // note brings up to date what an Application has reached.
 func (w *world) note(m *member) {
 	if !m.live.exists || m.live.pending || m.live.health != "Healthy" {
 		return
 	}
+	for i := range m.sources {
+		if m.truth.had[i] == nil {
+			m.truth.had[i] = map[int]bool{}
+		}
+		m.truth.had[i][m.live.content.source[i]] = true
+	}
 	for i := range m.components() {
-		for n := w.states(m, i) - 1; n > m.truth.reached[i]; n-- {
+		for n := w.part(m, i).count() - 1; n > m.truth.reached[i]; n-- {
 			if w.deployed(m, i, n) {
 				m.truth.reached[i] = n
 				break
@@ -143,15 +100,16 @@ func (w *world) note(m *member) {
 	}
 }
 
-// started is called when the revisions of an operation have been resolved: at are the states that it deploys.
-func (w *world) started(m *member, at [4]int) {
+// started is called when the revisions of an operation have been resolved: at are the states that it deploys, to a destination.
+func (w *world) started(m *member, at states, destination string) {
+	underWay := m.truth.seen.spec.Destination.Namespace != destination
 	for i := range m.components() {
 		n := at[i]
 		for n > 0 && w.same(m, i, n, n-1) {
 			n--
 		}
-		if n > m.truth.ran[i] && !w.deployed(m, i, n) {
-			w.judge(m, at, i, n)
+		if n > m.truth.ran[i] && !w.deployed(m, i, n) && !w.rollsBack(m, i, n) {
+			w.judge(m, at, i, n, underWay && i == len(m.sources)+ofDestination)
 		}
 	}
 	for i := range m.components() {
@@ -159,8 +117,14 @@ func (w *world) started(m *member, at [4]int) {
 	}
 }
 
+// rollsBack reports whether a user has asked for a content of a source that the Application has completed before, and that is
+// not what Argo CD was going to deploy next.
+func (w *world) rollsBack(m *member, i, n int) bool {
+	return m.truth.back && i < len(m.sources) && m.truth.had[i][w.trees[w.part(m, i).branch.states[n].revision][w.path(m, i)]]
+}
+
 // judge looks for an earlier Application that has not reached state n of a component.
-func (w *world) judge(m *member, at [4]int, i, n int) {
+func (w *world) judge(m *member, at states, i, n int, limit bool) {
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m) {
@@ -171,7 +135,12 @@ func (w *world) judge(m *member, at [4]int, i, n int) {
 			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
-				w.early = append(w.early, found)
+				if limit {
+					found.Kind = "destination under way"
+					w.limits = append(w.limits, found)
+				} else {
+					w.early = append(w.early, found)
+				}
 				w.logf("%s", found)
 				return
 			}
@@ -181,12 +150,13 @@ func (w *world) judge(m *member, at [4]int, i, n int) {
 
 // needed is the state of component j that e has to have reached before m starts state n of its component i; -1 for none.
 func (w *world) needed(m *member, i, n int, e *member, j int) int {
-	if m.part(i) == e.part(j) {
+	own, other := w.part(m, i), w.part(e, j)
+	if own == other {
 		return n
 	}
-	change := w.landed(m, i, n) - sameMoment
-	for k := w.states(e, j) - 1; k >= 0; k-- {
-		if w.landed(e, j, k) <= change {
+	change := own.landed(n) - sameMoment
+	for k := other.count() - 1; k >= 0; k-- {
+		if other.landed(k) <= change {
 			return k
 		}
 	}
@@ -203,15 +173,4 @@ func (w *world) earlier(e, m *member) bool {
 		step = min(step, m.generated)
 	}
 	return max(e.generated, stepOf(app)) < step
-}
-
-func (w *world) describe(m *member, i, n int) string {
-	what := fmt.Sprint("template ", n)
-	switch p := m.part(i); {
-	case p.branch != nil:
-		what = p.branch.states[n].revision
-	case p.own != nil:
-		what = "parameter " + parameter(n)
-	}
-	return fmt.Sprintf("%s (landed at %s)", what, seconds(w.landed(m, i, n)))
 }

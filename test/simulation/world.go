@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -22,8 +21,8 @@ type world struct {
 	git
 	scenario *Scenario
 	traits   traits
-	// generations are the templates of the ApplicationSet, one after the other.
-	generations []generation
+	// values and destination are what the template of the ApplicationSet gives to all.
+	values, destination *series
 	// members are the Applications, by name, as they really are. A removed one stays, without being generated.
 	members map[string]*member
 	names   []string
@@ -32,27 +31,25 @@ type world struct {
 	app     *appController
 	gate    Gate
 	random  uint64
+	// outageUntil is when the mutating webhook can be reached again.
+	outageUntil time.Duration
 	// lags delay the next delivery of a watch.
 	lags map[string]time.Duration
 	// refusals counts what the gate has refused.
 	refusals int
 	// early are the starts that came too early.
 	early []Early
-	trace func(at time.Duration, text string)
-}
-
-// generation is one version of the template.
-type generation struct {
-	values, destination string
-	landed              time.Duration
+	// limits are those that no gate can prevent: see Early.
+	limits []Early
+	trace  func(at time.Duration, text string)
 }
 
 // member is one Application in the world's own truth.
 type member struct {
 	name    string
 	sources []*branch
-	// parameters are when the generator gave it another parameter.
-	parameters []time.Duration
+	// parameter is what the generator gives to it alone.
+	parameter *series
 	// generated is the step that the generator gives it, 0 when it is not generated.
 	generated int
 	// settled is when its step, generated or live, last changed.
@@ -65,7 +62,7 @@ type member struct {
 	windowUntil           time.Duration
 	hydrationFails        bool
 	hydrating             bool
-	// spec is the last specification that was asked for, and specOf its generation.
+	// spec is the last specification that was asked for, and specOf the parameters that it has.
 	spec   argo.ApplicationSpec
 	specOf specOf
 }
@@ -73,7 +70,7 @@ type member struct {
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
 	w.forget()
-	w.generations = []generation{{values: "v0", destination: "ns0", landed: -time.Hour}}
+	w.values, w.destination = newSeries("v"), newSeries("ns")
 	w.api = newAPI(w)
 	w.set = newSetController(w)
 	w.app = newAppController(w)
@@ -120,29 +117,21 @@ func (w *world) delay(base time.Duration) time.Duration {
 	return base * time.Duration(z>>8%8+1) / 4
 }
 
-func (w *world) generation() generation { return w.generations[len(w.generations)-1] }
+// specOf is what a specification depends on.
+type specOf struct{ values, destination, parameter string }
 
-// spec is the specification of an Application in a generation. It is shared, and never changed.
-func (w *world) spec(m *member, g generation) argo.ApplicationSpec {
-	if of := (specOf{g, len(m.parameters)}); m.specOf != of {
-		m.spec, m.specOf = w.newSpec(m, g), of
+// spec is the specification that the template gives an Application now. It is shared, and never changed.
+func (w *world) spec(m *member) argo.ApplicationSpec {
+	if of := (specOf{w.values.last(), w.destination.last(), m.parameter.last()}); m.specOf != of {
+		m.spec, m.specOf = w.newSpec(m, of), of
 	}
 	return m.spec
 }
 
-// specOf is what a specification depends on.
-type specOf struct {
-	generation
-	parameters int
-}
-
-// parameter is the value that the generator gives to one Application alone.
-func parameter(n int) string { return "p" + strconv.Itoa(n) }
-
-func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
+func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	spec := argo.ApplicationSpec{
 		Project:     "default",
-		Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: g.destination},
+		Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: of.destination},
 	}
 	if w.scenario.RetryRefresh {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
@@ -151,7 +140,7 @@ func (w *world) newSpec(m *member, g generation) argo.ApplicationSpec {
 	for i, b := range m.sources {
 		s := argo.ApplicationSource{RepoURL: b.url, TargetRevision: b.name, Path: w.path(m, i)}
 		if i == 0 {
-			s.Helm = &argo.ApplicationSourceHelm{Values: g.values, ReleaseName: parameter(len(m.parameters) - 1)}
+			s.Helm = &argo.ApplicationSourceHelm{Values: of.values, ReleaseName: of.parameter}
 		}
 		sources = append(sources, s)
 	}

@@ -24,9 +24,12 @@ func main() {
 	version := flag.String("argocd", "3.5", "the version of Argo CD that is modelled")
 	file := flag.String("scenario", "", "play the scenario of this file, and say what happens")
 	kind := flag.String("shrink", "", "shrink the history of -seed, which fails in this way (\"early A1\"), and print it")
+	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
 	flag.Parse()
-	debug.SetGCPercent(400)
+	// A history leaves little behind: collecting late is cheap.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(512 << 20)
 	if *file != "" {
 		os.Exit(replay(*file))
 	}
@@ -34,7 +37,7 @@ func main() {
 		fmt.Print(simulation.ShrinkKind(*version, *seed, *kind))
 		return
 	}
-	found := simulation.Search(simulation.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Progress: os.Stderr})
+	found := simulation.Search(simulation.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, First: *first, Progress: os.Stderr})
 	found.Report(os.Stdout, *show)
 	fmt.Println(found)
 	if found.Early > 0 || found.Stuck > 0 {
@@ -44,19 +47,14 @@ func main() {
 
 // replay plays one scenario and prints its timeline.
 func replay(file string) int {
-	text, err := os.ReadFile(file)
+	s, err := simulation.Read(file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	s, err := simulation.Parse(string(text))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, file+":", err)
-		return 2
-	}
 	result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Printf("%10.3f  %s\n", at.Seconds(), text) })
 	fmt.Print(result)
-	if len(result.Early)+len(result.Stuck) > 0 {
+	if result.Wrong() {
 		return 1
 	}
 	return 0

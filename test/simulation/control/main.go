@@ -1,171 +1,127 @@
 // Command control takes parts of the rule out, one at a time, and checks that the simulation notices:
 //
 //	go run ./test/simulation/control
+//	go run ./test/simulation/control -parts A5,NotSynced
 //
 // A part is a piece of text in one file, replaced by another through `go build -overlay`: nothing in the checkout changes, and no
-// switch is needed in the rule. A part whose text is not there any more is an error. What has to be found without a part says the
-// part itself (the number of early starts in some histories has to grow), or, of a repaired finding, a line of its scenario in
-// testdata: "without A4 early A4".
+// switch is needed in the rule. A part whose text is not there any more is an error.
+//
+// The scenarios of testdata are played first. A line "without A5 early A5" in one of them says which kind of violation it shows
+// without the part A5. A part that no scenario has a line for has to show a violation in random histories.
 package main
 
 import (
-	"encoding/json"
+	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/stepgate/stepgate/test/simulation"
 )
 
-// part is a part of the rule, and how to take it out.
-type part struct{ name, file, old, new string }
-
-func parts() []part {
-	return []part{
-		{"RevisionMismatch", "policy/done.go", "if !slices.Contains(wanted, source) &&", "if false && !slices.Contains(wanted, source) &&"},
-		{"ComparisonOlder", "policy/done.go", "if !shared &&", "if false && !shared &&"},
-		{"NotSynced", "policy/done.go", `case a.SyncStatus != "Synced" && !drifted(a):`, `case false && !drifted(a):`},
-		{"OperationInProgress", "policy/done.go", `case a.OperationSet || a.LastOperation.Phase == "Running" ||`, `case false && a.OperationSet ||`},
-		{"AlreadySynced", "policy/evaluate.go", "case in.alreadySynced():", "case false && in.alreadySynced():"},
-	}
-}
-
-const histories = "4000"
-
 func main() {
-	if err := run(); err != nil {
+	only := flag.String("parts", "", "the parts to take out, separated by commas; empty takes all")
+	histories := flag.Int("n", 20000, "how many random histories to play, at most, for a part that no scenario has a line for")
+	flag.Parse()
+	if err := run(*only, *histories); err != nil {
 		fmt.Fprintln(os.Stderr, "control:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(only string, histories int) error {
 	dir, err := os.MkdirTemp("", "control")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	whole, err := build(dir, nil)
+	kept, err := filepath.Glob("test/simulation/testdata/*.txt")
 	if err != nil {
 		return err
 	}
-	before, err := early(whole)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%-24s early=%d in %s histories\n", "the whole rule", before, histories)
-	missed := 0
+	c := control{dir: dir, kept: kept, histories: histories}
+	var missed []string
 	for _, p := range parts() {
-		program, err := build(dir, &p)
-		if err != nil {
-			return err
+		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
+			continue
 		}
-		after, err := early(program)
+		noticed, err := c.without(p)
 		if err != nil {
-			return err
+			return fmt.Errorf("without %s: %w", p.name, err)
 		}
-		fmt.Printf("without %-16s early=%d\n", p.name, after)
-		kept, err := keptWithout(program, p.name)
-		if err != nil {
-			return err
-		}
-		if after <= before && kept == 0 {
-			missed++
-			fmt.Printf("without %-16s is not noticed\n", p.name)
+		fmt.Printf("without %-26s %s\n", p.name, cmp.Or(noticed, "nothing is noticed"))
+		if noticed == "" {
+			missed = append(missed, p.name)
 		}
 	}
-	if missed > 0 {
-		return fmt.Errorf("%d parts can be taken out without being missed", missed)
+	if len(missed) > 0 {
+		return fmt.Errorf("nothing notices that these parts are taken out: %s", strings.Join(missed, ", "))
 	}
 	return nil
 }
 
-// build builds the simulation, without a part of the rule where one is given.
-func build(dir string, p *part) (string, error) {
-	program := filepath.Join(dir, "simulate")
-	args := []string{"build", "-o", program}
-	if p != nil {
-		overlay, err := p.overlay(dir)
+type control struct {
+	dir       string
+	kept      []string
+	histories int
+}
+
+// without takes a part out, and returns how that was noticed; empty when it was not.
+func (c *control) without(p part) (noticed string, err error) {
+	program, err := build(c.dir, &p)
+	if err != nil {
+		return "", err
+	}
+	noticed, err = c.inScenarios(program, p.name)
+	if noticed != "" || err != nil {
+		return noticed, err
+	}
+	return c.inHistories(program)
+}
+
+// inScenarios plays the scenarios that have a line for the part. Each has to show what the line says.
+func (c *control) inScenarios(program, name string) (string, error) {
+	var noticed []string
+	for _, file := range c.kept {
+		s, err := simulation.Read(file)
 		if err != nil {
 			return "", err
-		}
-		args = append(args, "-overlay", overlay)
-	}
-	out, err := exec.Command("go", append(args, "./test/simulation/cmd")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return program, nil
-}
-
-// overlay writes the file without the part, and the file that has go build read it.
-func (p *part) overlay(dir string) (string, error) {
-	path, err := filepath.Abs(p.file)
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	if strings.Count(string(text), p.old) != 1 {
-		return "", fmt.Errorf("%s: %q is not there exactly once", p.file, p.old)
-	}
-	without := filepath.Join(dir, "without.go")
-	if err := os.WriteFile(without, []byte(strings.Replace(string(text), p.old, p.new, 1)), 0o600); err != nil {
-		return "", err
-	}
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": {path: without}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, raw, 0o600)
-}
-
-var summary = regexp.MustCompile(`early=(\d+)`)
-
-// early counts the histories with an early start.
-func early(program string) (int, error) {
-	out, err := exec.Command(program, "-n", histories, "-show", "0").Output()
-	found := summary.FindSubmatch(out)
-	if found == nil {
-		return 0, fmt.Errorf("no summary: %w", err)
-	}
-	return strconv.Atoi(string(found[1]))
-}
-
-// keptWithout plays the scenarios that have a line for the part, and returns how many there are. Each has to show what the line says.
-func keptWithout(program, name string) (int, error) {
-	files, err := filepath.Glob("test/simulation/testdata/*.txt")
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return 0, err
-		}
-		s, err := simulation.Parse(string(text))
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
 		}
 		kind := s.Without[name]
 		if kind == "" {
 			continue
 		}
-		n++
-		// The exit status says that there is a violation; which one, the words after the #.
+		// The exit status only says that there is a violation. Each has a line "# EARLY ... [kind ...", or "# STUCK".
 		out, _ := exec.Command(program, "-scenario", file).Output()
-		word := "[" + strings.TrimPrefix(strings.TrimPrefix(kind, "early "), "stuck ")
-		if !strings.Contains(string(out), word) {
-			return 0, fmt.Errorf("%s: without %s there is no %s", file, name, kind)
+		verb, finding, _ := strings.Cut(kind, " ")
+		if !regexp.MustCompile(`(?m)^# ` + strings.ToUpper(verb) + `\b.*\[` + regexp.QuoteMeta(finding) + `[];]`).Match(out) {
+			return "", fmt.Errorf("%s does not show %q", file, kind)
 		}
+		noticed = append(noticed, fmt.Sprintf("%s in %s", kind, filepath.Base(file)))
 	}
-	return n, nil
+	return strings.Join(noticed, ", "), nil
+}
+
+var (
+	summary = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) `)
+	seed    = regexp.MustCompile(`(?m)^((?:early|stuck) .*?) +\d+ +(\d+)$`)
+)
+
+// inHistories plays random histories up to the first with a violation.
+func (c *control) inHistories(program string) (string, error) {
+	out, err := exec.Command(program, "-n", strconv.Itoa(c.histories), "-first", "-show", "0").Output()
+	if summary.Find(out) == nil {
+		return "", fmt.Errorf("no summary: %w", err)
+	}
+	found := seed.FindSubmatch(out)
+	if found == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("%s in history %s", found[1], found[2]), nil
 }

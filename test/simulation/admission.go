@@ -1,0 +1,69 @@
+package simulation
+
+import (
+	"encoding/json"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	jsonpatchv2 "gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// admissionOf is a write as the API server sends it.
+func (s *stepgate) admissionOf(write Write) admission.AdmissionRequest {
+	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
+		Namespace: namespace, Name: write.New.Name, Operation: admissionv1.Create,
+		Object: runtime.RawExtension{Raw: s.encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
+	}}
+	if write.Old != nil {
+		request.Operation, request.OldObject.Raw = admissionv1.Update, s.encode(write.Old)
+	}
+	return request
+}
+
+// encode remembers the JSON of an object, which is never changed but for its resourceVersion: nobody decodes that one.
+func (s *stepgate) encode(app *argo.Application) []byte {
+	raw := s.encoded[app]
+	if raw == nil {
+		raw = encode(app)
+		s.encoded[app] = raw
+	}
+	return raw
+}
+
+func encode(object any) []byte {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic(err) // it is plain data
+	}
+	return raw
+}
+
+// patched is an operation after the patches of the mutating webhook. They may change nothing else. The rest of the object
+// stays what it is in the world: its times are finer than JSON's.
+func patched(op *argo.Operation, patches []jsonpatchv2.Operation) *argo.Operation {
+	for _, p := range patches {
+		if p.Path != "/operation" && !strings.HasPrefix(p.Path, "/operation/") {
+			panic("the mutating webhook changes " + p.Path)
+		}
+	}
+	patch, err := jsonpatch.DecodePatch(encode(patches))
+	if err != nil {
+		panic(err)
+	}
+	raw, err := patch.Apply(encode(map[string]any{"operation": op}))
+	if err != nil {
+		panic(err)
+	}
+	var changed struct{ Operation *argo.Operation }
+	if err := json.Unmarshal(raw, &changed); err != nil {
+		panic(err)
+	}
+	return changed.Operation
+}

@@ -1,0 +1,123 @@
+package simulation
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// Read reads a scenario from a file.
+func Read(file string) (*Scenario, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}
+
+// Parse reads the notation.
+func Parse(text string) (*Scenario, error) {
+	s := &Scenario{Replicas: 1}
+	for number, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if err := s.line(words); err != nil {
+			return nil, fmt.Errorf("line %d, %q: %w", number+1, line, err)
+		}
+	}
+	if len(s.Applications) == 0 {
+		return nil, fmt.Errorf("a scenario needs an app")
+	}
+	return s, nil
+}
+
+func (s *Scenario) line(words []string) (err error) {
+	switch {
+	case words[0] == "argocd" && len(words) > 1:
+		s.Version = words[1]
+		return s.options(words[2:])
+	case words[0] == "expect" && len(words) > 1:
+		if words[1] != "nothing" {
+			s.Expect = strings.Join(words[1:], " ")
+		}
+		return nil
+	case words[0] == "without" && len(words) > 2:
+		if s.Without == nil {
+			s.Without = map[string]string{}
+		}
+		s.Without[words[1]] = strings.Join(words[2:], " ")
+		return nil
+	case words[0] == "app" && len(words) > 2:
+		a := Application{Name: words[1]}
+		if a.Step, err = strconv.Atoi(words[2]); err != nil {
+			return err
+		}
+		s.Applications = append(s.Applications, a)
+		return s.Applications[len(s.Applications)-1].options(words[3:])
+	case strings.HasPrefix(words[0], "+") && len(words) > 1:
+		e := Event{Do: strings.Join(words[1:], " ")}
+		e.After, err = time.ParseDuration(words[0][1:])
+		s.Events = append(s.Events, e)
+		return err
+	}
+	return fmt.Errorf("not understood")
+}
+
+func (a *Application) options(words []string) error {
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil:
+			return err
+		case name == "skew":
+			a.Skew = d
+		case name == "compares":
+			a.Compares = d
+		default:
+			return fmt.Errorf("no such option: %s", name)
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) options(words []string) (err error) {
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "layout":
+			s.Layout = value
+		case "poll":
+			s.Poll, err = time.ParseDuration(value)
+		case "requeue":
+			s.Requeue, err = time.ParseDuration(value)
+		case "replicas":
+			s.Replicas, err = strconv.Atoi(value)
+		case "jitter":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 32)
+			s.Jitter = uint32(n)
+		case "retry-refresh":
+			s.RetryRefresh = true
+		case "pin":
+			s.Pin = value
+			_, err = webhook.ParsePin(value)
+		default:
+			err = fmt.Errorf("no such option: %s", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
