@@ -28,18 +28,23 @@ type play struct {
 	set  *argo.ApplicationSet
 	now  time.Time
 
-	writes, denied, unexpected int
+	writes, denied, held, unexpected int
 }
 
 // answer is the answer of the API server to a write.
 type answer struct {
-	object     string
-	err        error
+	object string
+	err    error
+	// held is the note of the Event SyncHeld, where the operation was held.
+	held       string
 	warnings   []string
 	unexpected bool
 }
 
 func (a answer) text() string {
+	if a.held != "" {
+		return a.object + " patched, without the operation. Event SyncHeld: " + a.held
+	}
 	if a.err != nil {
 		return a.err.Error()
 	}
@@ -114,14 +119,16 @@ func (p *play) app(env string) *argo.Application {
 
 // expectation is the answer that the demo expects of the API server.
 type expectation struct {
-	denied bool
-	// contains must be part of the answer or of a warning.
+	denied, held bool
+	// contains must be part of the answer, of a warning or of the Event.
 	contains string
 }
 
 var admitted = expectation{}
 
 func deniedBecause(text string) expectation { return expectation{denied: true, contains: text} }
+
+func heldBecause(text string) expectation { return expectation{held: true, contains: text} }
 
 func admittedWith(warning string) expectation { return expectation{contains: warning} }
 
@@ -142,8 +149,12 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 	}
 	a.err = c.Patch(p.ctx, changed, client.MergeFrom(before))
 	a.warnings = warnings.texts
+	if app, ok := changed.(*argo.Application); ok && want.held && a.err == nil && app.Operation == nil {
+		a.held = p.noteWith("SyncHeld", app.Name, want.contains)
+		p.held++
+	}
 	said := a.text() + strings.Join(a.warnings, "\n")
-	a.unexpected = (a.err != nil) != want.denied || !strings.Contains(said, want.contains)
+	a.unexpected = (a.err != nil) != want.denied || (a.held != "") != want.held || !strings.Contains(said, want.contains)
 	p.writes++
 	if a.err != nil {
 		p.denied++

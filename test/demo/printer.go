@@ -15,8 +15,11 @@ func (p *printer) progress(text string) { p.Line("  starting %s", text) }
 func (p *printer) write(n int, who, what string, answer answer) {
 	p.Line("\n%3d  %s %s", n, p.Paint(report.Bold, fmt.Sprintf("%-24s", who)), what)
 	verdict := p.Paint(report.Green, "admitted")
-	if answer.err != nil {
+	switch {
+	case answer.err != nil:
 		verdict = p.Paint(report.Red, "DENIED  ")
+	case answer.held != "":
+		verdict = p.Paint(report.Yellow, "HELD    ")
 	}
 	p.Line("     -> %s  %s", verdict, p.Wrap(answer.text(), 18))
 	for _, w := range answer.warnings {

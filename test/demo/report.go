@@ -23,7 +23,7 @@ func (p *play) report() {
 		seen[e.Reason] = true
 		p.out.Line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, p.out.Wrap(e.Note, 9))
 	}
-	for _, reason := range []string{"SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
+	for _, reason := range []string{"SyncHeld", "SyncReleased", "SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
 		if !seen[reason] {
 			p.out.Line("!! UNEXPECTED: no Event %s", reason)
 			p.unexpected++
@@ -38,7 +38,25 @@ func (p *play) report() {
 			}
 		}
 	}
-	p.out.Line("\ndemo: %d writes, %d denied, %d admitted, %d unexpected", p.writes, p.denied, p.writes-p.denied, p.unexpected)
+	p.out.Line("\ndemo: %d writes, %d held, %d denied, %d admitted, %d unexpected", p.writes, p.held, p.denied, p.writes-p.held-p.denied, p.unexpected)
+}
+
+// noteWith waits for an Event on an Application, with a text in its note.
+func (p *play) noteWith(reason, app, text string) (note string) {
+	script.Must(eventually.Succeeds(p.ctx, func() error {
+		var list eventsv1.EventList
+		if err := p.Admin.List(p.ctx, &list, client.InNamespace(cluster.ArgoNamespace)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == reason && e.Regarding.Name == app && strings.Contains(e.Note, text) {
+				note = e.Note
+				return nil
+			}
+		}
+		return fmt.Errorf("no Event %s on %s says %q", reason, app, text)
+	}))
+	return note
 }
 
 // events waits until every Event of the gate has been sent: they are posted after the answer.

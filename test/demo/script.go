@@ -38,17 +38,19 @@ func scenes() []scene {
 			[]string{
 				"ApplicationSet argocd/guestbook: step 1 is dev, step 2 is qa, step 3 is prod",
 				"all are Synced and Healthy at commit 864496e; the new commit is 78de5d3",
+				"the ApplicationSet controller has recorded prod as Pending: it wants to sync it",
 				"dev has not been compared with it yet, so it still looks done: Healthy and Synced, at the old commit",
 			},
 			func(p *play) {
 				p.compared("prod", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
-				p.rolling("prod", deniedBecause("engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3)"))
+				p.pending("prod")
+				p.rolling("prod", heldBecause("engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3)"))
 				p.refreshed("dev")
 				p.refreshed("qa")
 				p.user("prod", "bob", deniedBecause("RefreshPending"))
 				p.compared("dev", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
 				p.compared("qa", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
-				p.rolling("prod", deniedBecause("engineering-dev-guestbook (NotSynced: OutOfSync)"))
+				p.rolling("prod", heldBecause("engineering-dev-guestbook (NotSynced: OutOfSync)"))
 			},
 		},
 		{
@@ -59,7 +61,7 @@ func scenes() []scene {
 				p.start("dev")
 				p.finish("dev")
 				p.compared("dev", argo.SyncStatusCodeSynced, health.HealthStatusProgressing)
-				p.rolling("prod", deniedBecause("engineering-dev-guestbook (NotHealthy: Progressing)"))
+				p.rolling("prod", heldBecause("engineering-dev-guestbook (NotHealthy: Progressing)"))
 				p.compared("dev", argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 			},
 		},
@@ -68,7 +70,7 @@ func scenes() []scene {
 			nil,
 			func(p *play) {
 				p.rolling("qa", admitted)
-				p.rolling("prod", deniedBecause("engineering-qa-guestbook (OperationInProgress)"))
+				p.rolling("prod", heldBecause("engineering-qa-guestbook (OperationInProgress)"))
 			},
 		},
 		{
@@ -106,6 +108,7 @@ func scenes() []scene {
 				p.start("qa")
 				p.finish("qa")
 				p.compared("qa", argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+				p.refreshed("prod")
 				p.rolling("prod", admitted)
 				p.start("prod")
 				p.finish("prod")
@@ -123,6 +126,17 @@ func (p *play) compared(env string, sync argo.SyncStatusCode, state health.Healt
 
 func (p *play) rolling(env string, want expectation) {
 	p.sync(applicationSet, env, guestbook.RollingSync(), want)
+}
+
+// pending has the ApplicationSet controller record an Application as Pending.
+func (p *play) pending(env string) {
+	set := p.set.DeepCopy()
+	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(set), set))
+	before := set.DeepCopy()
+	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
+		Application: guestbook.Application(p.set, env).Name, Status: argo.ProgressiveSyncPending, Step: "3", TargetRevisions: []string{guestbook.NewCommit},
+	}}
+	script.Must(p.Admin.Status().Patch(p.ctx, set, client.MergeFrom(before)))
 }
 
 func (p *play) user(env, name string, want expectation) {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
@@ -18,11 +16,9 @@ const eventSlack = 2 * time.Second
 // compareAudit holds the Events of the gate in audit mode against the observer: every start out of order should have
 // been reported as one that would have been denied.
 func (s *suite) compareAudit(chosen []scenario, all table) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	var events eventsv1.EventList
-	if err := s.Admin.List(ctx, &events, client.InNamespace(string(audit))); err != nil {
-		return fmt.Errorf("list Events: %w", err)
+	events, err := s.readEvents(audit)
+	if err != nil {
+		return err
 	}
 	var found, missed, needless, outOfOrderOff, outOfOrderAudit int
 	var offTook, auditTook []time.Duration
@@ -37,7 +33,7 @@ func (s *suite) compareAudit(chosen []scenario, all table) error {
 		}
 		outOfOrderAudit += o.outOfOrder()
 		auditTook = append(auditTook, o.took)
-		m := match(o, events.Items)
+		m := match(o, events)
 		found, missed, needless = found+m.found, missed+len(m.missed), needless+len(m.alone)
 		for _, s := range m.missed {
 			fmt.Printf("audit: %s: no Event for %s at +%.1fs, before %v\n", sc.key, s.Application, s.At.Sub(o.rollout.began).Seconds(), s.Behind)

@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stepgate/stepgate/test/cluster"
@@ -23,12 +27,31 @@ type write struct {
 		Message string
 	}
 	RequestReceivedTimestamp time.Time
+	Annotations              map[string]string
+}
+
+// heldAnnotation is where the mutating webhook records that it has held an operation.
+const heldAnnotation = "hold.stepgate.io/decision"
+
+// refused says that a webhook of stepgate has refused a write, or could not be called for it.
+func (w write) refused() bool {
+	return w.ResponseStatus.Code >= http.StatusBadRequest && (w.ResponseStatus.Code == http.StatusForbidden || fromGate(w.ResponseStatus.Message))
+}
+
+// held says that the ApplicationSet controller's operation was taken out of a write.
+func (w write) held() bool { return w.Annotations[heldAnnotation] == "hold" }
+
+// byGate says that the gate of a mode has made a write.
+func (w write) byGate(m mode) bool {
+	return strings.HasPrefix(w.User.Username, "system:serviceaccount:"+m.gateName()+":")
 }
 
 // counts are the writes of a rollout while it was measured.
 type counts struct {
-	// denials are writes that were answered 403, whoever sent them.
-	denials int
+	// denials are the refused writes of users, auto-sync and other tools, and refusals those of the ApplicationSet controller.
+	denials, refusals int
+	// held are the writes whose operation was held.
+	held int
 	// refreshes are the gate's own writes.
 	refreshes int
 	// controller are the ApplicationSet controller's writes, of Applications and of the ApplicationSet.
@@ -42,47 +65,81 @@ func (t counts) perMinute(lasted time.Duration) float64 {
 	return float64(t.controller) / lasted.Minutes()
 }
 
-// readAudited reads the audit log.
-func readAudited(path string) (writes []write, err error) {
-	file, err := os.Open(path)
+// auditLog reads the audit log as it grows, each line once.
+type auditLog struct {
+	path string
+
+	mu     sync.Mutex
+	offset int64
+	read   []write
+}
+
+// writes are all writes that the log has now.
+func (l *auditLog) writes() (all []write, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var w write
-		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		writes = append(writes, w)
+	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
+		return nil, err
 	}
-	return writes, lines.Err()
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			// The API server is still writing the rest of the line.
+			return slices.Clip(l.read), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var w write
+		if err := json.Unmarshal(line, &w); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.path, err)
+		}
+		l.offset += int64(len(line))
+		l.read = append(l.read, w)
+	}
 }
 
 // counts returns the number of writes of a rollout, by kind.
 func (o *outcome) counts(writes []write) counts {
 	r := o.rollout
-	mine := map[string]bool{r.name: true}
-	for _, m := range r.members {
-		mine[m.name] = true
-	}
 	var t counts
 	for _, w := range writes {
 		at := w.RequestReceivedTimestamp
-		if w.ObjectRef.Namespace != string(r.mode) || !mine[w.ObjectRef.Name] || at.Before(r.began) || at.After(o.ended) {
+		if !r.owns(w) || at.Before(r.began) || at.After(o.ended) {
 			continue
 		}
-		if w.ResponseStatus.Code == 403 {
-			t.denials++
+		if w.held() {
+			t.held++
 		}
 		switch {
 		case w.User.Username == cluster.ApplicationSetAccount:
 			t.controller++
-		case strings.HasPrefix(w.User.Username, "system:serviceaccount:"+r.mode.gateName()+":"):
+			if w.refused() {
+				t.refusals++
+			}
+		case w.refused():
+			t.denials++
+		case w.byGate(r.mode):
 			t.refreshes++
 		}
 	}
 	return t
+}
+
+// owns says that a write is one of the rollout's ApplicationSet or of its Applications.
+func (r *rollout) owns(w write) bool {
+	if w.ObjectRef.Namespace != string(r.mode) {
+		return false
+	}
+	mine := w.ObjectRef.Name == r.name
+	for _, m := range r.members {
+		mine = mine || w.ObjectRef.Name == m.name
+	}
+	return mine
 }

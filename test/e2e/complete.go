@@ -12,8 +12,12 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// overlookedAfter is how long an operation is set before the application controller counts as having overlooked it.
-const overlookedAfter = 8 * time.Second
+const (
+	// overlookedAfter is how long an operation is set before the application controller counts as having overlooked it.
+	overlookedAfter = 8 * time.Second
+	// refreshOverlookedAfter is the same for a refresh. The gate itself asks again after 10 s; the suite leaves it the time.
+	refreshOverlookedAfter = 20 * time.Second
+)
 
 // complete waits until every member has the newest state. When that takes too long, finished stays zero.
 func (r *rollout) complete() {
@@ -24,15 +28,20 @@ func (r *rollout) complete() {
 	script.Must(r.ctx.Err())
 }
 
-// refreshOverlooked refreshes an Application whose operation the application controller of Argo CD 3.5.7 has overlooked.
-// When an operation is written while the controller records the end of the one before, the controller may not look again
-// until the next periodic comparison, which is hours away here.
+// refreshOverlooked refreshes an Application whose operation, or whose refresh, the application controller of Argo CD 3.5.7
+// has overlooked. When either is written while the controller records the end of an operation, the controller may not look
+// again until the next periodic comparison, which is hours away here. To ask for a refresh that is asked for already is no
+// change, and no event; so the annotation is removed first.
 func (r *rollout) refreshOverlooked() {
 	for _, m := range r.members {
-		if !r.recorder.overlooked(string(r.mode), m.name) || time.Since(r.overlookedAt) < overlookedAfter {
+		operation, refresh := r.recorder.overlooked(string(r.mode), m.name)
+		if !operation && !refresh || time.Since(r.overlookedAt) < overlookedAfter {
 			continue
 		}
 		r.overlooked, r.overlookedAt = r.overlooked+1, time.Now()
+		if refresh {
+			r.annotate(m, argo.AnnotationKeyRefresh, "")
+		}
 		r.refreshAtOnce(m)
 	}
 }

@@ -63,7 +63,7 @@ func (o *outcome) show(out *report.Printer) error {
 		heading = "With stepgate"
 	}
 	out.Heading(heading)
-	writes, err := readAudited(r.AuditLog)
+	writes, err := r.audit.writes()
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func elsewhere() []scenario {
 		},
 		{
 			key: "destination-by-hand", title: "a change of the destination, synced with the argocd CLI, before its turn and in its turn", each: 1, world: true,
-			layout: secondNamespace, template: pruneInBackground, play: newDestinationByHand,
+			layout: secondNamespace, template: pruneInBackground, manual: true, play: newDestinationByHand,
 		},
 	}
 }

@@ -4,12 +4,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,8 +22,10 @@ type options struct {
 	argocd    string
 	quick     bool
 	parallel  int
-	loop      bool
-	lasting   time.Duration
+	busy      time.Duration
+	liveness  bool
+	automated bool
+	control   bool
 	demo      bool
 	keep      string
 }
@@ -35,70 +35,20 @@ func main() {
 	flag.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
 	flag.StringVar(&o.argocd, "argocd", argocd.Versions()[0], "version of Argo CD: "+strings.Join(argocd.Versions(), ", "))
-	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs")
-	flag.BoolVar(&o.loop, "loop", false, "measure also the writes that a lasting denial makes the ApplicationSet controller send")
-	flag.DurationVar(&o.lasting, "lasting", time.Minute, "how long --loop watches each of its two denials")
+	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs, and do not fail when it is slow")
+	flag.DurationVar(&o.busy, "busy", 0, "measure for so long how busy the ApplicationSet controller is while a sync has to wait")
+	flag.BoolVar(&o.liveness, "liveness", false, "play also the scenarios in which replicas of stepgate are killed")
+	flag.BoolVar(&o.automated, "automated", false, "play also the scenarios with automated sync, without progressive syncs in Argo CD")
+	flag.BoolVar(&o.control, "control", false, "play the scenarios with parts of stepgate switched off instead, and report which of them stand still")
 	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
+	err := o.run(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, o options) (err error) {
-	began := time.Now()
-	chosen, err := choose(o.scenarios, o.quick)
-	if err != nil {
-		return err
-	}
-	var modes []mode
-	for m := range strings.SplitSeq(o.modes, ",") {
-		if !slices.Contains([]mode{off, on, audit}, mode(m)) {
-			return fmt.Errorf("--modes: %q is not one of off, on, audit", m)
-		}
-		modes = append(modes, mode(m))
-	}
-	started := slices.Clone(modes)
-	for _, sc := range chosen {
-		for _, m := range sc.in(modes) {
-			if !slices.Contains(started, m) {
-				started = append(started, m)
-			}
-		}
-	}
-	if o.loop {
-		started = append(started, lasting)
-	}
-	if o.demo {
-		started = []mode{off, on}
-	}
-	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
-	s, err := start(ctx, o.argocd, started)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	fmt.Printf("all up after %.0fs\n", time.Since(began).Seconds())
-	if o.keep != "" {
-		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
-	}
-	if o.demo {
-		return demo(ctx, s)
-	}
-	outcomes, err := player{s, modes, o.parallel}.playAll(ctx, chosen)
-	if err != nil {
-		return err
-	}
-	if o.loop {
-		if err := s.measureLasting(ctx, o.lasting); err != nil {
-			return fmt.Errorf("lasting denials: %w", err)
-		}
-	}
-	return printReport(s, chosen, outcomes)
 }

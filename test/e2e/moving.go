@@ -26,7 +26,7 @@ func moving() []scenario {
 		{key: "added", title: "Applications are added to steps 1 and 3 together with a commit; prod refreshed first", each: 1, world: true, play: added},
 		{
 			key: "rollback", title: "prod is rolled back with the argocd CLI, and forward again while step 1 is Degraded", each: 1, world: true,
-			needHealthy: true, play: rollback,
+			needHealthy: true, manual: true, play: rollback,
 		},
 	}
 }
@@ -61,14 +61,7 @@ func driftAfter(r *rollout) {
 	dev, later := r.one("dev"), r.in("prod", "qa")
 	r.version("2", later)
 	r.refresh(dev)
-	r.until("the commit recorded for "+dev.name, func() bool {
-		for _, s := range r.applicationSet().Status.ApplicationStatus {
-			if s.Application == dev.name {
-				return s.Status == "Healthy" && len(s.TargetRevisions) == 1 && s.TargetRevisions[0] == dev.revision
-			}
-		}
-		return false
-	})
+	r.untilRecorded(dev)
 	r.drift(dev)
 	r.refresh(later...)
 	r.untilEach("the commit in the later steps", later, (*member).atNewest)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -97,7 +98,7 @@ func (p player) playAll(ctx context.Context, chosen []scenario) (table, error) {
 }
 
 func (p player) playPeriodic(ctx context.Context, chosen []scenario, all table) error {
-	if err := p.argo.Restart(ctx, shortResync, shortJitter); err != nil {
+	if err := p.argo.Restart(ctx, argocd.Settings{Resync: shortResync, Jitter: shortJitter}); err != nil {
 		return err
 	}
 	for _, sc := range chosen {
@@ -118,7 +119,7 @@ func (p player) playPeriodic(ctx context.Context, chosen []scenario, all table) 
 			printOutcome(o)
 		}
 	}
-	return p.argo.Restart(ctx, longResync, 0)
+	return p.argo.Restart(ctx, quietSettings())
 }
 
 // playOne plays one scenario in every mode, one after the other, and a second time with the gate and without if it was

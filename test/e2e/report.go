@@ -5,23 +5,49 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
 // slower is by how much a rollout may take longer with the gate than without.
 const slower = 5 * time.Second
 
-// printReport prints the table and the final line, and returns an error when the gate did not keep its promise.
-func printReport(s *suite, chosen []scenario, all table) error {
-	writes, err := readAudited(s.AuditLog)
+// results are what a run has to say at its end.
+type results struct {
+	suite  *suite
+	chosen []scenario
+	all    table
+	// strict says that the run fails when rollouts are slower with the gate than without. A busy machine makes a single
+	// rollout slower, so the subset that CI runs is not strict.
+	strict bool
+}
+
+// print prints the tables and the final line, and returns an error when the gate did not keep its promise.
+func (r results) print() error {
+	writes, err := r.suite.audit.writes()
 	if err != nil {
 		return err
 	}
 	fmt.Println()
-	printTable(chosen, all, writes)
-	printBeside(chosen, all, writes)
-	t := total(chosen, all)
+	printTable(r.chosen, r.all, writes)
+	printBeside(r.chosen, r.all, writes)
+	printWaits(r.chosen, r.all)
+	t := total(r.chosen, r.all)
+	t.strict = r.strict
+	t.refused(writes, on, proven)
+	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
+		return err
+	}
+	for _, m := range []mode{on, proven} {
+		events, err := r.suite.readEvents(m)
+		if err != nil {
+			return err
+		}
+		printEvents(m, events)
+		t.warned(r.all, m, events)
+	}
 	if t.audited > 0 {
-		if err := s.compareAudit(chosen, all); err != nil {
+		if err := r.suite.compareAudit(r.chosen, r.all); err != nil {
 			return err
 		}
 	}
@@ -32,8 +58,12 @@ func printReport(s *suite, chosen []scenario, all table) error {
 // totals are the sums over all rollouts.
 type totals struct {
 	rollouts, offOutOfOrder, onOutOfOrder, onCompleted, audited int
+	onRefused, onErrorOccurred                                  int
 	off, on                                                     []time.Duration
-	problems                                                    []error
+	strict                                                      bool
+	// problems fail every run. tolerated are those that fail only a strict one: a busy machine makes a rollout slow, and Argo
+	// CD alone may leave one lying.
+	problems, tolerated []error
 }
 
 func total(chosen []scenario, all table) *totals {
@@ -42,9 +72,7 @@ func total(chosen []scenario, all table) *totals {
 		t.rollouts++
 		without, with := all[sc.key][off], all[sc.key][on]
 		for _, o := range all[sc.key] {
-			if o.problem != nil {
-				t.problems = append(t.problems, fmt.Errorf("%s, %s: %w", sc.key, o.rollout.mode, o.problem))
-			}
+			t.problem(o)
 		}
 		if without != nil {
 			t.offOutOfOrder += without.outOfOrder()
@@ -66,6 +94,55 @@ func total(chosen []scenario, all table) *totals {
 	return t
 }
 
+// problem keeps why a rollout could not be played to its end.
+func (t *totals) problem(o *outcome) {
+	if o.problem == nil {
+		return
+	}
+	err := fmt.Errorf("%s, %s: %w", o.rollout.name, o.rollout.mode, o.problem)
+	if o.rollout.mode == off {
+		t.tolerated = append(t.tolerated, err)
+	} else {
+		t.problems = append(t.problems, err)
+	}
+}
+
+// refused counts the refusals of the ApplicationSet controller in some modes, in rollouts and outside. It keeps one text for
+// each object.
+func (t *totals) refused(writes []write, modes ...mode) {
+	said := map[string]bool{}
+	for _, w := range writes {
+		if w.User.Username != cluster.ApplicationSetAccount || !w.refused() || !slices.Contains(modes, mode(w.ObjectRef.Namespace)) {
+			continue
+		}
+		t.onRefused++
+		if key := w.ObjectRef.Namespace + "/" + w.ObjectRef.Name; !said[key] {
+			said[key] = true
+			t.problems = append(t.problems, fmt.Errorf("the ApplicationSet controller was refused a write of %s: %s", key, w.ResponseStatus.Message))
+		}
+	}
+}
+
+// errorOccurred counts the ApplicationSets that showed an error because of the gate, in the modes that promise none.
+func (t *totals) errorOccurred(all table, c *conditions) error {
+	for _, outcomes := range all {
+		for m, o := range outcomes {
+			if !m.holds() {
+				continue
+			}
+			texts, err := c.ofGate(string(m), o.rollout.name)
+			if err != nil {
+				return err
+			}
+			if len(texts) > 0 {
+				t.onErrorOccurred++
+				t.problems = append(t.problems, fmt.Errorf("ApplicationSet %s/%s showed ErrorOccurred: %s", m, o.rollout.name, texts[0]))
+			}
+		}
+	}
+	return nil
+}
+
 // add counts a rollout with the gate, against the one without, if there was one.
 func (t *totals) add(sc scenario, without, with *outcome) {
 	t.onOutOfOrder += with.outOfOrder()
@@ -76,7 +153,7 @@ func (t *totals) add(sc scenario, without, with *outcome) {
 	t.onCompleted++
 	t.on = append(t.on, with.took)
 	if tooSlow(without, with) > 0 {
-		t.problems = append(t.problems, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
+		t.tolerated = append(t.tolerated, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
 	}
 }
 
@@ -97,12 +174,28 @@ func tooSlow(without, with *outcome) time.Duration {
 }
 
 func (t *totals) print() {
-	fmt.Printf("e2e: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs median_on=%.1fs\n",
-		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, median(t.off).Seconds(), median(t.on).Seconds())
+	fmt.Printf("e2e: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d on_refused=%d on_error_occurred=%d median_off=%.1fs median_on=%.1fs\n",
+		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, t.onRefused, t.onErrorOccurred, median(t.off).Seconds(), median(t.on).Seconds())
 }
+
+const (
+	// medianSlack is the part by which the median may be longer with the gate than without: two runs of the same rollouts
+	// without the gate differ by as much.
+	medianSlack = 0.1
+	// medianOf is the number of rollouts from which on the medians are compared.
+	medianOf = 10
+)
 
 func (t *totals) verdict() error {
 	problems := t.problems
+	if without, with := median(t.off), median(t.on); len(t.on) >= medianOf && without > 0 && float64(with) > float64(without)*(1+medianSlack) {
+		t.tolerated = append(t.tolerated, fmt.Errorf("the median is %.1fs with the gate and %.1fs without", with.Seconds(), without.Seconds()))
+	}
+	if t.strict {
+		problems = append(problems, t.tolerated...)
+	} else if len(t.tolerated) > 0 {
+		fmt.Printf("this does not fail a quick run: %v\n", errors.Join(t.tolerated...))
+	}
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("%d starts out of order with the gate", t.onOutOfOrder))
 	}
@@ -120,73 +213,4 @@ func median(all []time.Duration) time.Duration {
 	}
 	slices.Sort(done)
 	return (done[(len(done)-1)/2] + done[len(done)/2]) / 2
-}
-
-func printTable(chosen []scenario, all table, writes []write) {
-	fmt.Println("| rollout | out of order off / on | seconds off / on | denials | refreshes | controller writes per minute off / on |")
-	fmt.Println("|---|---|---|---|---|---|")
-	for _, sc := range chosen {
-		without, with := all[sc.key][off].row(writes), all[sc.key][on].row(writes)
-		fmt.Printf("| %s (`%s`) | %s / %s | %s / %s | %s | %s | %s / %s |\n", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
-			without.took, with.took, with.denials, with.refreshes, without.perMinute, with.perMinute)
-	}
-	fmt.Println()
-}
-
-// printBeside prints the rollouts in other modes than off, on and audit, with those beside them.
-func printBeside(chosen []scenario, all table, writes []write) {
-	header := "| rollout | mode | starts | out of order | seconds | denials | note |\n|---|---|---|---|---|---|---|\n"
-	for _, sc := range chosen {
-		if len(sc.beside) == 0 {
-			continue
-		}
-		for _, m := range append([]mode{off}, append(sc.beside, on)...) {
-			o := all[sc.key][m]
-			if o == nil {
-				continue
-			}
-			r := o.row(writes)
-			fmt.Printf("%s| `%s` | %s | %d | %s | %s | %s | %s |\n", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.denials, o.rollout.note)
-			header = ""
-		}
-	}
-	fmt.Println()
-}
-
-type row struct{ outOfOrder, took, denials, refreshes, perMinute string }
-
-func (o *outcome) row(writes []write) row {
-	if o == nil {
-		return row{"-", "-", "-", "-", "-"}
-	}
-	t, took := o.counts(writes), "never"
-	if o.completed() {
-		took = fmt.Sprintf("%.1f", o.took.Seconds())
-	}
-	return row{
-		outOfOrder: fmt.Sprint(o.outOfOrder()), took: took, denials: fmt.Sprint(t.denials), refreshes: fmt.Sprint(t.refreshes),
-		perMinute: fmt.Sprintf("%.0f", t.perMinute(o.ended.Sub(o.rollout.began))),
-	}
-}
-
-// printOutcome is a line as soon as a rollout has ended.
-func printOutcome(o *outcome) {
-	r := o.rollout
-	fmt.Printf("%-24s %-8s  starts %2d, out of order %2d, ", r.scenario.key, r.mode, len(o.starts), o.outOfOrder())
-	switch {
-	case o.problem != nil:
-		fmt.Printf("not played: %v\n", o.problem)
-	case o.completed():
-		fmt.Printf("complete after %.1fs\n", o.took.Seconds())
-	default:
-		fmt.Printf("not complete: %s\n", r.summary())
-	}
-	if r.note != "" {
-		fmt.Printf("  %s\n", r.note)
-	}
-	for _, s := range o.starts {
-		if s.OutOfOrder() && r.mode.keepsOrder() {
-			fmt.Printf("  out of order at +%.1fs: %s, change %d, before %v\n", s.At.Sub(r.began).Seconds(), s.Application, s.Change, s.Behind)
-		}
-	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
-	eventsv1 "k8s.io/api/events/v1"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
@@ -57,7 +59,9 @@ func TestVerdict(t *testing.T) {
 			if tc.without != nil {
 				modes[off] = tc.without
 			}
-			err := total([]scenario{sc}, table{"x": modes}).verdict()
+			all := total([]scenario{sc}, table{"x": modes})
+			all.strict = true
+			err := all.verdict()
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -65,6 +69,91 @@ func TestVerdict(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
+}
+
+func TestSlowRolloutsFailOnlyAStrictRun(t *testing.T) {
+	g := NewWithT(t)
+	sc, outcomes := scenario{key: "x"}, map[mode]*outcome{off: ended(off, 1, 3), on: ended(on, 0, 30)}
+	lenient := total([]scenario{sc}, table{"x": outcomes})
+	g.Expect(lenient.verdict()).To(Succeed())
+	strict := total([]scenario{sc}, table{"x": outcomes})
+	strict.strict = true
+	g.Expect(strict.verdict()).To(MatchError(ContainSubstring("x took 30.0s")))
+}
+
+// TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun has a rollout that cannot be played to its end, without the gate and with it.
+func TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun(t *testing.T) {
+	for _, tc := range []struct {
+		mode   mode
+		strict bool
+		want   bool
+	}{{off, false, true}, {off, true, false}, {on, false, false}, {on, true, false}} {
+		t.Run(fmt.Sprintf("%s, strict %t", tc.mode, tc.strict), func(t *testing.T) {
+			g := NewWithT(t)
+			outcomes := map[mode]*outcome{off: ended(off, 1, 3), on: ended(on, 0, 3)}
+			outcomes[tc.mode].problem = errors.New("it did not happen")
+			sums := total([]scenario{{key: "x"}}, table{"x": outcomes})
+			sums.strict = tc.strict
+			if tc.want {
+				g.Expect(sums.verdict()).To(Succeed())
+				return
+			}
+			g.Expect(sums.verdict()).To(MatchError(ContainSubstring("it did not happen")))
+		})
+	}
+}
+
+func TestMedianOfManyRolloutsMayNotBeSlower(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rollouts int
+		off, on  float64
+		want     string
+	}{
+		"as fast":                     {medianOf, 3, 3.2, ""},
+		"slower":                      {medianOf, 3, 3.4, "the median is 3.4s with the gate and 3.0s without"},
+		"slower, but too few to tell": {medianOf - 1, 3, 3.4, ""},
+		"faster":                      {medianOf, 3, 2, ""},
+		"nothing to compare it with":  {medianOf, 0, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			chosen, all := []scenario{}, table{}
+			for i := range tc.rollouts {
+				sc := scenario{key: fmt.Sprint(i)}
+				chosen, all[sc.key] = append(chosen, sc), map[mode]*outcome{off: ended(off, 1, tc.off), on: ended(on, 0, tc.on)}
+			}
+			sums := total(chosen, all)
+			sums.strict = true
+			if tc.want == "" {
+				g.Expect(sums.verdict()).To(Succeed())
+				return
+			}
+			g.Expect(sums.verdict()).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+func TestErrorsOfAnApplicationSetThatTheGateCaused(t *testing.T) {
+	g := NewWithT(t)
+	shown := func(status argo.ApplicationSetConditionStatus, message string) *argo.ApplicationSet {
+		set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "on", Name: "x"}}
+		set.Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Message: message}}
+		return set
+	}
+	c := &conditions{errors: map[string][]string{}}
+	c.keep(shown(argo.ApplicationSetConditionStatusTrue, "the repository does not answer"))
+	c.keep(shown(argo.ApplicationSetConditionStatusFalse, `admission webhook "operation.stepgate.io" denied the request`))
+	g.Expect(c.ofGate("on", "x")).To(BeEmpty())
+	refused := `admission webhook "operation.stepgate.io" denied the request: not yet`
+	for range 2 {
+		c.keep(shown(argo.ApplicationSetConditionStatusTrue, refused))
+	}
+	g.Expect(c.ofGate("on", "x")).To(Equal([]string{refused}))
+	var sums totals
+	all := table{"x": {on: ended(on, 0, 3), refusing: ended(refusing, 0, 3)}}
+	g.Expect(sums.errorOccurred(all, c)).To(Succeed())
+	g.Expect(sums.onErrorOccurred).To(Equal(1))
+	g.Expect(sums.problems).To(HaveLen(1))
 }
 
 func TestVerdictOfProven(t *testing.T) {
@@ -96,59 +185,6 @@ func TestModesOfAScenario(t *testing.T) {
 	g.Expect(scenario{world: true}.in(all)).To(Equal([]mode{off, on}))
 	g.Expect(scenario{world: true, beside: []mode{unpinned}}.in(all)).To(Equal([]mode{off, unpinned, on}))
 	g.Expect(scenario{beside: []mode{unpinned}}.in([]mode{off})).To(Equal([]mode{off}))
-}
-
-func TestMatch(t *testing.T) {
-	event := func(app, reason string, seconds float64) eventsv1.Event {
-		e := eventsv1.Event{Reason: reason, EventTime: metav1.NewMicroTime(after(seconds))}
-		e.Regarding.Name = app
-		return e
-	}
-	const would = "SyncWouldBeDenied"
-	for name, tc := range map[string]struct {
-		outOfOrder                   int
-		events                       []eventsv1.Event
-		wantFound, wantMissed, alone int
-	}{
-		"reported":                                   {1, []eventsv1.Event{event("x-prod", would, 0.9)}, 1, 0, 0},
-		"one Event stands for all starts":            {3, []eventsv1.Event{event("x-prod", would, 0.9)}, 3, 0, 0},
-		"not reported":                               {1, nil, 0, 1, 0},
-		"reported for another Application":           {1, []eventsv1.Event{event("x-dev", would, 0.9)}, 0, 1, 1},
-		"reported in other words":                    {1, []eventsv1.Event{event("x-prod", "SyncDenied", 0.9)}, 0, 1, 0},
-		"reported only long after":                   {1, []eventsv1.Event{event("x-prod", would, 30)}, 0, 1, 0},
-		"reported for another rollout":               {1, []eventsv1.Event{event("y-prod", would, 0.9)}, 0, 1, 0},
-		"reported before the rollout began":          {1, []eventsv1.Event{event("x-prod", would, -1)}, 0, 1, 0},
-		"reported although nothing was out of order": {0, []eventsv1.Event{event("x-prod", would, 0.9)}, 0, 0, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			o := ended(audit, tc.outOfOrder, 3)
-			o.rollout.members = []*member{{name: "x-dev"}, {name: "x-prod"}}
-			m := match(o, tc.events)
-			g.Expect([]int{m.found, len(m.missed), len(m.alone)}).To(Equal([]int{tc.wantFound, tc.wantMissed, tc.alone}))
-		})
-	}
-}
-
-func TestCountsOfTheAuditLog(t *testing.T) {
-	g := NewWithT(t)
-	o := ended(on, 0, 3)
-	o.rollout.members = []*member{{name: "x-dev"}}
-	by := func(user, namespace, name string, code int, seconds float64) write {
-		var w write
-		w.User.Username, w.ObjectRef.Namespace, w.ObjectRef.Name = user, namespace, name
-		w.ResponseStatus.Code, w.RequestReceivedTimestamp = code, after(seconds)
-		return w
-	}
-	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
-	const gate = "system:serviceaccount:stepgate-on:stepgate-on"
-	g.Expect(o.counts([]write{
-		by(controller, "on", "x-dev", 200, 1), by(controller, "on", "x-dev", 403, 2), by(controller, "on", "x", 200, 3),
-		by(gate, "on", "x-dev", 200, 2), by("jane", "on", "x-dev", 403, 2), by("jane", "on", "x-dev", 200, 2),
-		by(controller, "off", "x-dev", 200, 1), by(controller, "on", "y-dev", 200, 1), by(controller, "on", "x-dev", 200, -1),
-		by(gate, "on", "x-dev", 200, 61),
-	})).To(Equal(counts{denials: 2, refreshes: 1, controller: 3}))
-	g.Expect(counts{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
 }
 
 func TestMedianLeavesOutWhatDidNotComplete(t *testing.T) {

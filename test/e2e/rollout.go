@@ -14,10 +14,7 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-const (
-	setupLimit = 5 * time.Minute
-	pollEvery  = 100 * time.Millisecond
-)
+const pollEvery = 100 * time.Millisecond
 
 // rollout is one scenario as it is played in one namespace, which decides whether there is a gate. Its methods are steps
 // of a script: the first that fails ends the rollout.
@@ -35,7 +32,7 @@ type rollout struct {
 	began    time.Time
 	since    uint64
 	finished time.Time
-	// overlooked counts the operations that Argo CD overlooked in the measured rollout; the last was at overlookedAt.
+	// overlooked counts the operations and refreshes that Argo CD overlooked in the measured rollout; the last was at overlookedAt.
 	overlooked   int
 	overlookedAt time.Time
 	// note is what else there is to say about it.
@@ -57,9 +54,12 @@ func (r *rollout) prepare() {
 	if r.scenario.byHand != "" {
 		r.installByHand()
 	}
-	r.untilWithin(setupLimit, "the installation", func() bool {
+	r.untilWithin(r.scenario.setupWithin(), "the installation", func() bool {
 		if !r.isComplete() {
 			return false
+		}
+		if r.scenario.automated {
+			return true
 		}
 		recorded := r.recorded()
 		for _, m := range r.members {
@@ -93,6 +93,18 @@ func (r *rollout) recorded() map[string]string {
 		recorded[s.Application] = string(s.Status)
 	}
 	return recorded
+}
+
+// untilRecorded waits until the ApplicationSet controller has recorded a member as Healthy at the newest commit.
+func (r *rollout) untilRecorded(m *member) {
+	r.until("the commit recorded for "+m.name, func() bool {
+		for _, s := range r.applicationSet().Status.ApplicationStatus {
+			if s.Application == m.name {
+				return s.Status == "Healthy" && len(s.TargetRevisions) == 1 && s.TargetRevisions[0] == m.revision
+			}
+		}
+		return false
+	})
 }
 
 // until waits until a condition holds. It fails when that takes longer than the scenario may.

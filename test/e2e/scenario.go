@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +25,10 @@ type scenario struct {
 	reverse bool
 	// byHand is the environment whose step has maxUpdate 0.
 	byHand string
+	// manual says that users start syncs in it.
+	manual bool
+	// automated has the application controller sync by itself, without progressive syncs in the ApplicationSet controller.
+	automated bool
 	// resync belongs to the second part, with a short timeout.reconciliation.
 	resync bool
 	// quick belongs to the subset that CI runs.
@@ -42,9 +46,10 @@ type scenario struct {
 	rounds, quickRounds int
 	// twice says that with the gate two commits are rolled out one after the other, where without it they go together.
 	twice bool
-	// limit is how long it may take to complete; zero means a minute.
-	limit time.Duration
-	play  func(r *rollout)
+	// limit is how long it may take to complete; zero means a minute. setup is the same for the installation before; zero means
+	// five minutes.
+	limit, setup time.Duration
+	play         func(r *rollout)
 }
 
 // in are the modes in which it is played, when those of the run are given.
@@ -62,12 +67,12 @@ func (s scenario) in(modes []mode) []mode {
 	return all
 }
 
-func (s scenario) within() time.Duration {
-	if s.limit == 0 {
-		return time.Minute
-	}
-	return s.limit
-}
+// startedByUsers says that users start some of its syncs.
+func (s scenario) startedByUsers() bool { return s.manual || s.byHand != "" }
+
+func (s scenario) within() time.Duration { return cmp.Or(s.limit, time.Minute) }
+
+func (s scenario) setupWithin() time.Duration { return cmp.Or(s.setup, 5*time.Minute) }
 
 // orders are all orders of the environments.
 func orders() [][]string {
@@ -83,7 +88,7 @@ func scenarios() []scenario {
 		name := strings.Join(order, ", ")
 		all = append(all, scenario{
 			key: "commit-" + strings.Join(order, "-"), title: "one repository, a commit; refreshed in the order " + name, each: 1,
-			quick: order[0] == "prod", play: commitRefreshedIn(order),
+			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
 		})
 	}
 	all = append(all, scenario{
@@ -114,14 +119,10 @@ func commitRefreshedAtOnce(r *rollout) {
 	r.refreshAtOnce(r.members...)
 }
 
-// choose returns the scenarios that a comma-separated list of keys or beginnings of keys names; all when it is empty, and none for
-// "none".
-func choose(list string, quick bool) ([]scenario, error) {
+// choose returns those of all scenarios that a comma-separated list of keys or beginnings of keys names; all when it is empty.
+func choose(all []scenario, list string, quick bool) []scenario {
 	var chosen []scenario
-	if list == "none" {
-		return nil, nil
-	}
-	for _, s := range scenarios() {
+	for _, s := range all {
 		if quick && !s.quick {
 			continue
 		}
@@ -139,8 +140,5 @@ func choose(list string, quick bool) ([]scenario, error) {
 			}
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no scenario is named %q", list)
-	}
-	return chosen, nil
+	return chosen
 }

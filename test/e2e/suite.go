@@ -24,12 +24,26 @@ const (
 	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have completed.
 	unpinned mode = "unpinned"
 	proven   mode = "proven"
-	// lasting is the mode of a gate that asks for no refreshes, so that a denial lasts.
-	lasting mode = "lasting"
+	// pair is the mode of a gate with two replicas.
+	pair mode = "pair"
+	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
+	refusing   mode = "refusing"
+	unreleased mode = "unreleased"
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
-func (m mode) keepsOrder() bool { return m == on || m == proven }
+func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
+
+// holds says that the mode promises that the ApplicationSet controller is never refused.
+func (m mode) holds() bool { return m == on || m == proven }
+
+// replicas is the number of processes of the gate.
+func (m mode) replicas() int {
+	if m == pair {
+		return 2
+	}
+	return 1
+}
 
 // destination is the namespace that the Applications deploy to.
 func (m mode) destination() string { return "work-" + string(m) }
@@ -37,34 +51,42 @@ func (m mode) destination() string { return "work-" + string(m) }
 // gateName is the name of the gate's instance, of its namespace and of its service account.
 func (m mode) gateName() string { return "stepgate-" + string(m) }
 
-// args are the flags of the gate.
+// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well.
 func (m mode) args() []string {
+	args := []string{"--application-namespaces=" + string(m)}
 	switch m {
 	case audit:
-		return []string{"--mode=audit"}
+		return append(args, "--mode=audit")
 	case unpinned:
-		return []string{"--pin=off"}
+		return append(args, "--pin=off")
 	case proven:
-		return []string{"--pin=proven"}
-	case lasting:
-		return []string{"--refresh-stale-siblings=false"}
+		return append(args, "--pin=proven")
+	case refusing:
+		return append(args, "--hold=false")
+	case unreleased:
+		return append(args, "--release=false")
 	default:
-		return nil
+		return args
 	}
 }
 
 // suite is everything that runs: the cluster, Argo CD, and the gates.
 type suite struct {
 	*environment.Environment
-	argo     *argocd.ArgoCD
-	recorder *recorder
-	unwatch  context.CancelFunc
-	gates    map[mode]*release.Replica
-	clis     map[mode]*argocd.CLI
+	argo       *argocd.ArgoCD
+	recorder   *recorder
+	audit      *auditLog
+	conditions *conditions
+	unwatch    context.CancelFunc
+	gates      map[mode]*release.Release
+	clis       map[mode]*argocd.CLI
 }
 
 // longResync is an interval at which nothing happens in a run.
 const longResync = 6 * time.Hour
+
+// quietSettings are how Argo CD runs unless a scenario needs something else.
+func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
 
 func start(ctx context.Context, version string, modes []mode) (s *suite, err error) {
 	root, err := os.Getwd()
@@ -75,7 +97,7 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 	if err != nil {
 		return nil, err
 	}
-	s = &suite{gates: map[mode]*release.Replica{}, clis: map[mode]*argocd.CLI{}}
+	s = &suite{gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
 	s.Environment, err = environment.Start(ctx, environment.Options{Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true})
 	if err != nil {
 		return nil, err
@@ -85,7 +107,7 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	o.Resync = longResync
+	o.Settings = quietSettings()
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
@@ -96,8 +118,11 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 		return nil, err
 	}
 	watching, unwatch := context.WithCancel(ctx)
-	s.unwatch = unwatch
+	s.unwatch, s.audit = unwatch, &auditLog{path: s.AuditLog}
 	if s.recorder, err = record(watching, s.Config); err != nil {
+		return nil, err
+	}
+	if s.conditions, err = recordConditions(watching, s.Config); err != nil {
 		return nil, err
 	}
 	for _, m := range modes {
@@ -114,13 +139,8 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 			continue
 		}
 		o := release.Options{Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args()}
-		if s.gates[m], err = release.StartOne(ctx, s.Environment, o); err != nil {
+		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
-		}
-	}
-	for _, g := range s.gates {
-		if err := g.WaitReady(ctx); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -132,8 +152,13 @@ func (s *suite) stop() error {
 		s.unwatch()
 	}
 	for _, g := range s.gates {
-		if g != nil {
-			g.Kill()
+		if g == nil {
+			continue
+		}
+		for _, replica := range g.Replicas() {
+			if replica != nil {
+				replica.Kill()
+			}
 		}
 	}
 	if s.argo != nil {
@@ -161,8 +186,10 @@ func (s *suite) keep(dir string) error {
 		}
 	}
 	for m, g := range s.gates {
-		if err := os.WriteFile(filepath.Join(dir, m.gateName()+".log"), []byte(g.Log()), 0o644); err != nil {
-			return err
+		for i, replica := range g.Replicas() {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.log", m.gateName(), i)), []byte(replica.Log()), 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

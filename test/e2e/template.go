@@ -11,6 +11,14 @@ import (
 // compared with it. From argo-cd v3.3 on the ApplicationSet controller does not sync an Application that was Synced when
 // its spec changed; it deploys the change together with the next one of the revision.
 func (r *rollout) repoint() {
+	r.pointToTwo()
+	r.untilEach("the new spec compared", r.members, func(m *member, app *argo.Application) bool {
+		return app.Status.Sync.ComparedTo.Source.Path == m.path && app.Operation == nil
+	})
+}
+
+// pointToTwo changes every spec to deploy another folder, with version 2, which is committed first.
+func (r *rollout) pointToTwo() {
 	ahead := files{}
 	for _, m := range r.members {
 		m.path, m.version = m.name+"/two", "2"
@@ -18,9 +26,6 @@ func (r *rollout) repoint() {
 	}
 	r.commit(r.members[0].repo, ahead)
 	r.edit(nil)
-	r.untilEach("the new spec compared", r.members, func(m *member, app *argo.Application) bool {
-		return app.Status.Sync.ComparedTo.Source.Path == m.path && app.Operation == nil
-	})
 }
 
 // templateSpec changes the template. A commit lands when the ApplicationSet controller has done all it does about that: no

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepgate/stepgate/test/cluster"
+	eventsv1 "k8s.io/api/events/v1"
+
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
@@ -22,6 +23,10 @@ type event struct {
 // timeline is the story of a rollout, for people, without the repetitions. It returns how many of these there were.
 func (o *outcome) timeline(writes []write) (events []event, repeated int, err error) {
 	r := o.rollout
+	posted, err := r.readEvents(r.mode)
+	if err != nil {
+		return nil, 0, err
+	}
 	for _, m := range r.members {
 		history, err := r.recorder.seen(string(r.mode), map[string]bool{m.name: true})
 		if err != nil {
@@ -30,7 +35,7 @@ func (o *outcome) timeline(writes []write) (events []event, repeated int, err er
 		events = append(events, r.compared(m, history)...)
 		started, n := r.started(m, o.starts, history)
 		events, repeated = append(events, started...), repeated+n
-		events = append(events, r.asked(m, writes)...)
+		events = slices.Concat(events, r.asked(m, writes), r.told(m, posted))
 	}
 	events = slices.DeleteFunc(events, func(e event) bool { return e.at.Before(r.began) })
 	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
@@ -75,38 +80,50 @@ func (r *rollout) started(m *member, starts []observer.Start, history []observer
 	return events, repeated
 }
 
-// asked are the writes that were refused, each with its sentence once, and the refreshes that stepgate asked for.
+// asked are the refreshes that stepgate asked for, once.
 func (r *rollout) asked(m *member, writes []write) []event {
-	var events []event
-	said := map[string]bool{}
 	for _, w := range writes {
-		if w.ObjectRef.Namespace != string(r.mode) || w.ObjectRef.Name != m.name || w.RequestReceivedTimestamp.Before(r.began) {
+		if r.owns(w) && w.ObjectRef.Name == m.name && !w.RequestReceivedTimestamp.Before(r.began) && w.byGate(r.mode) {
+			return []event{{at: w.RequestReceivedTimestamp, env: m.env, text: "stepgate asks Argo CD to compare it now"}}
+		}
+	}
+	return nil
+}
+
+// told are the Events of stepgate on a member, each text once.
+func (r *rollout) told(m *member, events []eventsv1.Event) []event {
+	var all []event
+	said := map[string]bool{}
+	for _, e := range events {
+		if e.Regarding.Name != m.name || e.EventTime.Time.Before(r.began) {
 			continue
 		}
 		text := ""
-		switch {
-		case w.ResponseStatus.Code == 403 && w.User.Username == cluster.ApplicationSetAccount:
-			text = "stepgate DENIES its sync: " + r.short(w.ResponseStatus.Message)
-		case strings.HasPrefix(w.User.Username, "system:serviceaccount:"+r.mode.gateName()+":"):
-			text = "stepgate asks Argo CD to compare it now"
+		switch e.Reason {
+		case "SyncHeld":
+			text = "stepgate HOLDS its sync: " + r.short(e.Note)
+		case "SyncDenied":
+			text = "stepgate DENIES its sync: " + r.short(e.Note)
+		case "SyncReleased":
+			_, waited, _ := strings.Cut(e.Note, "it has waited for ")
+			waited, _, _ = strings.Cut(waited, ",")
+			text = "stepgate lets its sync through, which has waited for " + waited
 		}
 		if text != "" && !said[text] {
 			said[text] = true
-			events = append(events, event{at: w.RequestReceivedTimestamp, env: m.env, text: text})
+			all = append(all, event{at: e.EventTime.Time, env: m.env, text: text})
 		}
 	}
-	return events
+	return all
 }
 
 // short cuts a denial down to who is not done, and why.
 func (r *rollout) short(message string) string {
 	_, why, found := strings.Cut(message, "not done: ")
 	if !found {
-		_, why, _ = strings.Cut(message, "may not sync again: ")
-		why, _, _ = strings.Cut(why, ", and")
-		return why
+		_, why, _ = strings.Cut(message, "may not sync yet: ")
 	}
-	why, _, _ = strings.Cut(why, "; ")
+	why, _, _ = strings.Cut(why, ". Next: ")
 	return strings.ReplaceAll(why, r.name+"-", "")
 }
 

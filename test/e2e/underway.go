@@ -16,8 +16,8 @@ import (
 func overtaking() []scenario {
 	return []scenario{
 		{
-			key: "under-way", title: "commits that land when an operation of a later step appears", each: 2, world: true, quick: true,
-			beside: []mode{unpinned}, rounds: 24, quickRounds: 3, play: underWay,
+			key: "under-way", title: "commits that land when an operation of a later step appears", each: 3, world: true, quick: true,
+			beside: []mode{unpinned}, rounds: 30, quickRounds: 3, play: underWay,
 		},
 		{
 			key: "retry", title: "a sync of step 3 fails and is retried; a commit lands before it succeeds", each: 1, world: true, quick: true,

@@ -24,12 +24,28 @@ type recorder struct {
 	latest  map[string]*argo.Application
 	// waiting is since when an operation is set that the application controller has not taken up.
 	waiting map[string]time.Time
+	// asked is since when a refresh is asked for that the application controller has not done.
+	asked map[string]time.Time
 	// expected are closed when an operation appears on an Application.
 	expected map[string]chan struct{}
 	problem  error
 }
 
 func record(ctx context.Context, config *rest.Config) (*recorder, error) {
+	w, err := watchAll(ctx, config, &argo.ApplicationList{})
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{
+		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
+		waiting: map[string]time.Time{}, asked: map[string]time.Time{}, expected: map[string]chan struct{}{},
+	}
+	go r.run(ctx, w)
+	return r, nil
+}
+
+// watchAll watches all objects of a kind.
+func watchAll(ctx context.Context, config *rest.Config, list client.ObjectList) (watch.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := argo.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -38,16 +54,11 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.Watch(ctx, &argo.ApplicationList{})
+	w, err := c.Watch(ctx, list)
 	if err != nil {
-		return nil, fmt.Errorf("watch Applications: %w", err)
+		return nil, fmt.Errorf("watch %T: %w", list, err)
 	}
-	r := &recorder{
-		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
-		waiting: map[string]time.Time{}, expected: map[string]chan struct{}{},
-	}
-	go r.run(ctx, w)
-	return r, nil
+	return w, nil
 }
 
 func (r *recorder) run(ctx context.Context, w watch.Interface) {
@@ -88,14 +99,24 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	} else if r.waiting[key].IsZero() {
 		r.waiting[key] = seen.At
 	}
+	if app.Annotations[argo.AnnotationKeyRefresh] == "" {
+		delete(r.asked, key)
+	} else if r.asked[key].IsZero() {
+		r.asked[key] = seen.At
+	}
 }
 
-// overlooked says that an operation has been set for so long that the application controller must have overlooked it.
-func (r *recorder) overlooked(namespace, name string) bool {
+// overlooked says that an operation has been set for so long that the application controller must have overlooked it, or
+// that a refresh has been asked for so long.
+func (r *recorder) overlooked(namespace, name string) (operation, refresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since, waits := r.waiting[namespace+"/"+name]
-	return waits && time.Since(since) > overlookedAfter
+	key := namespace + "/" + name
+	return lastsFor(r.waiting[key], overlookedAfter), lastsFor(r.asked[key], refreshOverlookedAfter)
+}
+
+func lastsFor(since time.Time, limit time.Duration) bool {
+	return !since.IsZero() && time.Since(since) > limit
 }
 
 // nextStart is closed when the next operation appears on an Application.

@@ -35,6 +35,9 @@ type Start struct {
 	// Behind are the Applications of earlier steps that had not completed that change. The start is out of order unless
 	// it is empty.
 	Behind []string
+	// Open is the moment from which nothing stood in its way: it had been compared with the change, and every Application
+	// of an earlier step was done with it. It is zero if there was no such moment before the start.
+	Open time.Time
 }
 
 // OutOfOrder says whether it started before its turn.
@@ -53,6 +56,7 @@ func Judge(r Rollout, observations []Observation) []Start {
 					s.Behind = append(s.Behind, earlier.Name)
 				}
 			}
+			s.Open = r.open(app, s, history)
 			all = append(all, s)
 		}
 	}

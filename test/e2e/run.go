@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// plan is everything that a run plays.
+type plan struct {
+	modes []mode
+	// ordinary are the scenarios that are played in the modes; the others have parts of the run of their own.
+	ordinary, survivals, automated []scenario
+}
+
+// plan reads the flags.
+func (o options) plan() (plan, error) {
+	p := plan{ordinary: choose(scenarios(), o.scenarios, o.quick)}
+	for m := range strings.SplitSeq(o.modes, ",") {
+		if !slices.Contains([]mode{off, on, audit}, mode(m)) {
+			return p, fmt.Errorf("--modes: %q is not one of off, on, audit", m)
+		}
+		p.modes = append(p.modes, mode(m))
+	}
+	if o.liveness {
+		p.survivals = choose(survivals(), o.scenarios, o.quick)
+	}
+	if o.automated || o.control {
+		p.automated = choose(automatedSyncs(), o.scenarios, o.quick)
+	}
+	if len(p.ordinary)+len(p.survivals)+len(p.automated) == 0 && o.busy == 0 {
+		return p, fmt.Errorf("no scenario is named %q", o.scenarios)
+	}
+	return p, nil
+}
+
+// started are all modes that a run needs.
+func (p plan) started(o options) []mode {
+	switch {
+	case o.demo:
+		return []mode{off, on}
+	case o.control:
+		return []mode{unreleased, refusing}
+	}
+	needed := slices.Clone(p.modes)
+	for _, sc := range p.ordinary {
+		needed = append(needed, sc.in(p.modes)...)
+	}
+	if o.busy > 0 {
+		needed = append(needed, busyModes()...)
+	}
+	if len(p.survivals) > 0 {
+		needed = append(needed, pair)
+	}
+	if len(p.automated) > 0 {
+		needed = append(needed, off, on)
+	}
+	slices.Sort(needed)
+	return slices.Compact(needed)
+}
+
+func (o options) run(ctx context.Context) (err error) {
+	began := time.Now()
+	p, err := o.plan()
+	if err != nil {
+		return err
+	}
+	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
+	s, err := start(ctx, o.argocd, p.started(o))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	fmt.Printf("all up after %.0fs\n", time.Since(began).Seconds())
+	if o.keep != "" {
+		defer func() { err = errors.Join(err, s.keep(o.keep)) }()
+	}
+	switch {
+	case o.demo:
+		return demo(ctx, s)
+	case o.control:
+		return s.control(ctx, p.ordinary, p.automated)
+	}
+	return s.measure(ctx, o, p)
+}
+
+// measure plays all parts of a plan, and reports them. A part that fails does not end the others.
+func (s *suite) measure(ctx context.Context, o options, p plan) error {
+	outcomes, err := player{s, p.modes, o.parallel}.playAll(ctx, p.ordinary)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	if o.busy > 0 {
+		problems = append(problems, s.measureBusy(ctx, o.busy))
+	}
+	if len(p.survivals) > 0 {
+		problems = append(problems, s.measureLiveness(ctx, p.survivals))
+	}
+	if len(p.automated) > 0 {
+		problems = append(problems, s.measureAutomated(ctx, p.automated, p.modes, !o.quick))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	problems = append(problems, results{s, p.ordinary, outcomes, !o.quick}.print())
+	return errors.Join(problems...)
+}
