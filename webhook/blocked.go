@@ -40,6 +40,8 @@ type Blocked struct {
 type waiting struct {
 	owner       types.UID
 	first, last time.Time
+	// stopped is when a sync of it was last held or denied by this replica.
+	stopped time.Time
 	// names are those who held it up last.
 	names string
 }
@@ -58,6 +60,7 @@ func (b *Blocked) note(w *write, v verdict) (waited time.Duration, names string)
 	switch {
 	case v.rejects() && v.Reason != policy.AlreadySynced:
 		b.wait(w.uid, w.owners[0].UID, v.Decision)
+		b.stop(w.uid)
 	case v.Outcome == policy.Allow && w.target.Operation.Automated:
 		return b.release(w.uid)
 	}
@@ -75,6 +78,21 @@ func (b *Blocked) wait(app, owner types.UID, d policy.Decision) {
 		b.waiting[app] = &waiting{owner: owner, first: b.now()}
 	}
 	b.waiting[app].last, b.waiting[app].names = b.now(), d.Names()
+}
+
+func (b *Blocked) stop(app types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.waiting[app]; w != nil {
+		w.stopped = b.now()
+	}
+}
+
+// stoppedSince reports whether this replica has held or denied a sync of an Application that waits since a time.
+func (b *Blocked) stoppedSince(app types.UID, since time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting[app] != nil && b.waiting[app].stopped.After(since)
 }
 
 // waits reports whether an Application is known to wait.

@@ -22,13 +22,23 @@ const (
 	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is longer
 	// than the usual timeout.reconciliation with its jitter.
 	unpolledAfter = 5 * time.Minute
+	// turnHasCome is why an Application is refreshed that may sync now.
+	turnHasCome = "its turn has come"
 	// reviewEvery is how often an ApplicationSet of which something waits is looked at without a change.
 	reviewEvery = 5 * time.Minute
 )
 
+const (
+	// firstBackoff and firstBackoffStopped are the first wait before a request that has not helped is made again. The second
+	// is for a sync that was asked for, and stopped: its turn had gone, and has come again since.
+	firstBackoff        = 30 * time.Second
+	firstBackoffStopped = 2 * time.Second
+	longestBackoff      = 5 * time.Minute
+)
+
 // backoff is when a request that has not helped is made again, since the last time.
-func backoff(asked int) time.Duration {
-	return min(30*time.Second<<min(asked-1, 4), 5*time.Minute)
+func backoff(first time.Duration, asked int) time.Duration {
+	return min(first<<min(asked-1, 8), longestBackoff)
 }
 
 // Releaser has Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
@@ -40,8 +50,9 @@ func backoff(asked int) time.Duration {
 // controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with.
 // The Releaser admits nothing: the sync that is asked for is judged like any other.
 //
-// It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped. All
-// replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
+// It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
+// so on if the sync came, and was stopped, and its turn has come again. All replicas do this: each waits for a random moment,
+// and leaves it if a request has been seen meanwhile.
 type Releaser struct {
 	gate     *Gate
 	known    KnownSets
@@ -70,6 +81,7 @@ type request struct {
 	position uint64
 	next     time.Time
 	asked    int
+	askedAt  time.Time
 }
 
 // NewReleaser returns a Releaser that judges by the configuration of a Gate, on what the watches know. The watches have
@@ -152,7 +164,7 @@ func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []compariso
 	all := comparisons(d, p.Application.ReconciledAt)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []comparison{{app: p.Name, why: "its turn has come", comparedAt: a.ReconciledAt, synced: synced}}
+		all = []comparison{{app: p.Name, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
@@ -183,6 +195,9 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
 		q.next = due
 	}
+	if q.asked > 0 && c.why == turnHasCome && r.gate.Record.blocked.stoppedSince(p.UID, q.askedAt) {
+		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
+	}
 	if q.next.After(clock) {
 		return q.next.Sub(clock)
 	}
@@ -193,6 +208,6 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
 	}
 	q.asked++
-	q.next = clock.Add(backoff(q.asked) + r.random(spread))
+	q.askedAt, q.next = clock, clock.Add(backoff(firstBackoff, q.asked)+r.random(spread))
 	return q.next.Sub(clock)
 }

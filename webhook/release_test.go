@@ -180,6 +180,31 @@ func TestBackoff(t *testing.T) {
 	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
 }
 
+// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next review.
+func TestItsTurnHasComeAgain(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	r := newReleasing(releaseConfig(), c)
+	const jitter = 100 * time.Millisecond
+	prod := c.apps[2]
+	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
+	blocked := r.trial.gate.Record.blocked
+	blocked.now = func() time.Time { return r.now }
+	blocked.wait(prod.UID, c.sets[0].UID, policy.Decision{})
+	r.now = noon.Add(time.Second)
+	g.Expect(r.Review(guestbook)).To(BeNumerically(">", 20*time.Second), "a review alone is no new opening")
+	for _, wait := range []time.Duration{2, 4, 8} {
+		asked := r.sets[guestbook].requests[comparisonKey{app: "prod", why: turnHasCome}].askedAt
+		r.now = asked.Add(time.Second)
+		blocked.stop(prod.UID)
+		g.Expect(r.Review(guestbook)).To(Equal((wait - 1) * time.Second))
+		r.now = asked.Add(wait * time.Second)
+		r.Review(guestbook)
+		g.Expect(r.asked()).To(HaveLen(1))
+	}
+}
+
 // TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
 func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)

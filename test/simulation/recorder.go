@@ -13,11 +13,20 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// newRecorder returns a Recorder for all gates of one Player: what it records is looked at by nobody.
-func newRecorder() *webhook.Recorder {
-	fixed := func() time.Time { return epoch }
+// records are the metrics and Events of all gates of one Player: nobody looks at them.
+type records struct {
+	metrics *webhook.Metrics
+	events  *webhook.Events
+}
+
+func newRecords() records {
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	return webhook.NewRecorder(metrics, webhook.NewEvents(nobody{}, metrics, logr.Discard(), "simulation", fixed), webhook.NewBlocked(nobody{}, fixed))
+	return records{metrics, webhook.NewEvents(nobody{}, metrics, logr.Discard(), "simulation", func() time.Time { return epoch })}
+}
+
+// recorder returns the Recorder of one gate, which remembers what that one has stopped.
+func (r records) recorder(now func() time.Time) *webhook.Recorder {
+	return webhook.NewRecorder(r.metrics, r.events, webhook.NewBlocked(nobody{}, now))
 }
 
 // nobody takes Events, and knows no Application.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
-
-	"github.com/stepgate/stepgate/webhook"
 )
 
 // quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest back-off of the
@@ -31,10 +29,10 @@ type Result struct {
 }
 
 // Player plays histories, one after the other.
-type Player struct{ record *webhook.Recorder }
+type Player struct{ records records }
 
 // NewPlayer returns a Player.
-func NewPlayer() *Player { return &Player{record: newRecorder()} }
+func NewPlayer() *Player { return &Player{records: newRecords()} }
 
 // Play plays a history with the gate.
 //
@@ -46,7 +44,7 @@ func NewPlayer() *Player { return &Player{record: newRecorder()} }
 // Done means that what git and the generator want is deployed, by a sync that succeeded, and Healthy. Drift does not count.
 func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
-	w.gate = newStepgate(w, p.record)
+	w.gate = newStepgate(w, p.records)
 	r := Result{Incomplete: w.run(w.schedule())}
 	r.Early, r.Limits = w.early, w.limits
 	if len(r.Incomplete) == 0 {
@@ -137,11 +135,11 @@ func (w *world) run(last time.Duration) []string {
 	return w.undone()
 }
 
-// still reports whether everything periodic has come round without changing anything, and, if the ApplicationSet controller
-// was refused, whether it has tried again long after.
+// still reports whether everything periodic has come round without changing anything. If the ApplicationSet controller was
+// refused, it also has to have tried again long after, and to have no more tries to come.
 func (w *world) still(last time.Duration) bool {
 	since := max(w.api.changed, last)
-	if w.set.failures > 0 && w.set.passed < since+5*time.Minute {
+	if w.set.failures > 0 && w.set.passed < since+5*time.Minute || w.set.wakesAt > 0 && w.scenario.Requeue == 0 {
 		return false
 	}
 	return w.now > since+7*time.Minute
