@@ -66,7 +66,8 @@ type Watch interface {
 	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
 	// operation of it since.
 	Deployed(app types.UID, compared argocd.Fingerprint) bool
-	// DeployedTo is the destination at which an Application was last seen to be deployed; empty when that was not seen.
+	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
+	// that it was last seen to have; empty when nothing was seen.
 	DeployedTo(app types.UID) string
 	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since a position.
 	Seen(owner types.UID, since uint64) policy.Seen

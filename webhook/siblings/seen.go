@@ -1,6 +1,7 @@
 package siblings
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -144,7 +145,10 @@ func (o *observed) deploy(p *Projection) {
 		o.deployedTo = o.syncingTo
 	}
 	switch {
-	case operating || !app.SpecCompared:
+	case operating:
+	case !app.SpecCompared && o.deployedTo == "":
+		o.deployedTo = elsewhere // until the comparison tells, as after a restart
+	case !app.SpecCompared:
 	case app.Moved:
 		o.deployedTo = elsewhere // seen even if the deployment was not, as after a restart
 	case app.SyncStatus == "Synced":
@@ -227,12 +231,13 @@ func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint) bool
 	return o != nil && o.deployed != 0 && o.deployed == compared
 }
 
-// DeployedTo returns the destination at which an Application was last seen to be deployed; empty when that was not seen.
+// DeployedTo returns the destination at which an Application was last seen to be deployed. Where that was not seen, it is the
+// destination that was last seen; empty when nothing was.
 func (s *Observations) DeployedTo(app types.UID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.apps[app]; o != nil {
-		return o.deployedTo
+		return cmp.Or(o.deployedTo, o.destination)
 	}
 	return ""
 }

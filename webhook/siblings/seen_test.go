@@ -19,7 +19,8 @@ func at(repo, revision string) []policy.Source {
 }
 
 // watching plays the events of a watch, "NAME=REVISION/STATUS[!][~][@DESTINATION][+PHASE]": an exclamation mark is a pending
-// request for a refresh, a tilde a comparison that finds it deployed elsewhere, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
+// request for a refresh, a tilde a comparison that finds it deployed elsewhere, a circumflex that its spec has changed since the
+// comparison, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
 // are no Application.
 func watching(events string) *Observations {
 	s := NewObservations()
@@ -40,12 +41,13 @@ func watching(events string) *Observations {
 			rest, phase, _ := strings.Cut(rest, "+")
 			rest, destination, _ := strings.Cut(rest, "@")
 			rest, moved := strings.CutSuffix(rest, "~")
+			rest, respecified := strings.CutSuffix(rest, "^")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			revision, status, _ := strings.Cut(rest, "/")
 			p.Destination = destination
 			p.Compared = fingerprintOf(revision)
 			p.Application = policy.Application{
-				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: true, RefreshRequested: refresh, Moved: moved,
+				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: !respecified, RefreshRequested: refresh, Moved: moved,
 				LastOperation: policy.LastOperation{Phase: phase, Full: true},
 			}
 			watch.OnUpdate(nil, p)
@@ -121,12 +123,29 @@ func TestMoved(t *testing.T) {
 		"another, and there and back":                   {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
 		"it was never seen where it was synced":         {"dev=a/O@one dev=a/O@two", false},
 		"never seen there, and its comparison tells":    {"dev=a/O@one dev=a/O~@two", true},
+		"never seen there, and its spec has changed":    {"dev=a/O^@two", true},
+		"the same, and its comparison tells nothing":    {"dev=a/O^@two dev=a/O@two", false},
+		"seen there, and its spec has changed":          {"dev=a/S@one dev=a/O^@one", false},
 		"its comparison tells, and then it is synced":   {"dev=a/O~@two dev=a/S@two", false},
 		"its comparison tells, and after that no more":  {"dev=a/O~@two dev=a/O@two", false},
 		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(watching(row.events).Seen("set", 0).Moved["dev"]).To(Equal(row.want))
+		})
+	}
+}
+
+// TestDeployedTo asks where dev is deployed.
+func TestDeployedTo(t *testing.T) {
+	for events, want := range map[string]string{
+		"":                        "",
+		"dev=a/O@one":             "one",
+		"dev=a/S@one dev=a/O@two": "one",
+		"dev=a/O^@one":            elsewhere,
+	} {
+		t.Run(events, func(t *testing.T) {
+			NewWithT(t).Expect(watching(events).DeployedTo("dev")).To(Equal(want))
 		})
 	}
 }

@@ -13,6 +13,7 @@ const (
 	hold       = "webhook/hold.go"
 	release    = "webhook/release.go"
 	comparison = "webhook/comparison.go"
+	seen       = "webhook/siblings/seen.go"
 )
 
 // parts are first the repairs of the findings, then the rows of the rule. A finding has the name that it has in testdata.
@@ -47,6 +48,7 @@ func parts() []part {
 		{"RollbackDestination", evaluate, ` && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, Rollback), true`, `:
 		return in.decision(Allow, Rollback), true`},
+		{"Unsure", seen, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`},
 
 		{"TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`},
 		{"NotPinned", evaluate, `case in.Settings.Pin && op.Automated && !op.Pinned:`, `case false:`},
