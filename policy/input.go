@@ -80,8 +80,7 @@ type Target struct {
 	SyncStartedAt time.Time
 	// Ran are the sources and revisions of its history, oldest first.
 	Ran []Source
-	// SameSources says that the operation deploys the sources of the newest entry of its history, whatever their revisions
-	// are.
+	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may differ.
 	SameSources bool
 }
 

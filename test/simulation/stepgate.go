@@ -26,23 +26,24 @@ type stepgate struct {
 	replicas []*replica
 	turn     int
 	encoded  map[*argo.Application][]byte
+	// projected remembers the projection of an object, which is never changed.
+	projected map[*argo.Application]*siblings.Projection
 }
 
 // replica is one process of stepgate.
 type replica struct {
 	*siblings.Observations
-	w       *world
-	cache   *watch
-	record  *webhook.Recorder
-	gate    *webhook.Gate
-	mutator *webhook.Mutator
-	asked   map[request]asked
+	w          *world
+	cache      *watch
+	projection func(*argo.Application) *siblings.Projection
+	records    records
+	gate       *webhook.Gate
+	mutator    *webhook.Mutator
+	asked      map[request]asked
 	// releaser reviews at reviewAt, unless the replica has been started again since; zero when it does not.
 	releaser *webhook.Releaser
 	reviewAt time.Duration
 	starts   int
-	// projected remembers the projection of an object, which is never changed.
-	projected map[*argo.Application]*siblings.Projection
 }
 
 type request struct{ app, why string }
@@ -53,16 +54,16 @@ type asked struct {
 	again      int
 }
 
-func newStepgate(w *world, record *webhook.Recorder) *stepgate {
-	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}}
+func newStepgate(w *world, records records) *stepgate {
+	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*siblings.Projection{}}
 	for range w.scenario.Replicas {
-		s.replicas = append(s.replicas, newReplica(w, record))
+		s.replicas = append(s.replicas, newReplica(w, s.projection, records))
 	}
 	return s
 }
 
-func newReplica(w *world, record *webhook.Recorder) *replica {
-	r := &replica{w: w, record: record, cache: w.api.watch("stepgate"), projected: map[*argo.Application]*siblings.Projection{}}
+func newReplica(w *world, projection func(*argo.Application) *siblings.Projection, records records) *replica {
+	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
 	r.cache.onApp = r.saw
 	r.cache.onSet = func(_, _ *argo.ApplicationSet) { r.reviewIn(settle) }
 	for _, name := range w.names {
@@ -79,9 +80,10 @@ func (r *replica) start() {
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
 	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), Hold: true, Release: true}
+	now := func() time.Time { return epoch.Add(r.w.now) }
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.record, Watch: r, Refresh: r,
-		Now: func() time.Time { return epoch.Add(r.w.now) },
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r, Refresh: r,
+		Now: now,
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)
@@ -131,11 +133,11 @@ func (r *replica) decide(request admission.AdmissionRequest) Verdict {
 }
 
 // projection is what the real webhook keeps of an Application.
-func (r *replica) projection(app *argo.Application) *siblings.Projection {
-	p := r.projected[app]
+func (s *stepgate) projection(app *argo.Application) *siblings.Projection {
+	p := s.projected[app]
 	if p == nil {
 		p = siblings.NewProjection(app)
-		r.projected[app] = p
+		s.projected[app] = p
 	}
 	return p
 }

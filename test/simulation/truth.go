@@ -53,11 +53,12 @@ type admitting struct {
 // ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than that of P, by its live label as by the
-// generator, already two seconds before the operation was admitted. Syncs of what P has run before, or has deployed now, are
-// never early: drift, self-heal, rollbacks. Neither are those of the first step. A sync by a user counts like any other, but
-// may go back to a content of a source that P has completed before, as long as that is not the change that Argo CD shows as the
-// next one. That the branch points there once more, and nobody has noticed yet, does not matter: the very same write is a
-// rollback where it does not, and P is safe with what it has completed.
+// generator, already two seconds before the operation was admitted.
+//
+// A sync is never early if P is in the first step, or has run that state before, or has it deployed: P heals drift, or rolls back.
+// A user may also go back to a content of a source that P has completed before, unless Argo CD shows it as the next change. The
+// branch may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has completed.
+// Every other sync by a user counts.
 //
 // One kind of early start is counted apart, as a limit: nothing that judges writes of operations can prevent it. An operation names
 // its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every

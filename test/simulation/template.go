@@ -1,0 +1,62 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// newSet is the ApplicationSet as it was left by a rollout long ago.
+func (w *world) newSet() *argo.ApplicationSet {
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName, UID: setUID, Generation: 1}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	for step := 1; step <= 3; step++ {
+		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "step", Operator: "In", Values: []string{strconv.Itoa(step)}}},
+		})
+	}
+	at := w.stampAt(-time.Hour)
+	for _, name := range slices.Sorted(maps.Keys(w.members)) {
+		m := w.members[name]
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: name, Status: argo.ProgressiveSyncHealthy, Step: strconv.Itoa(m.generated), TargetRevisions: w.heads(m), LastTransitionTime: &at,
+			Message: "Application resource became Healthy, updating status from Progressing to Healthy",
+		})
+	}
+	w.api.wanted[1] = w.generate()
+	return set
+}
+
+// generate is what the generator and the template give now, by name.
+func (w *world) generate() []argo.Application {
+	var all []argo.Application
+	for _, name := range slices.Sorted(maps.Keys(w.members)) {
+		if m := w.members[name]; m.generated > 0 {
+			all = append(all, *w.newApplication(name, m.generated, w.spec(m)))
+		}
+	}
+	return all
+}
+
+// regenerate is an edit of the ApplicationSet by a user.
+func (w *world) regenerate() {
+	set := *w.api.set
+	set.Generation++
+	w.api.wanted[set.Generation] = w.generate()
+	w.api.writeSet(&set)
+}
+
+func (*world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
+	return &argo.Application{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(),
+		},
+		Spec: spec,
+	}
+}
