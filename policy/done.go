@@ -67,14 +67,14 @@ func (last *LastOperation) failed() bool {
 // never sync it again, and blocking on it would last for ever.
 //
 // It has deployed a revision if its last sync did, or if the ApplicationSet controller has recorded it as Healthy at that
-// revision since its last operation: it was Synced there without a sync, because the commit did not touch it. A new
-// destination is no drift.
+// revision in a later second than the one of its last operation: it was Synced there without a sync, because the commit did not
+// touch it. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
-	since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)
+	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
 	return a.LastSync.AtCompared || a.LastSync.SameSources && since && recorded.healthyAt(a.Compared)
 }
 

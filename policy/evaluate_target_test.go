@@ -87,6 +87,7 @@ func driftRows() map[string]row {
 	}
 	return map[string]row{
 		"drift after a commit that did not touch it":        allowed("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b"),
+		"the same, recorded in the second of its last sync": deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/50@b"),
 		"a commit that the controller has not found Synced": deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60"),
 		"the controller found another commit Synced":        deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@a"),
 		"other sources than those that were deployed":       deny("1:dev=Healthy/OutOfSync@b,syncedelse:50 > 2:prod@b | dev/1/60@b"),

@@ -62,7 +62,7 @@ type Watch interface {
 	RequestedSince(app types.UID, position uint64) bool
 	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
 	// sources and revisions; the newest position where that was not seen.
-	Changed(app types.UID, compared []policy.Source) uint64
+	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
 	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
 	// operation of it since.
 	Deployed(app types.UID, compared argocd.Fingerprint) bool
@@ -244,8 +244,8 @@ func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
 // something else than the target was compared with, that is when it first came here.
 func (g *Gate) changed(w *write) uint64 {
 	compared := w.target.Compared
-	if w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
-		return g.Watch.Changed(w.uid, compared)
+	if w.old != nil && w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return g.Watch.Changed(w.uid, compared, argocd.NewFingerprint(&w.old.Status.Sync))
 	}
 	wish := fmt.Sprintf("%s/%s %s %v", w.namespace, w.target.Name, w.uid, w.target.Wanted)
 	if first, known := g.wishes.Get(wish); known {

@@ -27,7 +27,7 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 // still blocks, and waits for more than a comparison, nothing else matters.
 func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
 	in.Target = waitingTarget(p, in.Settings.Pin)
-	in.Seen = r.gate.Watch.Seen(types.UID(in.ApplicationSet.UID), r.gate.Watch.Changed(p.UID, in.Target.Compared))
+	in.Seen = r.gate.Watch.Seen(types.UID(in.ApplicationSet.UID), r.gate.Watch.Changed(p.UID, in.Target.Compared, p.Compared))
 	in.Seen.Deployed = r.gate.Watch.Deployed(p.UID, p.Compared)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {

@@ -34,7 +34,9 @@ func (s *seenByWatch) Position() uint64 { return s.position }
 
 func (s *seenByWatch) DeployedTo(types.UID) string { return "" }
 
-func (s *seenByWatch) Changed(types.UID, []policy.Source) uint64 { return s.changed }
+func (s *seenByWatch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {
+	return s.changed
+}
 
 func (s *seenByWatch) Seen(_ types.UID, since uint64) policy.Seen {
 	seen := policy.Seen{Fresh: map[string]bool{}, Moved: s.moved, Completed: s.completed}

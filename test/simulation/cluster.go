@@ -97,6 +97,7 @@ func (w *world) install(m *member) {
 	spec := w.spec(m)
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
+	m.truth.synced = m.live.content
 	app := w.newApplication(m.name, m.generated, spec)
 	sources := spec.GetSources()
 	app.Status = argo.ApplicationStatus{

@@ -88,12 +88,15 @@ func (w *world) same(m *member, i, a, b int) bool {
 }
 
 // deployed reports whether the content of a state is what the cluster has.
-func (w *world) deployed(m *member, i, n int) bool {
+func (w *world) deployed(m *member, i, n int) bool { return w.has(&m.live.content, m, i, n) }
+
+// has reports whether a content is, in one component, that of a state.
+func (w *world) has(c *content, m *member, i, n int) bool {
 	p := w.part(m, i)
 	if p.branch != nil {
-		return w.trees[p.branch.states[n].revision][w.path(m, i)] == m.live.content.source[i]
+		return w.trees[p.branch.states[n].revision][w.path(m, i)] == c.source[i]
 	}
-	return p.series.text(n) == m.live.content.text(i-len(m.sources))
+	return p.series.text(n) == c.text(i-len(m.sources))
 }
 
 // text is the content of a component that is counted by a series.

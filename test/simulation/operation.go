@@ -170,7 +170,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.Phase = synccommon.OperationFailed
 	default:
 		next.Phase = synccommon.OperationSucceeded
-		m.live.pending = false
+		m.live.pending, m.truth.synced = false, m.live.content
 		c.record(name, &next)
 	}
 	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
@@ -227,7 +227,7 @@ func (c *appController) delete(name string) {
 func (c *appController) finalize(name string) {
 	m := c.w.members[name]
 	m.live = live{settling: m.live.settling + 1}
-	m.truth.reached, m.truth.ran = nothing(), nothing()
+	m.truth.reached, m.truth.ran, m.truth.synced = nothing(), nothing(), content{}
 	c.w.api.remove(name)
 }
 

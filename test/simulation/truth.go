@@ -22,6 +22,8 @@ type truth struct {
 	latest admitting
 	// had are the contents of its sources that it has completed, by their numbers.
 	had [2]map[int]bool
+	// synced is what the last sync that succeeded has deployed.
+	synced content
 	// refused is the last refusal of an operation, and what was refused.
 	refused      Verdict
 	refusedWrite Write
@@ -55,7 +57,8 @@ type admitting struct {
 // E is of an earlier step if it exists, is generated, and its step was lower than that of P, by its live label as by the
 // generator, already two seconds before the operation was admitted.
 //
-// A sync is never early if P is in the first step, or has run that state before, or has it deployed: P heals drift, or rolls back.
+// A sync is never early if P is in the first step, or has run that state before, or has it deployed, or if it is what the last sync
+// of P that succeeded has deployed: P heals drift, or goes back after a sync that failed.
 // A user may also go back to a content of a source that P has completed before, unless Argo CD shows it as the next change. The
 // branch may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has completed.
 // Every other sync by a user counts.
@@ -109,7 +112,7 @@ func (w *world) started(m *member, at states, destination string) {
 		for n > 0 && w.same(m, i, n, n-1) {
 			n--
 		}
-		if n > m.truth.ran[i] && !w.deployed(m, i, n) && !w.rollsBack(m, i, n) {
+		if n > m.truth.ran[i] && !w.deployed(m, i, n) && !w.has(&m.truth.synced, m, i, n) && !w.rollsBack(m, i, n) {
 			w.judge(m, at, i, n, underWay && i == len(m.sources)+ofDestination)
 		}
 	}

@@ -27,8 +27,9 @@ type observed struct {
 	name  string
 	owner types.UID
 
-	compared   []policy.Source
-	syncStatus string
+	compared    []policy.Source
+	fingerprint argocd.Fingerprint
+	syncStatus  string
 	// changed is the position at which the change that is pending on it was first seen.
 	changed uint64
 
@@ -70,19 +71,19 @@ func (s *Observations) Observe(p *Projection) {
 		o = &observed{name: p.Name, changed: s.position}
 		s.apps[p.UID] = o
 	} else {
-		o.compare(&p.Application, s.position)
+		o.compare(p, s.position)
 	}
-	o.compared, o.syncStatus = p.Application.Compared, p.Application.SyncStatus
+	o.compared, o.fingerprint, o.syncStatus = p.Application.Compared, p.Compared, p.Application.SyncStatus
 	o.refresh(&p.Application, s.position)
 	o.deploy(p)
 	o.complete(&p.Application)
 	s.own(p.UID, o, p.Owner)
 }
 
-// compare notices a new pending change. The pending change is another one when the compared sources or revisions change,
-// and when the Application becomes OutOfSync: then its spec may have changed. Comparing the same again changes nothing.
-func (o *observed) compare(app *policy.Application, position uint64) {
-	same := slices.Equal(o.compared, app.Compared)
+// compare notices a new pending change. The pending change is another one when the compared sources, their parameters or
+// revisions change, and when the Application becomes OutOfSync. Comparing the same again changes nothing.
+func (o *observed) compare(p *Projection, position uint64) {
+	app, same := &p.Application, o.comparedWith(p.Application.Compared, p.Compared)
 	if !same || app.SyncStatus == "OutOfSync" && o.syncStatus != "OutOfSync" {
 		o.changed = position
 	}
@@ -90,6 +91,12 @@ func (o *observed) compare(app *policy.Application, position uint64) {
 		// Another comparison than the one that answered may have used a cached revision.
 		o.fresh = 0
 	}
+}
+
+// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are in git;
+// the fingerprint is of what they were hydrated to.
+func (o *observed) comparedWith(compared []policy.Source, fingerprint argocd.Fingerprint) bool {
+	return o.fingerprint == fingerprint && slices.Equal(o.compared, compared)
 }
 
 // refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
@@ -206,10 +213,10 @@ func (s *Observations) Position() uint64 {
 
 // Changed returns the position at which the change that is pending on an Application was first seen, where it is
 // compared with these sources and revisions. Where the watch lags, and has not seen that, it is the newest position.
-func (s *Observations) Changed(app types.UID, compared []policy.Source) uint64 {
+func (s *Observations) Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.apps[app]; o != nil && slices.Equal(o.compared, compared) {
+	if o := s.apps[app]; o != nil && o.comparedWith(compared, fingerprint) {
 		return o.changed
 	}
 	return s.position

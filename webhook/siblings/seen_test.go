@@ -77,9 +77,27 @@ func TestChanged(t *testing.T) {
 		"an object of another kind changes nothing":     {"prod=b/O x=odd", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(watching(row.events).Changed("prod", at("repo", "b"))).To(Equal(row.want))
+			NewWithT(t).Expect(watching(row.events).Changed("prod", at("repo", "b"), fingerprintOf("b"))).To(Equal(row.want))
 		})
 	}
+}
+
+// TestChangedParameters has prod be compared with other parameters at the same revision.
+func TestChangedParameters(t *testing.T) {
+	g := NewWithT(t)
+	s := NewObservations()
+	prod := func(parameters argocd.Fingerprint) *Projection {
+		return &Projection{
+			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: parameters,
+			Application: policy.Application{Compared: at("repo", "b"), SyncStatus: "OutOfSync", SpecCompared: true},
+		}
+	}
+	s.Observe(prod(1))
+	s.Observe(prod(1))
+	g.Expect(s.Changed("prod", at("repo", "b"), 1)).To(BeEquivalentTo(1))
+	s.Observe(prod(2))
+	g.Expect(s.Changed("prod", at("repo", "b"), 2)).To(BeEquivalentTo(3), "a new change")
+	g.Expect(s.Changed("prod", at("repo", "b"), 3)).To(BeEquivalentTo(3), "the watch has not seen that yet: now")
 }
 
 // TestFresh asks whether dev is known to be compared since the second event.

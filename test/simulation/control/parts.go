@@ -48,6 +48,9 @@ func parts() []part {
 		{"RollbackDestination", evaluate, ` && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, Rollback), true`, `:
 		return in.decision(Allow, Rollback), true`},
+		{"Parameters", seen, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`},
+		{"SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
+			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`},
 		{"Unsure", seen, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`},
 
 		{"TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`},
