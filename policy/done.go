@@ -66,16 +66,22 @@ func (last *LastOperation) failed() bool {
 // changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller would
 // never sync it again, and blocking on it would last for ever.
 //
-// It has deployed a revision if its last sync did, or if the ApplicationSet controller has recorded it as Healthy at that
-// revision in a later second than the one of its last operation: it was Synced there without a sync, because the commit did not
-// touch it. A new destination is no drift.
+// It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not touch it:
+// that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later second than the one of
+// its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
 	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
-	return a.LastSync.AtCompared || a.LastSync.SameSources && since && recorded.healthyAt(a.Compared)
+	return a.LastSync.AtCompared || a.LastSync.SameSources && (since && recorded.healthyAt(a.Compared) || in.seenSynced(a))
+}
+
+// seenSynced reports whether the Application was seen Synced with what it is compared with, and has not been operated since.
+func (in *Input) seenSynced(a *Application) bool {
+	seen, ok := in.Seen.Synced[a.Name]
+	return ok && slices.Equal(seen.Compared, a.Compared) && seen.OperatedAt.Equal(a.LastOperation.StartedAt)
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is

@@ -1,6 +1,12 @@
 package policy_test
 
-import "github.com/stepgate/stepgate/policy"
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/policy"
+)
 
 // targetRows are operations that are denied or allowed for what the target itself is.
 func targetRows() map[string]row {
@@ -77,6 +83,15 @@ func trainRows() map[string]row {
 	}
 }
 
+// TestSyncedUntilAnOperation has an Application be operated since it was seen Synced.
+func TestSyncedUntilAnOperation(t *testing.T) {
+	g := NewWithT(t)
+	in := scenario("1:dev=Healthy/OutOfSync@b,syncedold:50,insync:b > 2:prod@b")
+	g.Expect(policy.Evaluate(in).Outcome).To(Equal(policy.Allow))
+	in.Siblings[0].LastOperation.StartedAt = second("55")
+	g.Expect(policy.Evaluate(in).Reason).To(Equal(policy.NotSynced))
+}
+
 // driftRows tell drift, which holds nobody up, from a change that was not deployed.
 func driftRows() map[string]row {
 	deny := func(scenario string) row {
@@ -88,6 +103,9 @@ func driftRows() map[string]row {
 	return map[string]row{
 		"drift after a commit that did not touch it":        allowed("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@b"),
 		"the same, recorded in the second of its last sync": deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/50@b"),
+		"drift of what was seen Synced without a sync":      allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,insync:b > 2:prod@b"),
+		"it was seen Synced with another commit":            deny("1:dev=Healthy/OutOfSync@b,syncedold:50,insync:a > 2:prod@b"),
+		"it has other sources since":                        deny("1:dev=Healthy/OutOfSync@b,syncedelse:50,insync:b > 2:prod@b"),
 		"a commit that the controller has not found Synced": deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60"),
 		"the controller found another commit Synced":        deny("1:dev=Healthy/OutOfSync@b,syncedold:50 > 2:prod@b | dev/1/60@a"),
 		"other sources than those that were deployed":       deny("1:dev=Healthy/OutOfSync@b,syncedelse:50 > 2:prod@b | dev/1/60@b"),

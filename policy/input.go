@@ -31,8 +31,19 @@ type Seen struct {
 	// Completed are the sources and revisions, by name, at which siblings were seen to be done, Healthy and Synced, after a sync
 	// of their present sources.
 	Completed map[string][]Source
+	// Synced are the siblings, by name, that were seen Synced with what they are compared with, and without an operation since,
+	// although they are OutOfSync now.
+	Synced map[string]Synced
 	// Moved are the Applications, by name, whose destination has changed since they were last synced.
 	Moved map[string]bool
+}
+
+// Synced is an Application that was seen Synced.
+type Synced struct {
+	// Compared are the sources and revisions that it was compared with.
+	Compared []Source
+	// OperatedAt is when its last operation had started.
+	OperatedAt time.Time
 }
 
 // Settings is how the gate is configured for one ApplicationSet.

@@ -33,7 +33,8 @@ import (
 //	                                                          found in another namespace
 //	fresh  moved  deployed                                    seen: a refresh was answered since the change, another destination,
 //	                                                          Synced with what the operation deploys
-//	incomplete                                                seen: never Healthy after the syncs of the history
+//	incomplete  insync:REVISIONS                              seen: never Healthy after the syncs of the history; Synced with
+//	                                                          these, and no operation since
 //	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
 //	began:SECOND  respecified                                 target: when its last sync began, other sources than it ran
 //	wants:REVISIONS                                           target: explicit revisions
@@ -45,11 +46,14 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
-	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}}
+	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}}
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
 		in.Seen.Fresh[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.moved
+		if p.insync != nil {
+			in.Seen.Synced[p.sibling.Name] = policy.Synced{Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
+		}
 		if !p.incomplete {
 			in.Seen.Completed[p.sibling.Name] = p.sibling.Ran
 		}
@@ -103,6 +107,8 @@ type parsed struct {
 	fresh    bool
 	moved    bool
 	deployed bool
+	// insync is what it was seen Synced with, and not operated since.
+	insync []policy.Source
 	// incomplete says that it was not seen to be Healthy after the syncs of its history.
 	incomplete bool
 }
@@ -122,7 +128,7 @@ func parse(word string) *parsed {
 	}
 	for _, flag := range words[1:] {
 		name, value, _ := strings.Cut(flag, ":")
-		if !setFlag(&p.sibling, name, value) && !setTargetFlag(&p.target, name, value) && !p.setSeen(name) {
+		if !setFlag(&p.sibling, name, value) && !setTargetFlag(&p.target, name, value) && !p.setSeen(name, value) {
 			panic("no such flag: " + flag)
 		}
 	}
@@ -211,8 +217,10 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 }
 
 // setSeen sets what the watches have seen.
-func (p *parsed) setSeen(name string) bool {
+func (p *parsed) setSeen(name, value string) bool {
 	switch name {
+	case "insync":
+		p.insync = sources(value)
 	case "fresh":
 		p.fresh = true
 	case "moved":

@@ -98,6 +98,9 @@ func (w *world) install(m *member) {
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	m.truth.synced = m.live.content
+	for _, revision := range revisions {
+		m.resolvedAt[revision] = -time.Hour
+	}
 	app := w.newApplication(m.name, m.generated, spec)
 	sources := spec.GetSources()
 	app.Status = argo.ApplicationStatus{

@@ -188,7 +188,11 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 	if l == recent {
 		status.Sync = c.compared(app, app.Status.GetRevisions())
 	} else {
-		status.Sync = c.compared(app, c.resolve(m, l))
+		revisions := c.resolve(m, l)
+		for i, b := range m.sources {
+			m.resolvedAt[revisions[i]] = b.cachedAt
+		}
+		status.Sync = c.compared(app, revisions)
 	}
 	if status.ReconciledAt == nil || l >= latest {
 		at := c.w.stampAt(began + c.w.skew(m.name))

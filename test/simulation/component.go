@@ -111,14 +111,14 @@ func (c *content) text(component int) string {
 }
 
 // statesOf are the states of the components that an operation deploys. A revision that the branch pointed to more than once is
-// the state that it was at a moment: when the operation that names it was admitted, or when it was resolved.
-func (w *world) statesOf(m *member, c content, revisions []string, at time.Duration) states {
+// the state that it was at a moment: when Argo CD resolved the branch to it.
+func (w *world) statesOf(m *member, c content, revisions []string, at func(revision string) time.Duration) states {
 	var found states
 	for i := range m.components() {
 		switch p := w.part(m, i); {
 		case p.branch != nil:
 			found[i] = m.truth.ran[i] // a revision that is on no branch
-			if n := m.sources[i].stateOf(revisions[i], at); n >= 0 {
+			if n := m.sources[i].stateOf(revisions[i], at(revisions[i])); n >= 0 {
 				found[i] = n
 				if p.branch != m.sources[i] {
 					found[i] = m.sources[i].states[n].dry

@@ -14,7 +14,7 @@ type argoHealth = health.HealthStatusCode
 func (w *world) addMember(name string, step int) *member {
 	m := w.members[name]
 	if m == nil {
-		m = &member{name: name, parameter: newSeries("p"), settled: w.now, truth: truth{admitting: admitting{admittedStep: step}, latest: admitting{admittedStep: step}}}
+		m = &member{name: name, resolvedAt: map[string]time.Duration{}, parameter: newSeries("p"), settled: w.now, truth: truth{admitting: admitting{admittedStep: step}, latest: admitting{admittedStep: step}}}
 		if w.now == 0 {
 			m.settled = -time.Hour
 		}

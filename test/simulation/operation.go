@@ -77,6 +77,15 @@ func (c *appController) begin(app *argo.Application) {
 	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
 }
 
+// resolvedTo is when Argo CD last resolved a branch to a revision for a comparison. A revision that it has never found there was
+// found by somebody else, at the latest when the operation was admitted.
+func (m *member) resolvedTo(revision string) time.Duration {
+	if at, ok := m.resolvedAt[revision]; ok {
+		return at
+	}
+	return m.truth.admitted
+}
+
 // retry clears the result, so that the next attempt resolves again what the operation does not name.
 func (c *appController) retry(state *argo.OperationState) {
 	if state.Operation.Retry.Refresh {
@@ -107,9 +116,10 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 			revisions = []string{before.Revision}
 		}
 	}
-	resolved := m.truth.admitted
+	resolved := m.resolvedTo
 	if len(revisions) == 0 {
-		revisions, resolved = c.resolve(m, forceResolve), c.w.now
+		revisions = c.resolve(m, forceResolve)
+		resolved = func(string) time.Duration { return c.w.now }
 	}
 	next := *state
 	next.SyncResult = &argo.SyncOperationResult{}

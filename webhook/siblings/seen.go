@@ -51,6 +51,8 @@ type observed struct {
 	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
 	// there is none. An operation may deploy another revision than the compared one.
 	deployed argocd.Fingerprint
+	// operatedAt is when the last operation started.
+	operatedAt time.Time
 	// operating says that an operation waits or runs, and syncingTo where it began to deploy to.
 	operating bool
 	syncingTo string
@@ -169,7 +171,7 @@ func (o *observed) deploy(p *Projection) {
 	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || app.ReconciledAt.After(last.FinishedAt)):
 		o.deployed = p.Compared // and not the status of before an operation to another revision
 	}
-	o.operating, o.destination = operating, p.Destination
+	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
 }
 
 // own keeps the index by owner. The caller holds the lock.
@@ -254,13 +256,18 @@ func (s *Observations) DeployedTo(app types.UID) string {
 func (s *Observations) Seen(owner types.UID, since uint64) policy.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}}
+	seen := policy.Seen{
+		Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
+	}
 	for _, o := range s.owned[owner] {
 		if o.fresh > since {
 			seen.Fresh[o.name] = true
 		}
 		if len(o.completed) > 0 {
 			seen.Completed[o.name] = o.completed
+		}
+		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
+			seen.Synced[o.name] = policy.Synced{Compared: o.compared, OperatedAt: o.operatedAt}
 		}
 		if o.deployedTo != "" && o.deployedTo != o.destination {
 			seen.Moved[o.name] = true

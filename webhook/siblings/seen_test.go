@@ -195,6 +195,11 @@ func TestDeployed(t *testing.T) {
 			s := watching(row.events)
 			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"))).To(Equal(row.want))
 			NewWithT(t).Expect(s.Deployed("prod", 0)).To(BeFalse())
+			if _, synced := s.Seen("set", 0).Synced["prod"]; row.want {
+				NewWithT(t).Expect(synced).To(Equal(strings.HasSuffix(row.events, "/O")))
+			} else {
+				NewWithT(t).Expect(synced).To(BeFalse())
+			}
 		})
 	}
 }

@@ -36,9 +36,7 @@ func parts() []part {
 		{"Release", release, `if d.Outcome != policy.Deny {`, `if false && d.Outcome != policy.Deny {`},
 		{"Refresh", comparison, `if b.Reason.Stale() || b.Reason.OfRevision() {`, `if false {`},
 		{"RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`},
-		{"B3", done, `return a.LastSync.AtCompared || a.LastSync.SameSources && since && recorded.healthyAt(a.Compared)`,
-			`_ = since
-	return a.LastSync.AtCompared`},
+		{"B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`},
 
 		{"Completed", done, `(!in.ranBefore(a, w, source) || !slices.Contains(in.Seen.Completed[a.Name], w))`, `!in.ranBefore(a, w, source)`},
 		{"Followed", "webhook/argocd/sibling.go", `return !h.InitiatedBy.Automated`, `return false`},
@@ -51,6 +49,7 @@ func parts() []part {
 		{"Parameters", seen, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`},
 		{"SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`},
+		{"SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `(since && recorded.healthyAt(a.Compared))`},
 		{"Unsure", seen, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`},
 
 		{"TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`},
