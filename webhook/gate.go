@@ -157,7 +157,7 @@ func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.Release || w.dryRun || v.err != nil || !v.rejects() {
 		return
 	}
-	for _, c := range comparisons(v.Decision, w.target.ReconciledAt) {
+	for _, c := range comparisons(v.Decision, &w.target) {
 		// Where a refresh is pending, somebody has asked.
 		later := v.held && c.settling // by the Releaser
 		if !c.pending && !c.unpolled && !later {

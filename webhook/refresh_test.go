@@ -30,7 +30,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 			},
 		},
 		"the target, which has had its sync": {
-			scenario: open, want: []string{"argocd/prod AlreadySynced at 11:59:00"},
+			scenario: open, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"},
 			edit: func(_ *Config, c *cluster, a *attempt) {
 				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
 				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}

@@ -161,7 +161,8 @@ func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []compariso
 	if d.NotBefore.After(r.gate.Now()) {
 		return nil
 	}
-	all := comparisons(d, p.Application.ReconciledAt)
+	target := waitingTarget(p, false)
+	all := comparisons(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
 		all = []comparison{{app: p.Name, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
