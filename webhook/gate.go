@@ -159,7 +159,7 @@ func (g *Gate) refresh(w *write, v verdict) {
 	}
 	for _, c := range comparisons(v.Decision, &w.target) {
 		// Where a refresh is pending, somebody has asked.
-		later := v.held && c.settling // by the Releaser
+		later := v.held && (c.settling || c.synced) // by the Releaser
 		if !c.pending && !c.unpolled && !later {
 			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: c.app}, c.why, c.comparedAt)
 		}

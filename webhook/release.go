@@ -14,8 +14,9 @@ import (
 const (
 	// spread is by how much replicas differ in when they ask, so that the second one sees what the first has done.
 	spread = 300 * time.Millisecond
-	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own.
-	noticedAfter = 2 * time.Second
+	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a refresh in
+	// between would only delay it.
+	noticedAfter = 500 * time.Millisecond
 	// overlookedAfter is how long a refresh may be requested before Argo CD counts as having overlooked it: up to v3.5 that
 	// happens when the request is written while the application controller records the end of an operation.
 	overlookedAfter = 10 * time.Second
