@@ -29,10 +29,10 @@ type comparison struct {
 // they were compared too early, or the target itself where it is not ready. A sibling that is not Synced may be so only at
 // the revision that it was compared with: that is looked at again where nobody polls.
 func comparisons(d policy.Decision, t *policy.Target) []comparison {
-	switch d.Reason {
-	case policy.TargetNotCompared, policy.TargetOutdated:
+	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
 		return []comparison{{app: d.Application, why: string(d.Reason), comparedAt: t.ReconciledAt}}
-	case policy.AlreadySynced:
+	}
+	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
 		return []comparison{{app: d.Application, why: why, comparedAt: t.ReconciledAt, synced: true}}
