@@ -2,6 +2,7 @@ package certs
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,22 +92,29 @@ func TestSelfStaysReadyForAMomentWhenTheBundleIsWiped(t *testing.T) {
 	g := NewWithT(t)
 	client, ca, metrics := fake.NewClientset(configurationOf(nil)), &fakeAuthority{}, prometheus.NewPedanticRegistry()
 	ca.rotate(g, client, makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour)))
-	now := time.Now()
+	var forbidden, later atomic.Bool
+	client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return forbidden.Load(), nil, errors.New("forbidden")
+	})
 	o := selfOptions()
 	o.Metrics = metrics
 	source, err := newSelf(o, client, ca)
 	g.Expect(err).NotTo(HaveOccurred())
+	source.now = func() time.Time {
+		if later.Load() {
+			return time.Now().Add(time.Minute)
+		}
+		return time.Now()
+	}
 	start(t, source.Start)
 	g.Eventually(source.Ready, "10s").Should(Succeed())
-	client.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("forbidden")
-	})
 
+	forbidden.Store(true)
 	g.Expect(client.Tracker().Update(configurations, configurationOf(nil), "")).To(Succeed())
 	g.Eventually(func() map[string]float64 { return gauges(g, metrics) }, "10s").Should(HaveKeyWithValue(inSyncMetric, 0.0))
 
 	g.Expect(source.Ready()).To(Succeed())
-	source.now = func() time.Time { return now.Add(time.Minute) }
+	later.Store(true)
 	g.Expect(source.Ready()).To(MatchError(ContainSubstring("has no caBundle")))
 }
 
