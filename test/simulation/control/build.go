@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -37,14 +38,18 @@ func (p *part) overlay(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if strings.Count(string(text), p.old) != 1 {
-		return "", fmt.Errorf("%s: %q is not there exactly once", p.file, p.old)
+	without := string(text)
+	for edit := range slices.Chunk(p.edits, 2) {
+		if strings.Count(without, edit[0]) != 1 {
+			return "", fmt.Errorf("%s: %q is not there exactly once", p.file, edit[0])
+		}
+		without = strings.Replace(without, edit[0], edit[1], 1)
 	}
-	without := filepath.Join(dir, "without.go")
-	if err := os.WriteFile(without, []byte(strings.Replace(string(text), p.old, p.new, 1)), 0o600); err != nil {
+	file := filepath.Join(dir, "without.go")
+	if err := os.WriteFile(file, []byte(without), 0o600); err != nil {
 		return "", err
 	}
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": {path: without}})
+	raw, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
 	if err != nil {
 		return "", err
 	}
