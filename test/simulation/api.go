@@ -120,7 +120,8 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 	}
 	m.truth.latest = admitting{
 		admitted: a.w.now, verdict: v, admittedStep: stepOf(app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
-		back: old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
+		resolvedAt: maps.Clone(m.resolvedAt),
+		back:       old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
 	}
 	if old != nil {
 		m.truth.latest.admittedStep = min(stepOf(app), stepOf(old))

@@ -77,10 +77,10 @@ func (c *appController) begin(app *argo.Application) {
 	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
 }
 
-// resolvedTo is when Argo CD last resolved a branch to a revision for a comparison. A revision that it has never found there was
-// found by somebody else, at the latest when the operation was admitted.
+// resolvedTo is when Argo CD had last resolved a branch to a revision before the operation was admitted. A revision that it had
+// never found there was found by somebody else, at the latest when the operation was admitted.
 func (m *member) resolvedTo(revision string) time.Duration {
-	if at, ok := m.resolvedAt[revision]; ok {
+	if at, ok := m.truth.resolvedAt[revision]; ok {
 		return at
 	}
 	return m.truth.admitted

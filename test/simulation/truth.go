@@ -37,6 +37,8 @@ type admitting struct {
 	// verdict is what the gate said then, and seen what it could see.
 	verdict Verdict
 	seen    sight
+	// resolvedAt is when Argo CD had last resolved a branch to a revision before that.
+	resolvedAt map[string]time.Duration
 	// back says that it is a user's, and does not name what Argo CD compared the Application with.
 	back bool
 }
