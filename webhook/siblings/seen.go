@@ -53,8 +53,10 @@ type observed struct {
 	deployed argocd.Fingerprint
 	// operatedAt is when the last operation started.
 	operatedAt time.Time
-	// operating says that an operation waits or runs, and syncingTo where it began to deploy to.
+	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
+	// syncingTo where it began to deploy to.
 	operating bool
+	ended     uint64
 	syncingTo string
 }
 
@@ -77,7 +79,7 @@ func (s *Observations) Observe(p *Projection) {
 	}
 	o.compared, o.fingerprint, o.syncStatus = p.Application.Compared, p.Compared, p.Application.SyncStatus
 	o.refresh(&p.Application, s.position)
-	o.deploy(p)
+	o.deploy(p, s.position)
 	o.complete(&p.Application)
 	s.own(p.UID, o, p.Owner)
 }
@@ -144,9 +146,12 @@ const elsewhere = "elsewhere"
 
 // deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
 // sync began to deploy to when that has succeeded.
-func (o *observed) deploy(p *Projection) {
+func (o *observed) deploy(p *Projection, position uint64) {
 	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || app.LastOperation.Phase == "Running" || app.LastOperation.Phase == "Terminating"
+	if !operating && o.operating {
+		o.ended = position
+	}
 	switch {
 	case operating && !o.operating:
 		o.syncingTo = p.Destination
@@ -168,10 +173,16 @@ func (o *observed) deploy(p *Projection) {
 	switch {
 	case operating:
 		o.deployed = 0
-	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || app.ReconciledAt.After(last.FinishedAt)):
+	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || o.comparedSince(app, last.FinishedAt)):
 		o.deployed = p.Compared // and not the status of before an operation to another revision
 	}
 	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
+}
+
+// comparedSince reports whether the Application was compared after its last operation had ended: by the times, or because a
+// request that was seen after the end was answered.
+func (o *observed) comparedSince(app *policy.Application, finished time.Time) bool {
+	return app.ReconciledAt.After(finished) || o.ended > 0 && o.fresh > o.ended
 }
 
 // own keeps the index by owner. The caller holds the lock.

@@ -168,6 +168,28 @@ func TestDeployedTo(t *testing.T) {
 	}
 }
 
+// TestDeployedInOneSecond has prod be Synced with a commit that did not touch it, in the second in which its sync ended.
+func TestDeployedInOneSecond(t *testing.T) {
+	g := NewWithT(t)
+	s, second := NewObservations(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	see := func(phase string, refresh bool) bool {
+		s.Observe(&Projection{
+			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: 1,
+			Application: policy.Application{
+				Compared: at("repo", "b"), SyncStatus: "Synced", SpecCompared: true, RefreshRequested: refresh, ReconciledAt: second,
+				LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: second},
+			},
+		})
+		return s.Deployed("prod", 1)
+	}
+	g.Expect(see("Running", false)).To(BeFalse())
+	g.Expect(see("Running", true)).To(BeFalse())
+	g.Expect(see("Succeeded", true)).To(BeFalse(), "the status may be of before the sync")
+	g.Expect(see("Succeeded", false)).To(BeFalse(), "the request was made before the end")
+	g.Expect(see("Succeeded", true)).To(BeFalse())
+	g.Expect(see("Succeeded", false)).To(BeTrue(), "it was compared after the end")
+}
+
 // fingerprintOf stands for a comparison with a revision.
 func fingerprintOf(revision string) (f argocd.Fingerprint) {
 	for _, b := range []byte(revision) {
