@@ -6,9 +6,13 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	dto "github.com/prometheus/client_model/go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // TestWhatPeopleSeeOfAHeldSync holds prod until dev is healthy, and then lets it go.
@@ -52,6 +56,31 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 		"Normal SyncReleased: step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m12s, last for dev (NotHealthy: Progressing)"))
 	g.Expect(trial.handle(allowed.request()).Allowed).To(BeTrue())
 	g.Expect(trial.posted()).To(BeEmpty(), "it is told once")
+}
+
+// TestAHeldRepetition leaves the ApplicationSet controller the time to notice the sync: a refresh would hold up the next step.
+func TestAHeldRepetition(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+	trial := newTrial(releaseConfig(), c)
+	a := syncOf(c, "prod")
+	a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
+	resp := NewMutator(trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.request()})
+	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"), HaveKeyWithValue("reason", "AlreadySynced")))
+	g.Expect(trial.refreshes.asked).To(BeEmpty())
+}
+
+// TestEachRepetitionIsAnother has two syncs be repeated: the refreshes for the one must not use up those for the other.
+func TestEachRepetitionIsAnother(t *testing.T) {
+	g := NewWithT(t)
+	why := func(started time.Time) string {
+		all := comparisons(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
+		g.Expect(all).To(HaveLen(1))
+		return all[0].why
+	}
+	g.Expect(why(noon)).To(Equal(why(noon)))
+	g.Expect(why(noon)).NotTo(Equal(why(noon.Add(time.Second))))
 }
 
 // TestAWriteIsJudgedOnce has both webhooks called for a write: only the first one reads.

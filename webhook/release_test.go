@@ -31,8 +31,18 @@ type releasing struct {
 func newReleasing(config Config, c *cluster) *releasing {
 	r := &releasing{trial: newTrial(config, c), now: noon, watch: &seenByWatch{position: 5}}
 	r.trial.gate.Watch, r.trial.gate.Now = r.watch, func() time.Time { return r.now }
-	r.Releaser = NewReleaser(r.trial.gate, watchedCluster{c}, func(time.Duration) time.Duration { return 100 * time.Millisecond })
+	r.Releaser = NewReleaser(r.trial.gate, watchedCluster{c}, func(time.Duration) time.Duration { return jitter })
 	return r
+}
+
+// jitter is the random moment that a releasing waits for.
+const jitter = 100 * time.Millisecond
+
+// prodMayStart is a cluster in which prod waits, and nothing holds it up.
+func prodMayStart() (*cluster, *releasing) {
+	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	pending(c, "prod")
+	return c, newReleasing(releaseConfig(), c)
 }
 
 // asked takes what was asked for.
@@ -159,10 +169,7 @@ func history(app *argo.Application) {
 // TestBackoff asks less and less often while that does not help, and at once when it opens again.
 func TestBackoff(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	pending(c, "prod")
-	r := newReleasing(releaseConfig(), c)
-	const jitter = 100 * time.Millisecond
+	c, r := prodMayStart()
 	var want []time.Duration
 	next := jitter
 	for _, wait := range []time.Duration{30, 60, 120, 240, 300, 300, 0} {
@@ -183,10 +190,7 @@ func TestBackoff(t *testing.T) {
 // TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next review.
 func TestItsTurnHasComeAgain(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	pending(c, "prod")
-	r := newReleasing(releaseConfig(), c)
-	const jitter = 100 * time.Millisecond
+	c, r := prodMayStart()
 	prod := c.apps[2]
 	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
 	blocked := r.trial.gate.Record.blocked
@@ -208,11 +212,8 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 // TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
 func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	pending(c, "prod")
+	c, r := prodMayStart()
 	c.apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
-	r := newReleasing(releaseConfig(), c)
-	const jitter = 100 * time.Millisecond
 	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter}))
 
 	c.apps[0].Status.ReconciledAt = &metav1.Time{Time: r.now}

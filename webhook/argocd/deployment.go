@@ -110,7 +110,7 @@ func (d *deployment) redeploys(history argo.RevisionHistories) bool {
 	return len(history) > 0 && d.repeats(history.LastRevisionHistory())
 }
 
-// sameSources reports whether the sources are those of the newest entry of the history. Their revisions may differ.
+// sameSources compares the sources with those of the newest entry of the history. It does not look at their revisions.
 func (d *deployment) sameSources(history argo.RevisionHistories) bool {
 	if len(history) == 0 {
 		return false
