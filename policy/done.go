@@ -12,7 +12,7 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 		return notBroken(a)
 	}
 	switch {
-	case a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating":
+	case a.OperationSet || a.LastOperation.Running():
 		return OperationInProgress, ""
 	case a.ReconciledAt.IsZero() || a.Health == "":
 		return NotReconciled, ""
@@ -28,12 +28,19 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 	return in.notCompared(a)
 }
 
+// Running reports whether it has started and not ended.
+func (last *LastOperation) Running() bool {
+	return last.Phase == "Running" || last.Phase == "Terminating"
+}
+
 // notSynced asks whether the sibling is up to date with its own spec and its own last operation.
 func (in *Input) notSynced(a *Application) (Reason, string) {
 	last := a.LastOperation
 	switch {
 	case a.Hydration == "Hydrating" || a.Hydration == "Failed":
 		return NotHydrated, clean(a.Hydration)
+	case a.Hydration == Uncompared:
+		return ComparisonOlder, "compared before it was hydrated"
 	case a.SyncStatus == "" || a.SyncStatus == "Unknown":
 		return SyncUnknown, ""
 	case !a.SpecCompared:
@@ -48,7 +55,7 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 		return HealthStale, "compared in the second in which its last operation ended"
 	case a.SyncStatus != "Synced" && !in.drifted(a):
 		return NotSynced, clean(a.SyncStatus)
-	case last.failed() && !in.Settings.AllowFailedOperations:
+	case in.failed(a) && !in.Settings.AllowFailedOperations:
 		return OperationFailed, clean(last.Phase)
 	}
 	return "", ""
@@ -58,8 +65,10 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 // the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A newer
 // commit that does not touch the Application changes nothing about that. If less was applied, and the Application is
 // Synced at another revision, then the commit was taken back.
-func (last *LastOperation) failed() bool {
-	return last.Full && (last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || last.Applied)
+func (in *Input) failed(a *Application) bool {
+	last := &a.LastOperation
+	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Applied[a.Name])
+	return last.Full && (last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || applied)
 }
 
 // drifted reports whether an OutOfSync Application has deployed the very thing that it was compared with: somebody has

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // Evaluate decides whether the target may sync. It is total: every Input has a Decision. It denies unless it can show
 // that every Application of the earlier steps is done. It reports all blockers, not only the first.
 func Evaluate(in Input) Decision {
@@ -107,10 +109,23 @@ func (in *Input) alreadySynced() bool {
 // cache that is a moment old, and does so several times in each rollout. It does not need another sync to go on: it takes
 // an Application from Pending to Progressing when an operation has started since the Application became Pending, and makes
 // it Pending before it asks for the next one (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+//
+// A sync of something else than what is compared now is none that it asks for again: a user may have deployed another revision. Nor
+// is one after which the Application was found OutOfSync again: up to argo-cd v3.2 the controller mends drift.
 func Repeated(in Input) bool {
-	synced, recorded := in.Target.SyncStartedAt, in.ApplicationSet.Recorded[in.Target.Name]
-	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && synced.After(recorded.TransitionedAt)
-	return in.Target.Operation.Automated && !synced.IsZero() && inTurn
+	t, recorded := &in.Target, in.ApplicationSet.Recorded[in.Target.Name]
+	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && t.SyncStartedAt.After(recorded.TransitionedAt)
+	return t.Operation.Automated && !t.SyncStartedAt.IsZero() && inTurn && !in.ranOther()
+}
+
+// ranOther reports whether the target has run something else than the operation and the comparison are of, or was found OutOfSync
+// after that. Without a history nothing tells.
+func (in *Input) ranOther() bool {
+	t := &in.Target
+	return t.OutOfSyncSince || len(t.Ran) > 0 && (in.changed() || slices.ContainsFunc(t.Compared, func(s Source) bool {
+		running, known := t.running(s.Key)
+		return known && running != s
+	}))
 }
 
 // step is the later of the target's old and new step: editing a label in the same write is no way round the gate. Only

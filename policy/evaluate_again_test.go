@@ -21,6 +21,11 @@ func againRows() map[string]row {
 		"it was synced before its turn":               admit("1:dev > 2:prod,auto,began:49 | prod/2/50"),
 		"it was synced in the second of its turn":     admit("1:dev > 2:prod,auto,began:50 | prod/2/50"),
 		"it is not known when its turn began":         admit("1:dev > 2:prod,auto,began:51"),
+		"the same, and the history says so":           again("1:dev > 2:prod,auto,began:51,ran:a | prod/2/50"),
+		"the sync was of another revision":            admit("1:dev > 2:prod,auto,began:51,ran:b | prod/2/50"),
+		"the sync was of another source":              admit("1:dev@a,fresh > 2:prod,auto,began:51,ran:a,respecified | prod/2/50"),
+		"the sync was to another destination":         admit("1:dev@a,fresh > 2:prod,auto,began:51,ran:a,moved | prod/2/50"),
+		"it was found OutOfSync after the sync":       admit("1:dev > 2:prod,auto,began:51,mend | prod/2/50"),
 	}
 	lenient := admit("1:dev > 2:prod,auto,began:51 | prod/2/50")
 	lenient.settings.Require = policy.RequireSynced

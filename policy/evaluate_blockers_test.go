@@ -58,7 +58,11 @@ func blockerRows() map[string]row {
 		"it was compared at another revision": {scenario: "1:dev@a > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
 		"it is not known to be fresh":         {scenario: "1:dev@lib:x > 2:prod", wantFrom: policy.RequireRevision, wantReason: policy.ComparisonOlder, wantMessage: one + notFresh},
 
-		"all is done":                                {scenario: "1:dev > 2:prod", wantFrom: nowhere},
+		"all is done": {scenario: "1:dev > 2:prod", wantFrom: nowhere},
+		"it was hydrated, and not compared since": {
+			scenario: "1:dev,uncompared > 2:prod", wantFrom: synced, wantReason: policy.ComparisonOlder,
+			wantMessage: one + "(ComparisonOlder: compared before it was hydrated). Next: refresh dev: argocd app get dev --refresh",
+		},
 		"its hydration has ended":                    {scenario: "1:dev,hydrated > 2:prod", wantFrom: nowhere},
 		"nothing comes before":                       {scenario: "> 2:prod", wantFrom: nowhere},
 		"its operation ended in the same second":     {scenario: "1:dev,ended:100 > 2:prod", wantFrom: nowhere},
@@ -86,6 +90,7 @@ func orderOfBlame() map[string]blocker {
 		"stale health before unsynced":             {scenario: "1:dev=Healthy/OutOfSync,ended:101 > 2:prod", wantFrom: synced, wantReason: policy.HealthStale, wantMessage: one + "(HealthStale: compared before its last operation ended). Next: wait until Argo CD has compared dev"},
 		"a hook failed at another revision":        {scenario: "1:dev,failed:50,elsewhere,applied > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 		"unsynced before failed":                   {scenario: "1:dev=Healthy/OutOfSync,failed:50 > 2:prod", wantFrom: synced, wantReason: policy.NotSynced, wantMessage: one + "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"},
+		"a hook failed in an earlier attempt":      {scenario: "1:dev,failed:50,elsewhere,appliedbefore > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 		"failed before another revision":           {scenario: "1:dev,failed:50 > 2:prod@b", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},
 		"drift does not excuse another revision":   {scenario: "1:dev=Healthy/OutOfSync,synced:50 > 2:prod@b", wantFrom: policy.RequireRevision, wantReason: policy.RevisionMismatch, wantMessage: one + "(RevisionMismatch: compared to a, not b). Next: refresh dev: argocd app get dev --refresh"},
 		"drift does not excuse a failed operation": {scenario: "1:dev=Healthy/OutOfSync,synced:50,failed:60 > 2:prod", wantFrom: synced, wantReason: policy.OperationFailed, wantMessage: one + "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"},

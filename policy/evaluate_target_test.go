@@ -17,7 +17,7 @@ func targetRows() map[string]row {
 			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (" + message,
 		}
 	}
-	notPinned := "NotPinned: the operation names no revision, and would deploy any commit that lands before it starts). " +
+	notPinned := "NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest when it starts). " +
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
 	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared prod"
 	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }

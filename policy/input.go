@@ -25,6 +25,8 @@ type Seen struct {
 	// Fresh are the siblings, by name, that Argo CD is known to have compared, with uncached revisions, after the change
 	// that the target deploys was seen: a request for a refresh was seen after that change, and was seen to be answered.
 	Fresh map[string]bool
+	// Later are those among them for which that request was also seen after the target's own last comparison.
+	Later map[string]bool
 	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
 	// Synced with that, and no operation since.
 	Deployed bool
@@ -34,6 +36,9 @@ type Seen struct {
 	// Synced are the siblings, by name, that were seen Synced with what they are compared with, and without an operation since,
 	// although they are OutOfSync now.
 	Synced map[string]Synced
+	// Applied are the starts of the operations, by the name of the sibling, that were seen to apply everything. A later attempt of the
+	// same operation may show less.
+	Applied map[string]time.Time
 	// Moved are the Applications, by name, whose destination has changed since they were last synced.
 	Moved map[string]bool
 }
@@ -89,6 +94,8 @@ type Target struct {
 	Compared []Source
 	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
 	SyncStartedAt time.Time
+	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.
+	OutOfSyncSince bool
 	// Ran are the sources and revisions of its history, oldest first.
 	Ran []Source
 	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may differ.
@@ -102,14 +109,18 @@ type Operation struct {
 	DryRun  bool
 	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
 	Automated bool
-	// Pinned says that it names the revision of every source that it deploys, resolved.
+	// Pinned says that it names the revision of every source that it deploys, resolved, and that a retry keeps to them. An
+	// automated one has to bring the sources, too.
 	Pinned bool
 	// RollsBack says that its revisions and sources equal an older entry of the target's history, and are not what the
-	// target is compared with now.
+	// target is compared with now, and that a retry keeps to them.
 	RollsBack bool
 	// Redeploys says that its revisions and sources equal the newest entry of the target's history.
 	Redeploys bool
 }
+
+// Uncompared is the phase of a source hydrator's operation that has ended with a commit that is not known to be compared.
+const Uncompared = "Uncompared"
 
 // ApplicationSet is what the rule needs of an ApplicationSet.
 type ApplicationSet struct {
@@ -164,7 +175,7 @@ type Application struct {
 	// Followed are those that automated syncs deployed. They come from the branch. A user may sync to a revision that is on
 	// no branch.
 	Followed []Source
-	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, or empty.
+	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared, or empty.
 	Hydration string
 	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.
 	Moved bool

@@ -45,7 +45,7 @@ func (d Decision) targetProblem() string {
 	case TargetNotCompared:
 		return "Argo CD has not compared it with its new spec"
 	case NotPinned:
-		return "the operation names no revision, and would deploy any commit that lands before it starts"
+		return "the operation is not pinned to a revision and its sources, and would deploy the newest when it starts"
 	default:
 		return d.Detail
 	}

@@ -52,9 +52,10 @@ func inputFrom(data []byte) policy.Input {
 }
 
 func (c *choices) seen(in policy.Input) policy.Seen {
-	seen := policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{in.Target.Name: c.rarely(4)}}
+	seen := policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{in.Target.Name: c.rarely(4)}}
 	for _, sibling := range in.Siblings {
 		seen.Fresh[sibling.Name], seen.Moved[sibling.Name] = c.rarely(3), c.rarely(10)
+		seen.Later[sibling.Name] = seen.Fresh[sibling.Name] && !c.rarely(3)
 	}
 	return seen
 }

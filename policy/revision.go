@@ -11,7 +11,7 @@ func (in *Input) notCompared(a *Application) (Reason, string) {
 			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
 		}
 	}
-	if !in.Seen.Fresh[a.Name] && in.pendingElsewhere(a) {
+	if !in.Seen.Fresh[a.Name] && (in.pendingElsewhere(a) || in.changedBehind()) {
 		return ComparisonOlder, "not known to be compared since the change to " + clean(in.Target.Name) + " was seen"
 	}
 	return "", ""
@@ -37,16 +37,16 @@ func (t *Target) deploys(key string) []Source {
 	return t.Compared
 }
 
-// newer reports whether a sibling's revision is known to be newer than the wanted ones. Its comparison has to be fresh:
-// without that, the branch may have come to the wanted one since. And the target was compared with the wanted ones before,
-// or the sibling ran them before.
+// newer reports whether a sibling's revision is known to be newer than the wanted ones. Its comparison has to be later than the
+// target's: without that, the branch may have come to the wanted one since, or come back to it. And the target was compared
+// with the wanted ones before, or the sibling ran them before.
 func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
-	fresh := in.Seen.Fresh[a.Name]
+	later := in.Seen.Later[a.Name]
 	for _, w := range wanted {
 		if w.Key != source.Key || w.Revision == "" {
 			continue
 		}
-		if !fresh || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {
+		if !later || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {
 			return false
 		}
 	}
@@ -104,20 +104,35 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 	if len(in.Target.Wanted) == 0 {
 		return true
 	}
-	changed := !in.Target.SameSources || in.Seen.Moved[in.Target.Name]
+	changed := in.changed()
 	return slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
 		return (changed || !in.Target.runs(w)) && !known(a.Compared, w.Key)
 	})
 }
 
+// changed reports whether the target deploys other sources than it runs, maybe at the same revisions, or elsewhere.
+func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Moved[in.Target.Name] }
+
+// changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that
+// revision may have been compared before the change.
+func (in *Input) changedBehind() bool {
+	return in.changed() && slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return !slices.Contains(in.Target.Compared, w) })
+}
+
 // runs reports whether the newest entry of the target's history that has the source has it at this revision.
 func (t *Target) runs(w Source) bool {
+	s, known := t.running(w.Key)
+	return known && s == w && w.Revision != ""
+}
+
+// running is the newest entry of the target's history that has a source.
+func (t *Target) running(key string) (s Source, known bool) {
 	for _, s := range slices.Backward(t.Ran) {
-		if s.Key == w.Key {
-			return s == w && w.Revision != ""
+		if s.Key == key {
+			return s, true
 		}
 	}
-	return false
+	return Source{}, false
 }
 
 // known reports whether the revision of a source with the key is known.

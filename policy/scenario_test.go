@@ -28,15 +28,16 @@ import (
 //	partial  elsewhere  applied                               ... unless it was partial, or at another revision; it applied all
 //	synced:SECOND  syncedold:SECOND  syncedelse:SECOND        the last successful full sync: of what is compared, of another
 //	                                                          revision, of other sources
-//	hydrating  hydrated  unhydrated                           the source hydrator's operation runs, has ended, has failed
+//	hydrating  hydrated  unhydrated  uncompared               the source hydrator's operation runs, has ended, has failed, has ended since
 //	ran:REVISIONS  tried:REVISIONS  displaced                 the history; what users synced it to after that; compared, and
 //	                                                          found in another namespace
-//	fresh  moved  deployed                                    seen: a refresh was answered since the change, another destination,
-//	                                                          Synced with what the operation deploys
-//	incomplete  insync:REVISIONS                              seen: never Healthy after the syncs of the history; Synced with
-//	                                                          these, and no operation since
+//	fresh  later  moved  deployed                             seen: a refresh was answered since the change, and since the target's
+//	                                                          comparison, another destination, Synced with what it deploys
+//	incomplete  insync:REVISIONS  appliedbefore               seen: never Healthy after the syncs of the history; Synced with
+//	                                                          these, and no operation since; its operation applied all
 //	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
-//	began:SECOND  respecified                                 target: when its last sync began, other sources than it ran
+//	began:SECOND  respecified  mend                           target: when its last sync began, other sources than it ran,
+//	                                                          OutOfSync since
 //	wants:REVISIONS                                           target: explicit revisions
 //	was:STEP  created                                         target: its step before the write, or there was none
 func scenario(text string) policy.Input {
@@ -46,11 +47,15 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
-	in.Seen = policy.Seen{Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}}
+	in.Seen = policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}, Applied: map[string]time.Time{}}
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
-		in.Seen.Fresh[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.moved
+		in.Seen.Fresh[p.sibling.Name], in.Seen.Later[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.later, p.moved
+		if p.applied {
+			p.sibling.LastOperation.StartedAt = second("40")
+			in.Seen.Applied[p.sibling.Name] = second("40")
+		}
 		if p.insync != nil {
 			in.Seen.Synced[p.sibling.Name] = policy.Synced{Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
 		}
@@ -105,6 +110,8 @@ type parsed struct {
 	sibling  policy.Application
 	target   policy.Target
 	fresh    bool
+	later    bool
+	applied  bool
 	moved    bool
 	deployed bool
 	// insync is what it was seen Synced with, and not operated since.
@@ -168,7 +175,7 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.LastOperation.Applied = true
 	case "synced", "syncedold", "syncedelse":
 		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse"}
-	case "hydrating", "hydrated":
+	case "hydrating", "hydrated", "uncompared":
 		a.Hydration = title(name)
 	case "unhydrated":
 		a.Hydration = "Failed"
@@ -200,6 +207,8 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 		t.SyncStartedAt = second(value)
 	case "respecified":
 		t.SameSources = false
+	case "mend":
+		t.OutOfSyncSince = true
 	case "back":
 		t.Operation.RollsBack = true
 	case "wants":
@@ -223,12 +232,16 @@ func (p *parsed) setSeen(name, value string) bool {
 		p.insync = sources(value)
 	case "fresh":
 		p.fresh = true
+	case "later":
+		p.fresh, p.later = true, true
 	case "moved":
 		p.moved = true
 	case "deployed":
 		p.deployed = true
 	case "incomplete":
 		p.incomplete = true
+	case "appliedbefore":
+		p.applied = true
 	default:
 		return false
 	}

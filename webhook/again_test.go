@@ -37,7 +37,7 @@ func TestSyncedAgain(t *testing.T) {
 			scenario: open, set: pending, wantAllowed: true,
 			write: func(a *attempt) {
 				synced(a)
-				a.after.Operation.Sync.Revision = commit("a")
+				a.after.Operation.Sync.Revision, a.after.Operation.Sync.Source = commit("a"), a.after.Spec.Source
 			},
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone enforce applicationset",

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // comparison is an Application that Argo CD has to compare again, so that a sync can go on.
@@ -20,6 +21,9 @@ type comparison struct {
 	synced bool
 	// pending says that a refresh of it is requested already.
 	pending bool
+	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while it records the
+	// end of another, and a refresh has it look again.
+	idle bool
 	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
 	// polling is switched off.
 	unpolled bool
@@ -44,6 +48,20 @@ func comparisons(d policy.Decision, t *policy.Target) []comparison {
 				app: b.Application, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
 				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
 			})
+		}
+	}
+	return all
+}
+
+// notStarted is why an Application is refreshed whose operation has been overlooked.
+const notStarted = "its operation has not started"
+
+// idle are the Applications that hold up a sync because of an operation that has not started.
+func idle(d policy.Decision, known map[string]*siblings.Projection) []comparison {
+	var all []comparison
+	for _, b := range d.Blockers {
+		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet && !p.Application.LastOperation.Running() {
+			all = append(all, comparison{app: b.Application, why: notStarted, comparedAt: b.ComparedAt, idle: true})
 		}
 	}
 	return all

@@ -57,7 +57,7 @@ func syncOfProd() policy.Input {
 		},
 		Target: policy.Target{
 			Name: "prod", Labels: map[string]string{"env": "prod"}, Managed: true, Operation: policy.Operation{Written: true},
-			Wanted: []policy.Source{{Key: "repo", Revision: "b"}},
+			Wanted: []policy.Source{{Key: "repo", Revision: "b"}}, Compared: []policy.Source{{Key: "repo", Revision: "b"}},
 		},
 	}
 }

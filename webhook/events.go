@@ -18,7 +18,7 @@ import (
 
 const (
 	eventWindow = 10 * time.Minute
-	// eventRate and eventBurst bound the Events of one replica, whatever is denied.
+	// eventRate and eventBurst bound the Events of one replica, whatever is denied, and once more those of exemptions.
 	eventRate  = rate.Limit(2)
 	eventBurst = 100
 	// eventMemory bounds the remembered keys. The bucket lets 1,300 new ones in per window.
@@ -34,7 +34,7 @@ type EventCreator interface {
 }
 
 // Events posts Events on Applications, in the background: at most one per Application, reason and set of blockers in
-// ten minutes, and no more than a token bucket allows. It counts and drops an Event that it cannot post; a decision never
+// ten minutes, and no more than a token bucket allows. Exemptions have a bucket of their own. It counts and drops an Event that it cannot post; a decision never
 // waits for one.
 //
 // It does not use client-go's recorder: that makes a series of the Events with the same first blocker, and a series keeps
@@ -45,11 +45,22 @@ type Events struct {
 	log      logr.Logger
 	instance string
 	now      func() time.Time
-	bucket   *rate.Limiter
-	queue    chan queued
+	// lane is for all Events but those of exemptions, which do not wait for others, and are not dropped because of them.
+	lane
+	exemptions lane
 
 	// posted are the keys of the Events of the window.
 	posted *cache.LRUExpireCache
+}
+
+// lane holds Events that wait to be created.
+type lane struct {
+	bucket *rate.Limiter
+	queue  chan queued
+}
+
+func newLane() lane {
+	return lane{bucket: rate.NewLimiter(eventRate, eventBurst), queue: make(chan queued, eventBurst)}
 }
 
 // nowFunc is a clock for a bounded cache.
@@ -68,8 +79,7 @@ type queued struct {
 func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance string, now func() time.Time) *Events {
 	return &Events{
 		create: create, metrics: metrics, log: log, instance: instance, now: now,
-		bucket: rate.NewLimiter(eventRate, eventBurst),
-		queue:  make(chan queued, eventBurst),
+		lane: newLane(), exemptions: newLane(),
 		posted: cache.NewLRUExpireCacheWithClock(eventMemory, nowFunc(now)),
 	}
 }
@@ -80,6 +90,8 @@ func (e *Events) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case next := <-e.exemptions.queue:
+			e.send(ctx, next)
 		case next := <-e.queue:
 			e.send(ctx, next)
 		}
@@ -109,15 +121,18 @@ func (e *Events) post(w *write, v verdict) {
 		e.count("repeated")
 		return
 	}
-	now := e.now()
-	if !e.bucket.AllowN(now, 1) {
+	lane, now := e.lane, e.now()
+	if v.exempt() {
+		lane = e.exemptions
+	}
+	if !lane.bucket.AllowN(now, 1) {
 		e.lose(key, "dropped")
 		return
 	}
 	event.EventTime = metav1.NewMicroTime(now)
 	event.ReportingInstance = e.instance
 	select {
-	case e.queue <- queued{event: event, key: key}:
+	case lane.queue <- queued{event: event, key: key}:
 	default:
 		e.lose(key, "dropped")
 	}
@@ -162,6 +177,15 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 	case v.held:
 		event.Reason, event.Action = "SyncHeld", "HoldSync"
 		event.Note = v.holdNote()
+	case v.Reason == policy.Bypassed:
+		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
+		event.Note = "the gate was bypassed: " + printable(v.settings.bypass)
+	case v.Reason == policy.GateOff:
+		event.Reason, event.Action = "SyncGateOff", "SkipGate"
+		event.Note = "the gate is off for ApplicationSet " + printable(v.ApplicationSet) + ": its annotation " + ModeAnnotation + " is off"
+	case v.exempt():
+		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
+		event.Note = "stepgate did not wait for " + printable(v.settings.excluded)
 	case v.Outcome == policy.Allow && v.waited > 0:
 		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
 		event.Note = v.releaseNote()
@@ -171,9 +195,6 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 	case v.Outcome == policy.Deny:
 		event.Reason, event.Action = "SyncWouldBeDenied", "AuditSync"
 		event.Note = v.message()
-	case v.Reason == policy.Bypassed:
-		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
-		event.Note = "the gate was bypassed: " + printable(v.settings.bypass)
 	default:
 		return nil
 	}
@@ -186,6 +207,11 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 		event.Related = &related
 	}
 	return event
+}
+
+// exempt reports whether something was switched off for a write that is admitted.
+func (v verdict) exempt() bool {
+	return v.err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.settings.excluded != "")
 }
 
 // regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that

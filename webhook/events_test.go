@@ -63,12 +63,15 @@ func denialOf(application string, blockers ...string) (*write, verdict) {
 }
 
 // drain takes the queued Events.
-func drain(e *Events) int {
-	n := len(e.queue)
-	for range n {
-		<-e.queue
+func drain(e *Events) int { return len(taken(e)) }
+
+func taken(e *Events) (all []*eventsv1.Event) {
+	for _, l := range []lane{e.exemptions, e.lane} {
+		for len(l.queue) > 0 {
+			all = append(all, (<-l.queue).event)
+		}
 	}
-	return n
+	return all
 }
 
 func counted(e *Events, result string) int {
@@ -256,3 +259,18 @@ func TestALostEventIsPostedByTheNextDenial(t *testing.T) {
 type refusing struct{}
 
 func (refusing) CreateEvent(context.Context, *eventsv1.Event) error { return errors.New("refused") }
+
+// TestEventsOfExemptionsAreNotDroppedForOthers has so many denials that most of their Events are dropped, and then a bypass.
+func TestEventsOfExemptionsAreNotDroppedForOthers(t *testing.T) {
+	g := NewWithT(t)
+	events, _ := newTestEvents(nil)
+	for i := range 1000 {
+		events.post(denialOf(fmt.Sprintf("prod-%d", i), "qa:NotHealthy"))
+	}
+	g.Expect(counted(events, "dropped")).To(BeNumerically(">", 0))
+	w, v := denialOf("prod")
+	v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
+	v.settings.bypass = "INC-1 by alice"
+	events.post(w, v)
+	g.Expect(taken(events)).To(ContainElement(HaveField("Note", "the gate was bypassed: INC-1 by alice")))
+}

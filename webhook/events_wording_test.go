@@ -42,8 +42,22 @@ func TestEventWording(t *testing.T) {
 		},
 		"an allow": {edit: func(_ *write, v *verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
 		"a not gated": {edit: func(_ *write, v *verdict) {
-			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.GateOff}
+			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.NotRollingSync}
 		}},
+		"the gate is off": {
+			edit: func(_ *write, v *verdict) {
+				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.GateOff, ApplicationSet: "argocd/guestbook"}
+			},
+			want: "Normal SyncGateOff SkipGate Application/prod/uid-of-prod: the gate is off for ApplicationSet argocd/guestbook: its annotation stepgate.io/mode is off",
+		},
+		"an exclusion": {
+			edit: func(_ *write, v *verdict) {
+				v.Decision = policy.Decision{Outcome: policy.Allow, Reason: policy.EarlierStepsDone}
+				v.settings.excluded = "qa until 2026-09-21T13:00:00Z: INC-1"
+			},
+			want: "Normal SyncGateExclusion AllowSync Application/prod/uid-of-prod: stepgate did not wait for qa until 2026-09-21T13:00:00Z: INC-1",
+		},
+		"an exclusion that is of no use": {edit: func(_ *write, v *verdict) { v.settings.excluded = "dev until then" }, want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
 		"a long name": {
 			edit:      func(w *write, _ *verdict) { w.target.Name = strings.Repeat("a", 198) + ".-b" },
 			want:      "Warning SyncDenied DenySync Application/" + strings.Repeat("a", 198) + ".-b/uid-of-prod related qa: " + denialText,
@@ -66,7 +80,9 @@ func TestEventWording(t *testing.T) {
 				g.Expect(drain(events)).To(BeZero())
 				return
 			}
-			event := (<-events.queue).event
+			all := taken(events)
+			g.Expect(all).To(HaveLen(1))
+			event := all[0]
 			g.Expect(eventText(event)).To(Equal(tc.want))
 			if tc.wantNamed == "" {
 				tc.wantNamed = "prod-"

@@ -269,10 +269,4 @@ func (t *trial) handle(req admissionv1.AdmissionRequest) webhook.AdmissionRespon
 }
 
 // posted takes the queued Events.
-func (t *trial) posted() []*eventsv1.Event {
-	var all []*eventsv1.Event
-	for len(t.events.queue) > 0 {
-		all = append(all, (<-t.events.queue).event)
-	}
-	return all
-}
+func (t *trial) posted() []*eventsv1.Event { return taken(t.events) }

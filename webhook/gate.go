@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +44,8 @@ type Config struct {
 	ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
+	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
+	IgnoredAnnotations []string
 	// Pin says to which revisions operations are pinned. It needs a Mutator.
 	Pin Pin
 	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs a Mutator.
@@ -69,8 +70,12 @@ type Watch interface {
 	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
 	// that it was last seen to have; empty when nothing was seen.
 	DeployedTo(app types.UID) string
-	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since a position.
-	Seen(owner types.UID, since uint64) policy.Seen
+	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the newest position
+	// where that was not seen.
+	ComparedAt(app types.UID, reconciledAt time.Time) uint64
+	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
+	// of a comparison.
+	Seen(owner types.UID, changed, compared uint64) policy.Seen
 }
 
 // Refresher has Argo CD compare an Application again, in the background.
@@ -230,7 +235,7 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 // seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
 // watch may lag.
 func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
-	seen := g.Watch.Seen(owner, g.changed(w))
+	seen := g.Watch.Seen(owner, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
 	if was := g.Watch.DeployedTo(w.uid); was != "" {
 		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
 	}
@@ -259,13 +264,6 @@ func (g *Gate) changed(w *write) uint64 {
 	return position
 }
 
-// isApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account, or
-// any service account with the usual name. A wrong guess only takes an operation away for a moment.
-func (g *Gate) isApplicationSetController(user string) bool {
-	return slices.Contains(g.config.ApplicationSetAccounts, user) ||
-		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
-}
-
 // stricterThan orders by what happens to the write, then by the outcome.
 func (v verdict) stricterThan(other verdict) bool {
 	if v.rejects() != other.rejects() {
@@ -275,19 +273,6 @@ func (v verdict) stricterThan(other verdict) bool {
 		return v.err != nil
 	}
 	return v.Outcome < other.Outcome
-}
-
-// initiator names the writer for the metrics.
-func (g *Gate) initiator(user string) string {
-	switch {
-	case g.isApplicationSetController(user):
-		return "applicationset"
-	case slices.Contains(g.config.ControllerAccounts, user):
-		return "controller"
-	case slices.Contains(g.config.ServerAccounts, user):
-		return "server"
-	}
-	return "other"
 }
 
 // failure is the error for the log; a deadline that passed is named as such.

@@ -51,6 +51,13 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			scenario: blocked, set: annotated(ModeAnnotation, "off"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=off; reason=GateOff; step=3",
 			wantMetric: "not_gated GateOff off applicationset",
+			wantEvent:  "Normal SyncGateOff SkipGate Application/prod/prod-uid: the gate is off for ApplicationSet argocd/guestbook: its annotation stepgate.io/mode is off",
+		},
+		"mode off that is not allowed is ignored, and reported": {
+			scenario: blocked, set: annotated(ModeAnnotation, "off"), config: func(c *Config) { c.IgnoredAnnotations = []string{ModeAnnotation} },
+			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
+			wantWarnings: []string{"stepgate: annotation stepgate.io/mode is ignored: this installation does not allow it (--allowed-annotations)"},
+			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{ModeAnnotation},
 		},
 		"a malformed mode enforces, also under audit": {
 			scenario: blocked, config: audit, set: annotated(ModeAnnotation, "Off"),

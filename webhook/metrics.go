@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // Metrics are the gate's metrics. No label grows with the number of Applications.
@@ -18,6 +20,7 @@ type Metrics struct {
 	annotations *prometheus.CounterVec
 	refreshes   *prometheus.CounterVec
 	changes     *prometheus.CounterVec
+	unlisted    prometheus.Counter
 }
 
 // NewMetrics registers the gate's metrics.
@@ -36,12 +39,35 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
 		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
 		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
-		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet.", "annotation"),
+		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet, or one that is not allowed.", "annotation"),
 		changes:     counter("operations_changed_total", "Operations that the mutating webhook has pinned or held, server dry-runs left out.", "verb", "reason"),
-		refreshes:   counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
+		unlisted: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "stepgate", Name: "unlisted_account_operations_total", Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
+		}),
+		refreshes: counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.unlisted)
 	return m
+}
+
+// Initialise shows the series that alerts need at zero: a counter that appears with its first event has no increase.
+func (m *Metrics) Initialise() {
+	for _, result := range []string{"sent", "failed", "repeated", "dropped"} {
+		m.events.WithLabelValues(result)
+	}
+	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
+		m.refreshes.WithLabelValues(result)
+	}
+	for _, annotation := range Annotations() {
+		m.annotations.WithLabelValues(annotation)
+	}
+	for _, initiator := range []string{initiatorApplicationSet, initiatorController, initiatorServer, initiatorOther} {
+		for _, mode := range []Mode{Enforce, Audit} {
+			m.decisions.WithLabelValues("error", "ReadError", mode.String(), initiator)
+			m.decisions.WithLabelValues(policy.NotGated.String(), string(policy.Bypassed), mode.String(), initiator)
+			m.decisions.WithLabelValues(policy.Deny.String(), string(policy.NotPinned), mode.String(), initiator)
+		}
+	}
 }
 
 // Count counts an answered HTTP request to one of the webhooks.

@@ -22,7 +22,8 @@ stepgate_live_read_duration_seconds histogram kind
 stepgate_live_reads_total counter kind,result
 stepgate_operations_changed_total counter reason,verb
 stepgate_refreshes_total counter result
-stepgate_requests_total counter code,path`
+stepgate_requests_total counter code,path
+stepgate_unlisted_account_operations_total counter `
 
 func TestMetricNames(t *testing.T) {
 	g := NewWithT(t)

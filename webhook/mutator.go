@@ -94,23 +94,26 @@ func (m *Mutator) input(w *write) (in policy.Input, ok bool) {
 // pinned is how an operation is pinned.
 type pinned struct {
 	argocd.Pin
-	by Pin
+	// by is the metric label: compared, proven, or named by the operation.
+	by string
 }
 
 // pin names the revisions that are judged; it is empty where the operation stays as it is.
 func (m *Mutator) pin(w *write, in policy.Input) pinned {
-	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned {
+	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned && d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
-	p, revision := pinned{by: PinCompared}, ""
+	p, revision := pinned{by: PinCompared.String()}, ""
 	if in.Settings.Train {
 		in.Siblings = applications(m.known.Owned(types.UID(in.ApplicationSet.UID)))
 		in.Seen = m.gate.seen(w, types.UID(in.ApplicationSet.UID))
 		if revision = policy.Proven(in); revision != "" {
-			p.by = PinProven
+			p.by = PinProven.String()
 		}
 	}
-	p.Pin = argocd.NewPin(w.app, w.old, revision)
+	if p.Pin = argocd.NewPin(w.app, w.old, revision); p.Named {
+		p.by = "named"
+	}
 	return p
 }
 
@@ -126,7 +129,7 @@ func (m *Mutator) recordPin(log logr.Logger, w *write, p pinned) {
 	if w.dryRun {
 		log = log.V(1)
 	} else {
-		m.gate.Record.metrics.changes.WithLabelValues("pinned", p.by.String()).Inc()
+		m.gate.Record.metrics.changes.WithLabelValues("pinned", p.by).Inc()
 	}
 	for key, value := range p.annotations() {
 		log = log.WithValues(key, value)

@@ -84,6 +84,9 @@ func TestMutator(t *testing.T) {
 		c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
 		c.apps[2].Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
 	}
+	deployed := func(c *cluster) {
+		c.apps[2].Status.History = argo.RevisionHistories{{Revision: commit("b"), Source: *c.apps[2].Spec.Source}}
+	}
 	spec := func(a *attempt) { a.after.Spec.Source.Path = "elsewhere" }
 	for name, tc := range map[string]struct {
 		config  func(*Config)
@@ -94,16 +97,23 @@ func TestMutator(t *testing.T) {
 		"the ApplicationSet controller": {want: "pinned"},
 		"argocd-server":                 {write: func(a *attempt) { a.user, a.after.Operation.InitiatedBy.Automated = argocdServer, false }, want: "pinned"},
 		"kubectl":                       {write: func(a *attempt) { a.user = "kubernetes-admin" }, want: "pinned"},
-		"it names its revision":         {write: func(a *attempt) { a.after.Operation.Sync.Revision = commit("b") }},
-		"a dry run":                     {write: func(a *attempt) { a.after.Operation.Sync.DryRun = true }},
-		"no operation":                  {write: func(a *attempt) { a.after.Operation = nil }},
-		"a deletion":                    {write: func(a *attempt) { a.after = nil }},
-		"the first step":                {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "1" }},
-		"no step":                       {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "9" }},
-		"pinning is off":                {config: func(c *Config) { c.Pin = PinOff }},
-		"audit mode":                    {config: func(c *Config) { c.Mode = Audit }},
-		"audit mode by annotation":      {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "audit"} }},
-		"switched off by annotation":    {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
+		"it names its revision":         {write: func(a *attempt) { a.after.Operation.Sync.Revision = commit("b") }, want: "pinned"},
+		"it names revision and source": {write: func(a *attempt) {
+			a.after.Operation.Sync.Revision, a.after.Operation.Sync.Source = commit("b"), a.after.Spec.Source
+		}},
+		"it names the deployed revision": {cluster: deployed, write: func(a *attempt) {
+			a.user, a.after.Operation.InitiatedBy.Automated, a.after.Operation.Sync.Revision = argocdServer, false, commit("b")
+		}, want: "pinned"},
+		"it names a branch":          {write: func(a *attempt) { a.after.Operation.Sync.Revision = "main" }, want: "held"},
+		"a dry run":                  {write: func(a *attempt) { a.after.Operation.Sync.DryRun = true }},
+		"no operation":               {write: func(a *attempt) { a.after.Operation = nil }},
+		"a deletion":                 {write: func(a *attempt) { a.after = nil }},
+		"the first step":             {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "1" }},
+		"no step":                    {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "9" }},
+		"pinning is off":             {config: func(c *Config) { c.Pin = PinOff }},
+		"audit mode":                 {config: func(c *Config) { c.Mode = Audit }},
+		"audit mode by annotation":   {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "audit"} }},
+		"switched off by annotation": {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
 		"a bypass": {cluster: func(c *cluster) {
 			c.sets[0].Annotations = map[string]string{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"}
 		}},

@@ -11,14 +11,15 @@ import (
 // Recorder tells operators the decisions: one log line and one count per decision, and Events for the owner of an
 // Application. It never delays or changes a decision.
 type Recorder struct {
-	metrics *Metrics
-	events  *Events
-	blocked *Blocked
+	metrics  *Metrics
+	events   *Events
+	blocked  *Blocked
+	unlisted *unlisted
 }
 
 // NewRecorder returns a Recorder that counts with metrics, posts with events and remembers denials in blocked.
 func NewRecorder(metrics *Metrics, events *Events, blocked *Blocked) *Recorder {
-	return &Recorder{metrics: metrics, events: events, blocked: blocked}
+	return &Recorder{metrics: metrics, events: events, blocked: blocked, unlisted: newUnlisted(metrics)}
 }
 
 // Run posts Events until ctx is done.
@@ -44,6 +45,7 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	if v.held {
 		r.metrics.changes.WithLabelValues("held", reason).Inc()
 	}
+	r.unlisted.note(log, w, v.initiator)
 	v.waited, v.waitedFor = r.blocked.note(w, v)
 	r.events.post(w, v)
 }

@@ -17,8 +17,8 @@ const (
 	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a refresh in
 	// between would only delay it.
 	noticedAfter = 500 * time.Millisecond
-	// overlookedAfter is how long a refresh may be requested before Argo CD counts as having overlooked it: up to v3.5 that
-	// happens when the request is written while the application controller records the end of an operation.
+	// overlookedAfter is how long a refresh may be requested, or an operation be set, before Argo CD counts as having overlooked it: up to
+	// v3.5 that happens when it is written while the application controller records the end of an operation.
 	overlookedAfter = 10 * time.Second
 	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is longer
 	// than the usual timeout.reconciliation with its jitter.
@@ -44,7 +44,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 
 // Releaser has Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
 // ApplicationSet controller and auto-sync. It also has those Applications refreshed that hold up a sync only because they
-// were compared too early.
+// were compared too early, or by an operation that does not start.
 //
 // It is level-triggered: whatever changes, it looks at what the watches know now, so a restart forgets nothing that
 // matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the ApplicationSet
@@ -147,7 +147,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		if len(d.Blockers) > 0 {
 			now.blockedBy[p.Name] = d.Blockers[0].Application
 		}
-		wanted = append(wanted, r.needed(d, p)...)
+		wanted = append(append(wanted, r.needed(d, p)...), idle(d, byName)...)
 	}
 	for _, c := range wanted {
 		if p := byName[c.app]; p != nil {
@@ -189,7 +189,7 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		if c.synced {
 			q.next = clock.Add(noticedAfter + r.random(spread))
 		}
-		if c.pending {
+		if c.pending || c.idle {
 			q.next = clock.Add(overlookedAfter + r.random(spread))
 		}
 	}

@@ -106,9 +106,13 @@ func TestReview(t *testing.T) {
 		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
 		"a refresh of a sibling was overlooked":         {edit: func(c *cluster) { c.apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"} }, want: []string{"argocd/dev again"}},
 		"its own refresh was overlooked":                {edit: func(c *cluster) { prod(c).Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"} }, want: []string{"argocd/prod again"}},
-		"it was not compared with its spec":             {edit: func(c *cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
-		"the controller has slept through a commit":     {edit: behind, want: []string{"argocd/prod its turn has come at 11:59:00"}},
-		"that, and its turn has not come":               {edit: func(c *cluster) { behind(c); c.apps[0].Status.Health.Status = health.HealthStatusDegraded }},
+		"a sibling's operation was overlooked":          {edit: func(c *cluster) { c.apps[0].Operation = &argo.Operation{} }, want: []string{"argocd/dev its operation has not started at 11:59:00"}},
+		"a sibling's operation runs": {edit: func(c *cluster) {
+			c.apps[0].Operation, c.apps[0].Status.OperationState = &argo.Operation{}, &argo.OperationState{Phase: "Running"}
+		}},
+		"it was not compared with its spec":         {edit: func(c *cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
+		"the controller has slept through a commit": {edit: behind, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"that, and its turn has not come":           {edit: func(c *cluster) { behind(c); c.apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"the controller knows the commit": {edit: func(c *cluster) {
 			behind(c)
 			c.sets[0].Status.ApplicationStatus[0].TargetRevisions = []string{commit("b")}

@@ -17,7 +17,7 @@ func unnoticed(p *siblings.Projection, set *policy.ApplicationSet) bool {
 // waits reports whether an Application has a sync to come that may have been held or denied.
 func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 	a := &p.Application
-	if a.Deleting || a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating" {
+	if a.Deleting || a.OperationSet || a.LastOperation.Running() {
 		return false
 	}
 	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
@@ -27,8 +27,9 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 // still blocks, and waits for more than a comparison, nothing else matters.
 func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
 	in.Target = waitingTarget(p, in.Settings.Pin)
-	in.Seen = r.gate.Watch.Seen(types.UID(in.ApplicationSet.UID), r.gate.Watch.Changed(p.UID, in.Target.Compared, p.Compared))
-	in.Seen.Deployed = r.gate.Watch.Deployed(p.UID, p.Compared)
+	watch := r.gate.Watch
+	in.Seen = watch.Seen(types.UID(in.ApplicationSet.UID), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {
 			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
@@ -60,8 +61,10 @@ func waitingTarget(p *siblings.Projection, pin bool) policy.Target {
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
 		SameSources: a.LastSync.SameSources,
 	}
-	if last := a.LastOperation; last.Full && last.Phase == "Succeeded" {
+	last := a.LastOperation
+	if last.Full && last.Phase == "Succeeded" {
 		t.SyncStartedAt = last.StartedAt
 	}
+	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !last.FinishedAt.IsZero() && a.ReconciledAt.After(last.FinishedAt)
 	return t
 }

@@ -111,7 +111,7 @@ func (v verdict) annotations() map[string]string {
 func (v verdict) warnings() []string {
 	var warnings []string
 	for _, m := range v.settings.malformed {
-		warnings = append(warnings, warning("stepgate: annotation "+m.annotation+" is not valid, the stricter reading is used: "+m.problem))
+		warnings = append(warnings, warning("stepgate: annotation "+m.annotation+" is "+m.problem))
 	}
 	switch {
 	case v.err != nil && !v.rejects():

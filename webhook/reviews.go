@@ -29,7 +29,7 @@ type Reviews struct {
 
 // NewReviews returns Reviews by Releaser.Review.
 func NewReviews(review func(set types.NamespacedName) (again time.Duration)) *Reviews {
-	return &Reviews{review: review, queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](), slow: map[types.NamespacedName]time.Duration{}}
+	return &Reviews{review: review, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "release"}), slow: map[types.NamespacedName]time.Duration{}}
 }
 
 // Changed tells that an ApplicationSet, or one of its Applications, has changed. It never waits.

@@ -25,6 +25,11 @@ const (
 	ExcludeReasonAnnotation = "stepgate.io/exclude-reason"
 )
 
+// Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong to it.
+func Annotations() []string {
+	return []string{ModeAnnotation, RequireAnnotation, BypassUntilAnnotation, ExcludeAnnotation}
+}
+
 // BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.
 const BypassInfo = "stepgate.io/bypass"
 
@@ -39,7 +44,7 @@ type settings struct {
 	bypass string
 	// excluded says which Applications are excluded, until when and why; empty when none is.
 	excluded string
-	// malformed are the annotations whose value could not be read. The stricter reading of them counts.
+	// malformed are the annotations whose value could not be read, of which the stricter reading counts, and those that are not allowed.
 	malformed []malformed
 }
 
@@ -49,43 +54,58 @@ type malformed struct {
 }
 
 // settingsFor merges the defaults with the annotations of the ApplicationSet and the bypass in the operation itself.
-// It reports an annotation that it cannot read and takes the stricter reading: enforce, revision, no bypass.
 func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
+	s := g.annotated(set)
+	if set != nil && w.bypass != "" && !s.Bypassed {
+		s.Bypassed, s.bypass = g.bypassInSync(w)
+	}
+	return s
+}
+
+// annotated merges the defaults with the annotations of the ApplicationSet. It reports an annotation that it cannot read and takes
+// the stricter reading: enforce, revision, no bypass. One that is not allowed changes nothing.
+func (g *Gate) annotated(set *argocd.ApplicationSet) settings {
 	s := settings{mode: g.config.Mode, Settings: policy.Settings{
 		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
 	}}
 	if set == nil {
 		return s
 	}
-	if text, ok := set.Annotations[ModeAnnotation]; ok {
+	if text, ok := g.annotation(&s, set, ModeAnnotation); ok {
 		mode, err := ParseMode(text)
 		s.mode, s.Off = mode, mode == Off
 		s.note(ModeAnnotation, err)
 	}
-	if text, ok := set.Annotations[RequireAnnotation]; ok {
+	if text, ok := g.annotation(&s, set, RequireAnnotation); ok {
 		require, err := policy.ParseRequire(text)
 		s.Require = require
 		s.note(RequireAnnotation, err)
 	}
-	if text, ok := set.Annotations[BypassUntilAnnotation]; ok {
+	if text, ok := g.annotation(&s, set, BypassUntilAnnotation); ok {
 		reason, err := g.validUntil(text, BypassReasonAnnotation, set.Annotations[BypassReasonAnnotation])
 		s.Bypassed, s.bypass = reason != "", reason
 		s.note(BypassUntilAnnotation, err)
 	}
-	if names, ok := set.Annotations[ExcludeAnnotation]; ok {
+	if names, ok := g.annotation(&s, set, ExcludeAnnotation); ok {
 		s.note(ExcludeAnnotation, g.exclude(&s, names, set.Annotations))
 	}
 	s.Pin = g.config.Pin != PinOff && s.mode == Enforce
 	s.Train = s.Pin && g.config.Pin == PinProven
-	if w.bypass != "" && !s.Bypassed {
-		s.Bypassed, s.bypass = g.bypassInSync(w)
-	}
 	return s
+}
+
+// annotation returns an annotation of an ApplicationSet, if it is allowed.
+func (g *Gate) annotation(s *settings, set *argocd.ApplicationSet, name string) (text string, ok bool) {
+	if text, ok = set.Annotations[name]; ok && slices.Contains(g.config.IgnoredAnnotations, name) {
+		s.malformed = append(s.malformed, malformed{annotation: name, problem: "ignored: this installation does not allow it (--allowed-annotations)"})
+		return "", false
+	}
+	return text, ok
 }
 
 func (s *settings) note(annotation string, err error) {
 	if err != nil {
-		s.malformed = append(s.malformed, malformed{annotation: annotation, problem: err.Error()})
+		s.malformed = append(s.malformed, malformed{annotation: annotation, problem: "not valid, the stricter reading is used: " + err.Error()})
 	}
 }
 

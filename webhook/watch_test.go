@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,8 +14,10 @@ import (
 // seenByWatch is what a watch has seen: the position of prod's change, and those of answered refreshes by name.
 type seenByWatch struct {
 	position, changed uint64
-	fresh             map[string]uint64
-	moved             map[string]bool
+	// compared is the position of prod's last comparison.
+	compared uint64
+	fresh    map[string]uint64
+	moved    map[string]bool
 	// deployed is the comparison at which prod was seen Synced.
 	deployed  argocd.Fingerprint
 	completed map[string][]policy.Source
@@ -38,10 +41,12 @@ func (s *seenByWatch) Changed(types.UID, []policy.Source, argocd.Fingerprint) ui
 	return s.changed
 }
 
-func (s *seenByWatch) Seen(_ types.UID, since uint64) policy.Seen {
-	seen := policy.Seen{Fresh: map[string]bool{}, Moved: s.moved, Completed: s.completed}
+func (s *seenByWatch) ComparedAt(types.UID, time.Time) uint64 { return s.compared }
+
+func (s *seenByWatch) Seen(_ types.UID, changed, compared uint64) policy.Seen {
+	seen := policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: s.moved, Completed: s.completed}
 	for name, position := range s.fresh {
-		seen.Fresh[name] = position > since
+		seen.Fresh[name], seen.Later[name] = position > changed, position > max(changed, compared)
 	}
 	return seen
 }
@@ -119,7 +124,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 		"it was not":                     {},
 		"another revision":               {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Revision = commit("c") }},
 		"another source":                 {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source.Path = "elsewhere" }},
-		"no source: the one of its spec": {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source = nil }, wantAllowed: true},
+		"no source: the newest spec":     {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source = nil }},
 		"the spec changes in that write": {seen: true, edit: func(a *attempt) { a.after.Spec.Destination.Namespace = "elsewhere" }},
 		"no revision: the newest in git": {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Revision = "" }},
 	} {

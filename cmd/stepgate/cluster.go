@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -82,6 +85,24 @@ type eventCreator struct{ clientset kubernetes.Interface }
 func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) error {
 	_, err := c.clientset.EventsV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	return err
+}
+
+// ignoredNamespaces lists the namespaces that have the label of the emergency switch, of those that are gated; none given means
+// all.
+func (c *cluster) ignoredNamespaces(gated []string) webhook.IgnoredNamespaces {
+	return func(ctx context.Context) ([]string, error) {
+		list, err := c.versions.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, metav1.ListOptions{LabelSelector: webhook.IgnoreLabel})
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for i := range list.Items {
+			if name := list.Items[i].Name; len(gated) == 0 || slices.Contains(gated, name) {
+				names = append(names, name)
+			}
+		}
+		return names, nil
+	}
 }
 
 // argoObjects returns a client of Argo CD's objects. It has no cache: every call goes to the API server.

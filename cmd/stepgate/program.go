@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -42,7 +40,7 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(thisBuild()))
 	p := &program{}
 	if p.source, err = o.certificates.source(c.config, registry); err != nil {
 		return nil, err
@@ -55,21 +53,27 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
 	metrics, blocked := webhook.NewMetrics(registry), webhook.NewBlocked(p.known, time.Now)
+	metrics.Initialise()
 	registry.MustRegister(blocked)
 	p.recorder = webhook.NewRecorder(metrics, webhook.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
 	gate := webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(c.objects, c.versions, metrics), p.known)), Record: p.recorder, Watch: p.known, Refresh: p.refreshes, Now: time.Now,
 	})
+	registry.MustRegister(webhook.NewExemptions(gate, p.known, c.ignoredNamespaces(o.gate.namespaces), log))
 	if config.Release {
 		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
 		p.known.OnChange(p.reviews.Changed)
+	}
+	clients, err := o.client.clients()
+	if err != nil {
+		return nil, err
 	}
 	p.server, err = server.Listen(server.Options{
 		Address:        o.addresses.webhook,
 		Handlers:       map[string]admission.Handler{webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known)},
 		Requests:       metrics,
-		GetCertificate: p.source.GetCertificate, ShutdownDelay: o.addresses.shutdownDelay, Log: log,
+		GetCertificate: p.source.GetCertificate, Clients: clients, ShutdownDelay: o.addresses.shutdownDelay, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -77,15 +81,9 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 	ready := &readiness{server: p.server, source: p.source, known: p.known, discovery: c.clientset.Discovery().RESTClient()}
 	p.endpoints = []endpoint{
 		{flag: "--health-probe-bind-address", address: o.addresses.probe, handler: ready.mux()},
-		{flag: "--metrics-bind-address", address: o.addresses.metrics, handler: metricsMux(registry)},
+		{flag: "--metrics-bind-address", address: o.addresses.metrics, handler: metricsMux(registry, o.addresses.profiling)},
 	}
 	return p, nil
-}
-
-func metricsMux(registry *prometheus.Registry) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	return mux
 }
 
 // run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,6 +45,9 @@ func bindLog(f *pflag.FlagSet, o *zap.Options) {
 	f.AddGoFlagSet(flags)
 }
 
+// memoryRatio is the part of the container's memory limit that is GOMEMLIMIT: near it, Go collects garbage more often.
+const memoryRatio = 0.9
+
 // serve runs the program until ctx is done or a part of it fails.
 func serve(ctx context.Context, o *options) error {
 	config, err := o.config()
@@ -51,11 +55,14 @@ func serve(ctx context.Context, o *options) error {
 		return err
 	}
 	log := logr.FromContextOrDiscard(ctx)
+	if _, err := memlimit.Set(memlimit.WithRatio(memoryRatio)); err != nil {
+		log.Info("the container's memory limit cannot be read; GOMEMLIMIT stays as it is", "problem", err.Error())
+	}
 	p, err := newProgram(o, config, log)
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "address", p.server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
+	log.Info("serving", "version", thisBuild().version, "address", p.server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
 		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release, "applicationNamespaces", o.gate.namespaces,
 		"certMode", o.certificates.mode, "webhookConfigurations", o.certificates.configurations.Validating,
 		"mutatingWebhookConfigurations", o.certificates.configurations.Mutating)

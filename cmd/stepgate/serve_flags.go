@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,6 +22,7 @@ type options struct {
 	accounts     accountFlags
 	addresses    addressFlags
 	certificates certificateFlags
+	client       clientFlags
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
@@ -29,11 +31,12 @@ func (o *options) bind(f *pflag.FlagSet) {
 	o.accounts.bind(f)
 	o.addresses.bind(f)
 	o.certificates.bind(f)
+	o.client.bind(f)
 }
 
 // validate says what is wrong with the flags.
 func (o *options) validate() error {
-	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates} {
+	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates, &o.client} {
 		if err := group.validate(); err != nil {
 			return err
 		}
@@ -61,6 +64,7 @@ type gateFlags struct {
 	allowFailedOperations bool
 	hold                  bool
 	release               bool
+	annotations           []string
 	namespaces            []string
 }
 
@@ -72,6 +76,7 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
 	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
 	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
+	f.StringSliceVar(&g.annotations, "allowed-annotations", webhook.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
 	f.StringSliceVar(&g.namespaces, "application-namespaces", nil, "namespaces that hold Applications; stepgate watches no other, and the webhook must be registered for no other (repeatable; default: all)")
 }
 
@@ -99,6 +104,16 @@ func (g *gateFlags) parse() (c webhook.Config, err error) {
 	}
 	if c.Pin, err = webhook.ParsePin(g.pin); err != nil {
 		return c, &usageError{"--pin: " + err.Error()}
+	}
+	for _, name := range g.annotations {
+		if !slices.Contains(webhook.Annotations(), name) {
+			return c, &usageError{fmt.Sprintf("--allowed-annotations: %q is not one of %s", name, strings.Join(webhook.Annotations(), ", "))}
+		}
+	}
+	for _, name := range webhook.Annotations() {
+		if !slices.Contains(g.annotations, name) {
+			c.IgnoredAnnotations = append(c.IgnoredAnnotations, name)
+		}
 	}
 	c.GateRollbacks, c.AllowFailedOperations, c.Hold, c.Release = g.rollbacks, g.allowFailedOperations, g.hold, g.release
 	return c, nil
@@ -131,12 +146,14 @@ type addressFlags struct {
 	webhook       string
 	metrics       string
 	probe         string
+	profiling     bool
 	shutdownDelay time.Duration
 }
 
 func (a *addressFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&a.webhook, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
 	f.StringVar(&a.metrics, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 disables it")
+	f.BoolVar(&a.profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ of the address of /metrics, to everybody who reaches it")
 	f.StringVar(&a.probe, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 disables it")
 	f.DurationVar(&a.shutdownDelay, "shutdown-delay", 10*time.Second, "how long stepgate still serves, and reports that it is not ready, after SIGTERM")
 }

@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true, annotations: webhook.Annotations()},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
@@ -41,13 +41,14 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o := &options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --hold=false --release=false --bypass-user alice,bob --bypass-user carol" +
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())
 	g.Expect(o.config()).To(Equal(webhook.Config{
 		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until"},
 	}))
 }
 

@@ -18,15 +18,23 @@ func newVersion() *cobra.Command {
 		Short: "Print version, commit and Go version",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info, _ := debug.ReadBuildInfo()
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText(version, commit, info))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), thisBuild())
 			return err
 		},
 	}
 }
 
-// versionText says what was built. What the linker was not told is taken from what the Go command recorded.
-func versionText(version, commit string, info *debug.BuildInfo) string {
+// built says what was built.
+type built struct{ version, commit, goVersion string }
+
+// thisBuild is the running program.
+func thisBuild() built {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(version, commit, info)
+}
+
+// buildOf takes from what the Go command recorded what the linker was not told.
+func buildOf(version, commit string, info *debug.BuildInfo) built {
 	if info != nil {
 		version = cmp.Or(version, info.Main.Version)
 		recorded := map[string]string{}
@@ -40,6 +48,9 @@ func versionText(version, commit string, info *debug.BuildInfo) string {
 			}
 		}
 	}
-	return fmt.Sprintf("stepgate %s, commit %s, %s %s/%s",
-		cmp.Or(version, "(devel)"), cmp.Or(commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return built{version: cmp.Or(version, "(devel)"), commit: cmp.Or(commit, "unknown"), goVersion: runtime.Version()}
+}
+
+func (b built) String() string {
+	return fmt.Sprintf("stepgate %s, commit %s, %s %s/%s", b.version, b.commit, b.goVersion, runtime.GOOS, runtime.GOARCH)
 }

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestVersionText(t *testing.T) {
+func TestBuildOf(t *testing.T) {
 	recorded := &debug.BuildInfo{Main: debug.Module{Version: "v0.9.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}}}
 	modified := &debug.BuildInfo{Settings: append(recorded.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "true"})}
 	for name, tc := range map[string]struct {
@@ -26,7 +26,7 @@ func TestVersionText(t *testing.T) {
 		"nothing is known":            {"", "", nil, "stepgate (devel), commit unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(versionText(tc.version, tc.commit, tc.info)).To(Equal(
+			NewWithT(t).Expect(buildOf(tc.version, tc.commit, tc.info).String()).To(Equal(
 				tc.want + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH))
 		})
 	}

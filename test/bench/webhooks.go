@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/oracle"
-	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/server"
@@ -68,7 +68,7 @@ type hosted struct {
 // host serves the webhooks and registers two of them with the API server.
 func host(ctx context.Context, s *suite) *hosted {
 	h := &hosted{}
-	certificate, key, err := release.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
+	certificate, key, err := cluster.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)
 	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
 	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, webhook.NewMetrics(prometheus.NewRegistry())))

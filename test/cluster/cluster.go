@@ -85,10 +85,15 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Root: root, dir: dir, AuditLog: filepath.Join(dir, "audit.log")}
+	admission, err := c.writeAdmissionConfig()
+	if err != nil {
+		return nil, err
+	}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
 	// On a busy machine, the ten seconds of envtest are not enough.
 	c.env.CRDInstallOptions.MaxTime = time.Minute
-	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog)
+	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
+		Set("admission-control-config-file", admission)
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.
 		return nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err), c.Stop())

@@ -60,7 +60,9 @@ type totals struct {
 	rollouts, offOutOfOrder, onOutOfOrder, onCompleted, audited int
 	onRefused, onErrorOccurred                                  int
 	off, on                                                     []time.Duration
-	strict                                                      bool
+	// ratios are seconds with the gate over seconds without, of each rollout that completed in both modes.
+	ratios []float64
+	strict bool
 	// problems fail every run. tolerated are those that fail only a strict one: a busy machine makes a rollout slow, and Argo
 	// CD alone may leave one lying.
 	problems, tolerated []error
@@ -152,6 +154,9 @@ func (t *totals) add(sc scenario, without, with *outcome) {
 	}
 	t.onCompleted++
 	t.on = append(t.on, with.took)
+	if without != nil && without.completed() && without.took > 0 {
+		t.ratios = append(t.ratios, with.took.Seconds()/without.took.Seconds())
+	}
 	if tooSlow(without, with) > 0 {
 		t.tolerated = append(t.tolerated, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
 	}
@@ -173,23 +178,28 @@ func tooSlow(without, with *outcome) time.Duration {
 	return max(0, with.took-allowed)
 }
 
+// print prints the totals. The line on the ratios compares each rollout with itself: the median of all without the gate and that of all
+// with it are often of different rollouts.
 func (t *totals) print() {
+	if len(t.ratios) > 0 {
+		fmt.Printf("each rollout, seconds on / off: rollouts=%d median_ratio=%.2f\n", len(t.ratios), medianOfAll(t.ratios))
+	}
 	fmt.Printf("e2e: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d on_refused=%d on_error_occurred=%d median_off=%.1fs median_on=%.1fs\n",
 		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, t.onRefused, t.onErrorOccurred, median(t.off).Seconds(), median(t.on).Seconds())
 }
 
 const (
-	// medianSlack is the part by which the median may be longer with the gate than without: two runs of the same rollouts
+	// mostRatio is how many times as long as without the gate a rollout may take with it, in the median: two runs of the same rollouts
 	// without the gate differ by as much.
-	medianSlack = 0.1
-	// medianOf is the number of rollouts from which on the medians are compared.
-	medianOf = 10
+	mostRatio = 1.1
+	// ratioOf is the number of rollouts from which on that is asked for.
+	ratioOf = 10
 )
 
 func (t *totals) verdict() error {
 	problems := t.problems
-	if without, with := median(t.off), median(t.on); len(t.on) >= medianOf && without > 0 && float64(with) > float64(without)*(1+medianSlack) {
-		t.tolerated = append(t.tolerated, fmt.Errorf("the median is %.1fs with the gate and %.1fs without", with.Seconds(), without.Seconds()))
+	if ratio := medianOfAll(t.ratios); len(t.ratios) >= ratioOf && ratio > mostRatio {
+		t.tolerated = append(t.tolerated, fmt.Errorf("in the median, a rollout takes %.2f times as long with the gate as without", ratio))
 	}
 	if t.strict {
 		problems = append(problems, t.tolerated...)
@@ -207,10 +217,14 @@ func (t *totals) verdict() error {
 
 // median leaves out the rollouts that did not complete.
 func median(all []time.Duration) time.Duration {
-	done := slices.DeleteFunc(slices.Clone(all), func(d time.Duration) bool { return d == 0 })
-	if len(done) == 0 {
+	return medianOfAll(slices.DeleteFunc(slices.Clone(all), func(d time.Duration) bool { return d == 0 }))
+}
+
+// medianOfAll is zero of none.
+func medianOfAll[T time.Duration | float64](all []T) T {
+	if len(all) == 0 {
 		return 0
 	}
-	slices.Sort(done)
-	return (done[(len(done)-1)/2] + done[len(done)/2]) / 2
+	sorted := slices.Sorted(slices.Values(all))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -44,6 +45,9 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	return r, nil
 }
 
+// watchFor is longer than a run. By default the API server ends a watch after 30 to 60 minutes.
+const watchFor = 6 * time.Hour
+
 // watchAll watches all objects of a kind.
 func watchAll(ctx context.Context, config *rest.Config, list client.ObjectList) (watch.Interface, error) {
 	scheme := runtime.NewScheme()
@@ -54,7 +58,7 @@ func watchAll(ctx context.Context, config *rest.Config, list client.ObjectList) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.Watch(ctx, list)
+	w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: new(int64(watchFor.Seconds()))}})
 	if err != nil {
 		return nil, fmt.Errorf("watch %T: %w", list, err)
 	}

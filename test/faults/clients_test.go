@@ -48,6 +48,60 @@ func TestF24_HugeApplications(t *testing.T) {
 	}
 }
 
+// TestF40_WorstBodies has 64 clients send the bodies that take most memory, all the time, while others write. stepgate has no client CA.
+func TestF40_WorstBodies(t *testing.T) {
+	f := begin(t, "F40 64 clients send the worst bodies to one replica")
+	f.most = worstMemory
+	f.setQuiet(true)
+	good, err := f.rollout("worst").Review()
+	f.Expect(err).NotTo(HaveOccurred())
+	list := func(item string, bytes int) string {
+		return "[" + strings.Repeat(item+",", bytes/(len(item)+1)) + item + "]"
+	}
+	with := func(field, value string) []byte {
+		return bytes.Replace(good, []byte(`"object":{`), []byte(`"object":{"`+field+`":`+value+`,`), 1)
+	}
+	const most = 6_700_000
+	bodies := map[string][]byte{
+		"history, as long as it may be":   with("status", `{"history":`+list("{}", 3*19_900)+`}`),
+		"history, too long":               with("status", `{"history":`+list("{}", most)+`}`),
+		"the bulk of a status":            with("status", `{"resources":`+list("{}", most)+`}`),
+		"sources, as many as may be":      with("spec", `{"sources":`+list("{}", 3*19_900)+`}`),
+		"an unknown field, deep":          with("x", strings.Repeat("[", 5000)+list("[]", most/2)+strings.Repeat("]", 5000)),
+		"groups of the user":              bytes.Replace(good, []byte(`"userInfo":{`), []byte(`"userInfo":{"groups":`+list(`""`, most)+`,`), 1),
+		"one long text":                   with("spec", `{"project":"`+strings.Repeat("x", most)+`"}`),
+		"options, as many as may be sent": with("operation", `{"sync":{"syncOptions":`+list(`""`, 3*190_000)+`}}`),
+	}
+	codes, mu := map[string]int{}, sync.Mutex{}
+	replica, before := f.release.Replicas()[0], f.memory.MaxMiB()
+	f.under(func() {
+		var group sync.WaitGroup
+		end := time.Now().Add(time.Duration(times(60)) * time.Second)
+		for range 64 {
+			group.Go(func() {
+				asker := load.NewAsker(replica, &load.Tally{})
+				defer asker.Close()
+				for time.Now().Before(end) {
+					for name, body := range bodies {
+						code, _, err := asker.Post(f.ctx, "?timeout=5s", "application/json", body)
+						mu.Lock()
+						codes[fmt.Sprintf("%s: %d (%v)", name, code, err != nil)]++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+	for _, n := range codes {
+		f.inject(n)
+	}
+	resident, err := replica.ResidentMiB()
+	f.Expect(err).NotTo(HaveOccurred())
+	f.note("resident at most %.0f MiB, %.0f before, %.0f now; the others' writes: slowest %s, %d failed; answers: %v", f.memory.MaxMiB(), before, resident,
+		f.writes.Percentile(100).Round(time.Millisecond), f.writes.Count(load.Failed), codes)
+}
+
 // TestF26_MalformedReviews sends bodies that are no AdmissionReviews, and real ones with some bytes changed. None of them
 // ends the process, and stepgate does not answer "stepgate failed".
 func TestF26_MalformedReviews(t *testing.T) {

@@ -15,11 +15,12 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// mutatingTimeout is timeoutSeconds of the mutating webhook of config/.
+// mutatingTimeout is timeoutSeconds of the mutating webhook of config/enforce.
 const mutatingTimeout = 3 * time.Second
 
 // patchFails is the impostor for which the API server fails every operation write, whatever the failurePolicy.
@@ -129,7 +130,7 @@ func (f *trial) replaceMutating(handler http.HandlerFunc) (restore func()) {
 		f.Expect(configuration.Delete(f.ctx, f.Environment)).To(Succeed())
 		return func() { f.Expect(configuration.Create(f.ctx, f.Environment)).To(Succeed()) }
 	}
-	certificate, key, err := release.SelfSigned("impostor", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	certificate, key, err := cluster.SelfSigned("impostor", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 	f.Expect(err).NotTo(HaveOccurred())
 	pair, err := tls.X509KeyPair(certificate, key)
 	f.Expect(err).NotTo(HaveOccurred())

@@ -39,7 +39,11 @@ func (s *suite) table() {
 			fmt.Printf("%s: %s\n", number, note)
 		}
 	}
-	if s.memory != nil {
-		fmt.Printf("memory of one replica: %.0f MiB at most\n", s.memory.MaxMiB())
+	peak, worst := 0.0, ""
+	for _, f := range s.rows {
+		if f.peak > peak {
+			peak, worst = f.peak, f.name
+		}
 	}
+	fmt.Printf("memory of one replica: %.0f MiB at most, in %s\n", peak, worst)
 }

@@ -187,11 +187,12 @@ func applicationSet() *argo.ApplicationSet {
 // input is a sync of prod, in the second step.
 func input() policy.Input {
 	set := argocd.NewApplicationSet(applicationSet()).ApplicationSet
+	compared := argocd.Sibling(application()).Compared
 	return policy.Input{
 		ApplicationSet: &set,
 		Target: policy.Target{
 			Name: "prod", Labels: map[string]string{"env": "prod"},
-			Managed: true, Operation: policy.Operation{Written: true}, Wanted: argocd.Sibling(application()).Compared,
+			Managed: true, Operation: policy.Operation{Written: true}, Wanted: compared, Compared: compared,
 		},
 	}
 }

@@ -2,16 +2,11 @@ package release
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -22,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/eventually"
 )
 
@@ -89,7 +85,7 @@ func (r *Release) GarbleCA(ctx context.Context) error {
 
 // AgeCA stores a valid CA that is near its expiry: more than two thirds of its life are over.
 func (r *Release) AgeCA(ctx context.Context) error {
-	certificate, key, err := SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
+	certificate, key, err := cluster.SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
 	if err != nil {
 		return err
 	}
@@ -139,33 +135,10 @@ func (r *Replica) Leaf(roots *x509.CertPool) (*x509.Certificate, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// SelfSigned makes a certificate for loopback, which is its own CA, and its key, both in PEM.
-func SelfSigned(name string, from, to time.Time) (certificate, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(from.UnixNano()), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		return nil, nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
-}
-
 // MountFiles makes a certificate that is valid for life from now on, and renames it and its key into place as tls.crt and
 // tls.key, as the kubelet does with a mounted Secret. It returns the certificate, which is its own CA.
 func MountFiles(dir string, life time.Duration) ([]byte, error) {
-	certificate, key, err := SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
+	certificate, key, err := cluster.SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
 	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		temporary := filepath.Join(dir, "."+name)
 		err = errors.Join(err, os.WriteFile(temporary, text, 0o600), os.Rename(temporary, filepath.Join(dir, name)))

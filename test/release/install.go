@@ -37,14 +37,14 @@ type Registration struct {
 	Namespaces []string
 }
 
-// install creates the objects of config/, and adds nothing to the rights that config/ grants. In audit mode it leaves out the
+// install creates the objects of config/enforce, and adds nothing to the rights that config/ grants. In audit mode it leaves out the
 // MutatingWebhookConfiguration, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
 func install(ctx context.Context, e *environment.Environment, o Options, ignore func(error) error) error {
 	r := o.Registration
 	if r.FailurePolicy == "" {
 		r.FailurePolicy = admissionregistrationv1.Fail
 	}
-	files, err := resources(filepath.Join(e.Root, "config"))
+	files, err := resources(filepath.Join(e.Root, "config", "enforce"))
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,7 @@ func (r Registration) place(c *admissionregistrationv1.WebhookClientConfig, name
 var (
 	ownNames    = regexp.MustCompile(`(?m)^([ -]*(?:name|namespace|policyName): )stepgate(-\S+)?$`)
 	ownResource = regexp.MustCompile(`(?m)^( *resourceNames: \[)stepgate`)
+	ownText     = regexp.MustCompile(`'stepgate(-ca)?'`)
 	ownAccount  = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
 )
 
@@ -133,6 +134,7 @@ var (
 func rename(text []byte, name string) []byte {
 	text = ownNames.ReplaceAll(text, []byte("${1}"+name+"${2}"))
 	text = ownResource.ReplaceAll(text, []byte("${1}"+name))
+	text = ownText.ReplaceAll(text, []byte("'"+name+"${1}'"))
 	return ownAccount.ReplaceAll(text, []byte("system:serviceaccount:"+name+":"+name))
 }
 

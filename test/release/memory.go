@@ -36,6 +36,13 @@ func (r *Release) SampleMemory() *Memory {
 	return m
 }
 
+// Restart forgets the samples so far.
+func (m *Memory) Restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mib = 0
+}
+
 // MaxMiB is the largest sample so far, of any replica.
 func (m *Memory) MaxMiB() float64 {
 	m.mu.Lock()

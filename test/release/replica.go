@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"syscall"
@@ -70,6 +71,9 @@ func newReplica(name string) (*Replica, error) {
 	return r, nil
 }
 
+// memoryLimit is what stepgate sets in a container with the chart's limit of 256 MiB.
+const memoryLimit = "230MiB"
+
 // run starts the process of an instance that is installed.
 func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options) error {
 	kubeconfig, err := e.Kubeconfig(ctx, o.Name, o.Name, o.APIServer)
@@ -94,6 +98,7 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
 	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Binary, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
+	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
 	if err := r.command.Start(); err != nil {
 		return err
 	}

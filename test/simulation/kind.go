@@ -149,6 +149,10 @@ func (w *world) stuckKind(m *member) Stuck {
 		}
 		return s
 	}
+	if m.truth.refused.Blockers == "" {
+		s.Kind = string(m.truth.refused.Reason)
+		return s
+	}
 	for _, blocker := range strings.Split(m.truth.refused.Blockers, ",") {
 		name, reason, _ := strings.Cut(blocker, "=")
 		e := w.members[name]

@@ -72,7 +72,10 @@ func (w *world) hydratorStatus(m *member) argo.SourceHydratorStatus {
 	status := argo.SourceHydratorStatus{LastSuccessfulOperation: &argo.SuccessfulHydrateOperation{
 		DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
 	}}
-	status.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision}
+	at := w.stampAt(last.landed + w.skew(m.name))
+	status.CurrentOperation = &argo.HydrateOperation{
+		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
+	}
 	if last.dry < b.dry.head() {
 		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating, b.dry.states[b.dry.head()].revision
 		if m.hydrationFails {

@@ -18,7 +18,7 @@ type Plan struct {
 	Version                  string
 	// First ends the search with the first history that shows a violation.
 	First bool
-	// Progress is told of every new kind of counterexample.
+	// Progress is told of every violation.
 	Progress io.Writer
 }
 
@@ -80,9 +80,9 @@ func (f *Found) note(seed int, r Result) {
 		if k == nil {
 			k = &Kind{First: seed}
 			f.Kinds[name] = k
-			if f.Progress != nil {
-				_, _ = fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
-			}
+		}
+		if f.Progress != nil && Wrong(name) {
+			_, _ = fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
 		}
 		k.Count++
 		k.First = min(k.First, seed)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -26,8 +27,9 @@ type stepgate struct {
 	replicas []*replica
 	turn     int
 	encoded  map[*argo.Application][]byte
-	// projected remembers the projection of an object, which is never changed.
-	projected map[*argo.Application]*siblings.Projection
+	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
+	projecting sync.Mutex
+	projected  map[*argo.Application]*siblings.Projection
 }
 
 // replica is one process of stepgate.
@@ -134,6 +136,8 @@ func (r *replica) decide(request admission.AdmissionRequest) Verdict {
 
 // projection is what the real webhook keeps of an Application.
 func (s *stepgate) projection(app *argo.Application) *siblings.Projection {
+	s.projecting.Lock()
+	defer s.projecting.Unlock()
 	p := s.projected[app]
 	if p == nil {
 		p = siblings.NewProjection(app)

@@ -65,6 +65,9 @@ type admitting struct {
 // branch may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has completed.
 // Every other sync by a user counts.
 //
+// With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
+// comes back to one has no other.
+//
 // One kind of early start is counted apart, as a limit: nothing that judges writes of operations can prevent it. An operation names
 // its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
 // retry. A limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
@@ -126,7 +129,7 @@ func (w *world) started(m *member, at states, destination string) {
 // rollsBack reports whether a user has asked for a content of a source that the Application has completed before, and that is
 // not what Argo CD was going to deploy next.
 func (w *world) rollsBack(m *member, i, n int) bool {
-	return m.truth.back && i < len(m.sources) && m.truth.had[i][w.trees[w.part(m, i).branch.states[n].revision][w.path(m, i)]]
+	return m.truth.back && w.had(m, i, n)
 }
 
 // judge looks for an earlier Application that has not reached state n of a component.
@@ -138,7 +141,7 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		}
 		w.note(e)
 		for j := range e.components() {
-			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need {
+			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need && !w.proven(e, j, need) {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
 				if limit {
@@ -152,6 +155,16 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 			}
 		}
 	}
+}
+
+// proven reports whether e has completed the content of a state of a source, at any time, and that is enough.
+func (w *world) proven(e *member, j, n int) bool {
+	return w.scenario.Pin == "proven" && w.had(e, j, n)
+}
+
+// had reports whether an Application has completed the content of a state of a source, at any time.
+func (w *world) had(m *member, i, n int) bool {
+	return i < len(m.sources) && m.truth.had[i][w.trees[w.part(m, i).branch.states[n].revision][w.path(m, i)]]
 }
 
 // needed is the state of component j that e has to have reached before m starts state n of its component i; -1 for none.

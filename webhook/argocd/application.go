@@ -1,33 +1,48 @@
 package argocd
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
-	"reflect"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/json"
 )
 
 // Application is the part of an Application that a decision about it needs, as an admission request carries it. The
 // decoder skips the bulk of a real one (status.resources, the operation's results, managedFields).
 type Application struct {
 	Metadata struct {
-		UID             types.UID               `json:"uid"`
-		Name            string                  `json:"name"`
-		Labels          map[string]string       `json:"labels"`
-		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+		UID             types.UID         `json:"uid"`
+		Name            string            `json:"name"`
+		Labels          map[string]string `json:"labels"`
+		OwnerReferences ownerReferences   `json:"ownerReferences"`
 	} `json:"metadata"`
 	Operation *Operation `json:"operation"`
-	Spec      struct {
-		Source         *argo.ApplicationSource     `json:"source"`
-		Sources        argo.ApplicationSources     `json:"sources"`
-		SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
-		Destination    argo.ApplicationDestination `json:"destination"`
-	} `json:"spec"`
-	Status status `json:"status"`
+	Spec      spec       `json:"spec"`
+	Status    status     `json:"status"`
+}
+
+type ownerReferences []metav1.OwnerReference
+
+// UnmarshalJSON decodes a bounded list.
+func (o *ownerReferences) UnmarshalJSON(raw []byte) error {
+	return decodeBounded(raw, (*[]metav1.OwnerReference)(o))
+}
+
+type spec struct {
+	Source         *argo.ApplicationSource     `json:"source"`
+	Sources        argo.ApplicationSources     `json:"sources"`
+	SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
+	Destination    argo.ApplicationDestination `json:"destination"`
+}
+
+// UnmarshalJSON decodes a bounded spec.
+func (s *spec) UnmarshalJSON(raw []byte) error {
+	type plain spec
+	return decodeBounded(raw, (*plain)(s))
 }
 
 type status struct {
@@ -38,34 +53,54 @@ type status struct {
 	SourceHydrator argo.SourceHydratorStatus `json:"sourceHydrator"`
 }
 
+// UnmarshalJSON decodes a status of which each part is bounded: the parts that are left out may be large.
+func (s *status) UnmarshalJSON(raw []byte) error {
+	var parts struct {
+		Sync           json.RawMessage `json:"sync"`
+		History        json.RawMessage `json:"history"`
+		ReconciledAt   json.RawMessage `json:"reconciledAt"`
+		OperationState json.RawMessage `json:"operationState"`
+		SourceHydrator json.RawMessage `json:"sourceHydrator"`
+	}
+	return errors.Join(decode(raw, &parts),
+		decodeBounded(parts.Sync, &s.Sync),
+		decodeBounded(parts.History, &s.History),
+		decodeBounded(parts.ReconciledAt, &s.ReconciledAt),
+		decodeBounded(parts.OperationState, &s.OperationState),
+		decodeBounded(parts.SourceHydrator, &s.SourceHydrator),
+	)
+}
+
 // operationState leaves the results of the operation out.
 type operationState struct {
-	Phase     synccommon.OperationPhase `json:"phase"`
-	Operation argo.Operation            `json:"operation"`
-	StartedAt metav1.Time               `json:"startedAt"`
+	Phase      synccommon.OperationPhase `json:"phase"`
+	Operation  argo.Operation            `json:"operation"`
+	StartedAt  metav1.Time               `json:"startedAt"`
+	FinishedAt *metav1.Time              `json:"finishedAt"`
 }
 
-// Operation is an operation, and everything that was sent of it: a field that Argo CD's types do not have here may
-// still be a change.
+// Operation is an operation, and the text of it: a field that Argo CD's types do not have here may still be a change.
 type Operation struct {
 	argo.Operation
-	sent any
+	sent json.RawMessage
 }
 
-// UnmarshalJSON decodes the operation twice.
+// UnmarshalJSON decodes a bounded operation, and keeps its text.
 func (o *Operation) UnmarshalJSON(raw []byte) error {
-	return errors.Join(decode(raw, &o.Operation), decode(raw, &o.sent))
+	o.sent = bytes.Clone(raw)
+	return decodeBounded(raw, &o.Operation)
 }
 
 // Sent is the operation as it was sent.
-func (o *Operation) Sent() any { return o.sent }
+func (o *Operation) Sent() json.RawMessage { return o.sent }
 
-// equals reports whether two operations are the same to the last field that was sent; nil is no operation.
+// equals reports whether two operations are the same to the last byte; nil is no operation. An API server writes equal objects
+// in the same way. Where another caller does not, an operation at worst counts as written.
 func (o *Operation) equals(other *Operation) bool {
 	if o == nil || other == nil {
 		return o == other
 	}
-	return reflect.DeepEqual(o.sent, other.sent)
+	return bytes.Equal(o.sent, other.sent)
 }
 
 // Decode decodes an Application with the API server's own decoder: field names are case-sensitive, so the object that
@@ -79,12 +114,6 @@ func Decode(raw []byte) (*Application, error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// decode refuses a name that an object has twice: decoders differ in which of the two they keep.
-func decode(raw []byte, into any) error {
-	strict, err := json.UnmarshalStrict(raw, into, json.DisallowDuplicateFields)
-	return errors.Join(append(strict, err)...)
 }
 
 // spec is the decoded part of the spec as Argo CD's own type, for its methods.

@@ -102,7 +102,8 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write.Operation.Sync.DryRun = true
 	write.Operation.InitiatedBy.Automated = true
 	write.Operation.Sync.Revisions = write.Status.History[0].Revisions
-	write.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: *at(51), Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
+	write.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: *at(51), FinishedAt: at(52), Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
+	write.Status.Sync.Status, write.Status.ReconciledAt = "OutOfSync", at(53)
 	checkFilled(NewWithT(t), "Target", reflect.ValueOf(targetOf(t, write)))
 }
 

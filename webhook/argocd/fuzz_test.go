@@ -3,6 +3,7 @@ package argocd
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -37,7 +38,7 @@ func written() []*argo.Application {
 			nil,
 		} {
 			write := app.DeepCopy()
-			write.Operation = &argo.Operation{Sync: sync, Retry: argo.RetryStrategy{Limit: 5, Refresh: sync != nil && sync.Revision == ""}}
+			write.Operation = &argo.Operation{Sync: sync, Retry: argo.RetryStrategy{Limit: 5, Refresh: sync != nil && sync.Revision == "" && len(sync.Revisions) == 0}}
 			all = append(all, write)
 		}
 	}
@@ -190,11 +191,19 @@ func fits(app *Application) bool {
 // checkPin checks a Pin that changes something.
 func checkPin(g *WithT, app, before *Application, pin Pin, object []byte) {
 	sync := app.Operation.Sync
-	g.Expect(sync.Revision == "" && len(sync.Revisions) == 0).To(BeTrue(), "it names a revision: %s", object)
-	g.Expect(sync.Source == nil && len(sync.Sources) == 0 && len(sync.Manifests) == 0).To(BeTrue(), "it brings its own: %s", object)
-	compared := before.Status.Sync
-	g.Expect(pin.Revisions).To(Equal(revisions(compared.Revision, compared.Revisions)), "the compared revisions")
-	g.Expect(pin.Revisions).To(HaveLen(len(app.spec().GetSources())), "one for each source")
+	g.Expect(sync.Manifests).To(BeEmpty(), "it brings manifests: %s", object)
+	named := append(slices.Clone(sync.Revisions), sync.Revision)
+	if pin.Named {
+		for _, revision := range pin.Revisions {
+			g.Expect(named).To(ContainElement(revision), "the revisions that it names")
+		}
+	} else {
+		g.Expect(named).To(HaveEach(""), "it names a revision: %s", object)
+		g.Expect(sync.Source == nil && len(sync.Sources) == 0).To(BeTrue(), "it brings its own: %s", object)
+		compared := before.Status.Sync
+		g.Expect(pin.Revisions).To(Equal(revisions(compared.Revision, compared.Revisions)), "the compared revisions")
+		g.Expect(pin.Revisions).To(HaveLen(len(app.spec().GetSources())), "one for each source")
+	}
 
 	raw := patched(g, object, pin)
 	g.Expect(without(g, raw, "operation")).To(Equal(without(g, object, "operation")), "nothing else changes")

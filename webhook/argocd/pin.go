@@ -13,44 +13,78 @@ type Pin struct {
 	Patches []jsonpatch.Operation
 	// Revisions are the revisions that the operation deploys, one for each source.
 	Revisions []string
+	// Named says that the operation names them itself.
+	Named bool
 	// Unrefreshed says that operation.retry.refresh was true and is taken back: a retry would resolve the branch again.
 	Unrefreshed bool
 }
 
-// NewPin pins an operation that names no revision, and brings no source and no manifests of its own, to what Argo CD last
-// compared the Application with, before the write. It needs a comparison with the spec as it is after the write, of which
-// every revision is known. Like auto-sync of argo-cd v3.5.7, controller/appcontroller.go, it writes the sources, too: Argo
-// CD takes them from the spec when the sync starts, and again at every retry.
+// NewPin pins an operation that brings no manifests of its own. One that names no revision, and brings no source, gets those that
+// Argo CD last compared the Application with, before the write. It needs a comparison with the spec as it is after the write, of
+// which every revision is known. One that names all its revisions keeps them.
+//
+// Like auto-sync of argo-cd v3.5.7, controller/appcontroller.go, it writes the sources, too: Argo CD takes them from the
+// spec when the sync starts, and again at every retry.
 //
 // revision replaces the compared revision of an Application with one source; empty leaves it.
 func NewPin(app, old *Application, revision string) Pin {
-	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil || app.Operation.equals(old.Operation) {
+	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil || app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
 		return Pin{}
 	}
-	sync, spec, status := app.Operation.Sync, app.spec(), &old.Status.Sync
-	if sync.Revision != "" || len(sync.Revisions) > 0 || sync.Source != nil || len(sync.Sources) > 0 || len(sync.Manifests) > 0 {
+	sync, spec, status := app.Operation.Sync, app.spec(), &old.Status
+	var pin Pin
+	switch d := deploymentOf(sync, spec); {
+	case d.pinned(compared(spec, &status.Sync, &status.SourceHydrator)):
+		pin.Revisions, pin.Named = d.revisions, true
+	case sync.Revision != "" || len(sync.Revisions) > 0 || d.overrides:
 		return Pin{}
+	default:
+		if pin.Revisions = comparedRevisions(spec, &status.Sync); pin.Revisions == nil {
+			return Pin{}
+		}
+		pin.name(spec, revision)
 	}
-	named := revisions(status.Revision, status.Revisions)
-	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
-		return Pin{}
-	}
-	if revision != "" && len(named) == 1 {
-		named = []string{revision}
-	}
-	pin := Pin{Revisions: named}
-	if spec.HasMultipleSources() {
-		pin.add("/operation/sync/revisions", named)
-		pin.add("/operation/sync/sources", spec.Sources)
-	} else {
-		pin.add("/operation/sync/revision", named[0])
-		pin.add("/operation/sync/source", spec.GetSource())
+	if sync.Source == nil && len(sync.Sources) == 0 {
+		pin.bring(spec)
 	}
 	if app.Operation.Retry.Refresh {
 		pin.Unrefreshed = true
 		pin.add("/operation/retry/refresh", false)
 	}
+	if len(pin.Patches) == 0 {
+		return Pin{}
+	}
 	return pin
+}
+
+// comparedRevisions are the revisions of a comparison with this spec, one for each source; nil where one is not known.
+func comparedRevisions(spec *argo.ApplicationSpec, status *argo.SyncStatus) []string {
+	named := revisions(status.Revision, status.Revisions)
+	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
+		return nil
+	}
+	return named
+}
+
+// name writes the revisions into the operation.
+func (p *Pin) name(spec *argo.ApplicationSpec, revision string) {
+	if revision != "" && len(p.Revisions) == 1 {
+		p.Revisions = []string{revision}
+	}
+	if spec.HasMultipleSources() {
+		p.add("/operation/sync/revisions", p.Revisions)
+	} else {
+		p.add("/operation/sync/revision", p.Revisions[0])
+	}
+}
+
+// bring writes the sources into the operation.
+func (p *Pin) bring(spec *argo.ApplicationSpec) {
+	if spec.HasMultipleSources() {
+		p.add("/operation/sync/sources", spec.Sources)
+	} else {
+		p.add("/operation/sync/source", spec.GetSource())
+	}
 }
 
 // isCompared reports whether the comparison came to an end: an unknown status may hold a revision that is not resolved.
@@ -64,9 +98,12 @@ func (p *Pin) Pinned(app *Application) *Application {
 		return app
 	}
 	pinned, op, sync := *app, *app.Operation, *app.Operation.Sync
-	if spec := app.spec(); spec.HasMultipleSources() {
+	own := sync.Source != nil || len(sync.Sources) > 0
+	switch spec := app.spec(); {
+	case own:
+	case spec.HasMultipleSources():
 		sync.Revisions, sync.Sources = p.Revisions, spec.Sources
-	} else {
+	default:
 		source := spec.GetSource()
 		sync.Revision, sync.Source = p.Revisions[0], &source
 	}

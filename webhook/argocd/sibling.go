@@ -32,7 +32,7 @@ func Sibling(app *argo.Application) policy.Application {
 		LastSync:         lastSync(status),
 		Ran:              ran(status.History),
 		Followed:         followed(status.History),
-		Hydration:        hydration(&app.Spec, &status.SourceHydrator),
+		Hydration:        hydration(&app.Spec, status),
 		Moved:            moved(status.Resources),
 	}
 }
@@ -51,12 +51,17 @@ func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.
 	return append(all, policy.Source{Key: shared(dryKey(spec.SourceHydrator)), Revision: shared(dry)})
 }
 
-// hydration is the phase of the source hydrator's operation; empty without a hydrator.
-func hydration(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatus) string {
-	if spec.SourceHydrator == nil || hydrator.CurrentOperation == nil {
+// hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where the operation ended
+// with another revision than the compared one, and not before the last comparison.
+func hydration(spec *argo.ApplicationSpec, status *argo.ApplicationStatus) string {
+	op := status.SourceHydrator.CurrentOperation
+	if spec.SourceHydrator == nil || op == nil {
 		return ""
 	}
-	return shared(string(hydrator.CurrentOperation.Phase))
+	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != status.Sync.Revision && !timeOf(status.ReconciledAt).After(op.FinishedAt.Time) {
+		return policy.Uncompared
+	}
+	return shared(string(op.Phase))
 }
 
 // specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,

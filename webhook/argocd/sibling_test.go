@@ -201,6 +201,27 @@ func TestSiblingOfAHydratedApplication(t *testing.T) {
 	NewWithT(t).Expect(Sibling(app).Compared[1].Revision).To(Equal(newCommit), "argo-cd before v3.3 has no lastComparedDryRevision")
 }
 
+// TestSiblingThatWasHydratedSince has the hydrator finish before, with and after the comparison.
+func TestSiblingThatWasHydratedSince(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after    time.Duration
+		hydrated string
+		want     string
+	}{
+		"before the comparison":                  {after: -time.Second, hydrated: oldCommit, want: "Hydrated"},
+		"in the second of the comparison":        {hydrated: oldCommit, want: policy.Uncompared},
+		"after the comparison":                   {after: time.Second, hydrated: oldCommit, want: policy.Uncompared},
+		"after it, with what was compared again": {after: time.Second, hydrated: newCommit, want: "Hydrated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := hydrated()
+			at := metav1.NewTime(app.Status.ReconciledAt.Add(tc.after))
+			app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: newCommit, HydratedSHA: tc.hydrated}
+			NewWithT(t).Expect(Sibling(app).Hydration).To(Equal(tc.want))
+		})
+	}
+}
+
 // TestSiblingOfAnEmptyApplication is one that has just been created: nothing of it may look done.
 func TestSiblingOfAnEmptyApplication(t *testing.T) {
 	g := NewWithT(t)

@@ -32,6 +32,7 @@ func Target(app, old *Application) policy.Target {
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.SyncStartedAt = before.syncStartedAt()
+	t.OutOfSyncSince = before.outOfSyncSince()
 	t.Ran = ran(before.History)
 	if app.Operation == nil {
 		return t
@@ -49,8 +50,8 @@ func Target(app, old *Application) policy.Target {
 	d := deploymentOf(op.Sync, spec)
 	t.Wanted = d.wanted(t.Compared)
 	t.SameSources = d.sameSources(before.History)
-	t.Operation.Pinned = d.pinned(t.Compared)
-	t.Operation.RollsBack = d.rollsBack(before.History) && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
+	t.Operation.Pinned = d.pinned(t.Compared) && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)
+	t.Operation.RollsBack = d.rollsBack(before.History) && !op.Retry.Refresh && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Redeploys = d.redeploys(before.History)
 	return t
 }
@@ -83,6 +84,12 @@ func Owners(apps ...*Application) []metav1.OwnerReference {
 		}
 	}
 	return found
+}
+
+// outOfSyncSince reports whether a comparison after the end of the last operation found it OutOfSync.
+func (s *status) outOfSyncSince() bool {
+	state := s.OperationState
+	return s.Sync.Status == "OutOfSync" && state != nil && state.FinishedAt != nil && timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
 }
 
 // syncStartedAt is when the last operation started, if it was a full sync that succeeded; else zero.

@@ -9,6 +9,7 @@ import (
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -232,6 +233,29 @@ func TestOwners(t *testing.T) {
 				names = append(names, owner.Name)
 			}
 			NewWithT(t).Expect(names).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestOutOfSyncSince wants a comparison that is later than the end of the last operation.
+func TestOutOfSyncSince(t *testing.T) {
+	for name, row := range map[string]struct {
+		status   string
+		ended    *metav1.Time
+		compared *metav1.Time
+		want     bool
+	}{
+		"compared after the operation":             {"OutOfSync", at(50), at(51), true},
+		"compared in the second in which it ended": {"OutOfSync", at(50), at(50), false},
+		"Synced":             {"Synced", at(50), at(51), false},
+		"the operation runs": {"OutOfSync", nil, at(51), false},
+		"never compared":     {"OutOfSync", at(50), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := single()
+			app.Status.Sync.Status, app.Status.ReconciledAt = argo.SyncStatusCode(row.status), row.compared
+			app.Status.OperationState = &argo.OperationState{FinishedAt: row.ended}
+			NewWithT(t).Expect(targetOf(t, app).OutOfSyncSince).To(Equal(row.want))
 		})
 	}
 }

@@ -27,9 +27,9 @@ type Counter interface {
 // NewHandler returns what a Server serves, without TLS and draining: each admission handler at its path, and 404 at any
 // other path. Every answer of an admission handler is counted with requests.
 func NewHandler(handlers map[string]admission.Handler, requests Counter, log logr.Logger) http.Handler {
-	mux := http.NewServeMux()
+	mux, budget := http.NewServeMux(), newBudget()
 	for path, handler := range handlers {
-		mux.Handle(path, &endpoint{path: path, handler: handler, requests: requests, log: log, bodyTimeout: bodyTimeout})
+		mux.Handle(path, &endpoint{path: path, handler: handler, requests: requests, log: log, bodyTimeout: bodyTimeout, budget: budget})
 	}
 	return mux
 }
@@ -43,6 +43,7 @@ type endpoint struct {
 	log      logr.Logger
 	// bodyTimeout bounds the time for reading a body.
 	bodyTimeout time.Duration
+	budget      *budget
 }
 
 // ServeHTTP answers one AdmissionReview. The handler gets 70 % of the time that the API server waits for the answer.
@@ -88,7 +89,17 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 	// The rest of the time is for the answer that there is no decision, even on a machine that is short of CPU.
 	ctx, cancel := context.WithTimeout(r.Context(), timeout*7/10)
 	defer cancel()
-	req, err := e.readRequest(rw, r)
+	text, release, err := e.readBody(ctx, rw, r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	handled, err := e.budget.handling(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer handled()
+	req, err := decodeRequest(text)
 	if err != nil {
 		return nil, err
 	}

@@ -214,9 +214,9 @@ func TestServeHTTPDeadline(t *testing.T) {
 func TestServeHTTPCancelled(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	var err error
 	handler := admission.HandlerFunc(func(ctx context.Context, _ admission.Request) admission.Response {
+		cancel()
 		err = ctx.Err()
 		return admission.Response{}
 	})

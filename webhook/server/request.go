@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,40 +25,35 @@ const (
 	usualBody = 64 << 10
 )
 
-// readRequest reads the request of a v1 AdmissionReview.
-func (e *endpoint) readRequest(rw http.ResponseWriter, r *http.Request) (*admission.Request, error) {
+// readBody reads at most maxBody bytes of an AdmissionReview, within the body timeout. release gives their memory back.
+func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
-		return nil, newHTTPError(http.StatusMethodNotAllowed, "an AdmissionReview is sent by POST")
+		return nil, nil, newHTTPError(http.StatusMethodNotAllowed, "an AdmissionReview is sent by POST")
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, newHTTPError(http.StatusUnsupportedMediaType, "the Content-Type has to be application/json")
+		return nil, nil, newHTTPError(http.StatusUnsupportedMediaType, "the Content-Type has to be application/json")
 	}
-	body, err := e.readBody(rw, r)
-	if err != nil {
-		return nil, err
-	}
-	return decodeRequest(body)
-}
-
-// readBody reads at most maxBody bytes, within the body timeout.
-func (e *endpoint) readBody(rw http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := newHTTPError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the AdmissionReview is larger than %d bytes", maxBody))
 	if r.ContentLength > maxBody {
-		return nil, tooLarge
+		return nil, nil, tooLarge
+	}
+	release, err = e.budget.receiving(ctx, r.ContentLength)
+	if err != nil {
+		return nil, nil, err
 	}
 	// A client can claim any length: allocate no more than a usual request needs before its bytes arrive.
 	buffer := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), usualBody)+bytes.MinRead))
 	// This cannot fail on a connection of Server. net/http removes the deadline at the end of the body.
 	_ = http.NewResponseController(rw).SetReadDeadline(time.Now().Add(e.bodyTimeout))
 	if _, err := io.Copy(buffer, http.MaxBytesReader(rw, r.Body, maxBody)); err != nil {
-		var big *http.MaxBytesError
-		if errors.As(err, &big) {
-			return nil, tooLarge
+		release()
+		if _, big := errors.AsType[*http.MaxBytesError](err); big {
+			return nil, nil, tooLarge
 		}
-		return nil, newHTTPError(http.StatusBadRequest, "the body could not be read")
+		return nil, nil, newHTTPError(http.StatusBadRequest, "the body could not be read")
 	}
-	return buffer.Bytes(), nil
+	return buffer.Bytes(), release, nil
 }
 
 // decodeRequest refuses a field that an object has twice: decoders differ in which one they keep.

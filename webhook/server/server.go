@@ -33,6 +33,8 @@ type Options struct {
 	Handlers map[string]admission.Handler
 	// GetCertificate returns the serving certificate for a TLS handshake.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Clients may call.
+	Clients Clients
 	// ShutdownDelay is how long Run continues to serve after its context is done.
 	ShutdownDelay time.Duration
 	// Requests counts the answers of the handlers.
@@ -61,12 +63,14 @@ func listen(o Options, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)
 	}
-	s := &Server{listener: listener, delay: o.ShutdownDelay}
+	s := &Server{listener: newLimitedListener(listener, maxConnections, maxPerAddress), delay: o.ShutdownDelay}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: o.GetCertificate}
+	o.Clients.configure(config)
 	s.http = &http.Server{
 		Handler:           s.closeWhenDraining(handler),
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: o.GetCertificate},
+		TLSConfig:         config,
 		Protocols:         protocols,
 		ReadHeaderTimeout: idleTimeout,
 		WriteTimeout:      writeTimeout,

@@ -56,7 +56,7 @@ func owner(object any) ([]string, error) {
 
 func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers) cache.Indexer {
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: source, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
+		ListerWatcher: paged{cache.ToListerWatcherWithContext(source)}, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
 	})
 	c.controllers = append(c.controllers, controller)
 	return store.(cache.Indexer)
@@ -151,6 +151,19 @@ func (c *Cache) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 		}
 	}
 	return nil, Version{}
+}
+
+// Sets returns all ApplicationSets.
+func (c *Cache) Sets() []*argocd.ApplicationSet {
+	var all []*argocd.ApplicationSet
+	for _, s := range c.stores {
+		for _, object := range s.sets.List() {
+			if set, ok := object.(*setProjection); ok {
+				all = append(all, set.set)
+			}
+		}
+	}
+	return all
 }
 
 // Requested reports whether a refresh of an Application was seen to be requested after a position.

@@ -2,7 +2,6 @@ package siblings
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,44 +21,6 @@ type Observations struct {
 	owned    map[types.UID]map[types.UID]*observed // by owner
 }
 
-// observed is what is remembered of one Application.
-type observed struct {
-	name  string
-	owner types.UID
-
-	compared    []policy.Source
-	fingerprint argocd.Fingerprint
-	syncStatus  string
-	// changed is the position at which the change that is pending on it was first seen.
-	changed uint64
-
-	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
-	requested uint64
-	// lastRequested is the position of the newest request, answered or not.
-	lastRequested uint64
-	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
-	fresh uint64
-
-	// settling is when the last sync ended after which it was seen not to be Healthy; zero when it was not.
-	settling time.Time
-	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
-	completed []policy.Source
-
-	destination string
-	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
-	deployedTo string
-	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
-	// there is none. An operation may deploy another revision than the compared one.
-	deployed argocd.Fingerprint
-	// operatedAt is when the last operation started.
-	operatedAt time.Time
-	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
-	// syncingTo where it began to deploy to.
-	operating bool
-	ended     uint64
-	syncingTo string
-}
-
 // NewObservations returns Observations of nothing.
 func NewObservations() *Observations {
 	return &Observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
@@ -72,117 +33,19 @@ func (s *Observations) Observe(p *Projection) {
 	s.position++
 	o := s.apps[p.UID]
 	if o == nil {
-		o = &observed{name: p.Name, changed: s.position}
+		o = &observed{name: p.Name, changed: s.position, comparedAt: s.position}
 		s.apps[p.UID] = o
 	} else {
 		o.compare(p, s.position)
 	}
-	o.compared, o.fingerprint, o.syncStatus = p.Application.Compared, p.Compared, p.Application.SyncStatus
+	o.compared, o.fingerprint, o.syncStatus, o.reconciledAt = p.Application.Compared, p.Compared, p.Application.SyncStatus, p.Application.ReconciledAt
 	o.refresh(&p.Application, s.position)
 	o.deploy(p, s.position)
 	o.complete(&p.Application)
+	if last := &p.Application.LastOperation; last.Applied {
+		o.appliedAt = last.StartedAt
+	}
 	s.own(p.UID, o, p.Owner)
-}
-
-// compare notices a new pending change. The pending change is another one when the compared sources, their parameters or
-// revisions change, and when the Application becomes OutOfSync. Comparing the same again changes nothing.
-func (o *observed) compare(p *Projection, position uint64) {
-	app, same := &p.Application, o.comparedWith(p.Application.Compared, p.Compared)
-	if !same || app.SyncStatus == "OutOfSync" && o.syncStatus != "OutOfSync" {
-		o.changed = position
-	}
-	if !same {
-		// Another comparison than the one that answered may have used a cached revision.
-		o.fresh = 0
-	}
-}
-
-// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are in git;
-// the fingerprint is of what they were hydrated to.
-func (o *observed) comparedWith(compared []policy.Source, fingerprint argocd.Fingerprint) bool {
-	return o.fingerprint == fingerprint && slices.Equal(o.compared, compared)
-}
-
-// refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
-// persistAppStatus) removes the annotation only if the comparison began with it: the comparison is then newer than the
-// write that set it, and did not use cached revisions.
-func (o *observed) refresh(app *policy.Application, position uint64) {
-	switch {
-	case app.RefreshRequested && o.requested == 0:
-		o.requested, o.lastRequested = position, position
-	case !app.RefreshRequested && o.requested != 0:
-		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
-			o.fresh = o.requested
-		}
-		o.requested = 0
-	}
-}
-
-// mostCompleted bounds what is remembered of an Application: as many revisions as Argo CD keeps in a history.
-const mostCompleted = 10
-
-// complete notices what the Application is done with. Other sources than those that it has synced end that: a revision
-// may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
-// is not if a comparison before it was of after the sync, too, and found something else than Healthy.
-func (o *observed) complete(app *policy.Application) {
-	switch last := &app.LastSync; {
-	case !app.SpecCompared || !last.SameSources:
-		o.completed = nil
-	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !last.AtCompared:
-	case app.Health != "Healthy":
-		o.settling = last.FinishedAt
-	case app.ReconciledAt.After(last.FinishedAt) || o.settling.Equal(last.FinishedAt):
-		for _, s := range app.Compared {
-			if !slices.Contains(o.completed, s) {
-				o.completed = append(slices.Clone(o.completed), s)
-			}
-		}
-		o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
-	}
-}
-
-// elsewhere is a destination that is not known, and is not that of the spec.
-const elsewhere = "elsewhere"
-
-// deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
-// sync began to deploy to when that has succeeded.
-func (o *observed) deploy(p *Projection, position uint64) {
-	app, last := &p.Application, &p.Application.LastOperation
-	operating := app.OperationSet || app.LastOperation.Phase == "Running" || app.LastOperation.Phase == "Terminating"
-	if !operating && o.operating {
-		o.ended = position
-	}
-	switch {
-	case operating && !o.operating:
-		o.syncingTo = p.Destination
-	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
-		o.deployedTo = o.syncingTo
-	}
-	switch {
-	case operating:
-	case !app.SpecCompared && o.deployedTo == "":
-		o.deployedTo = elsewhere // until the comparison tells, as after a restart
-	case !app.SpecCompared:
-	case app.Moved:
-		o.deployedTo = elsewhere // seen even if the deployment was not, as after a restart
-	case app.SyncStatus == "Synced":
-		o.deployedTo = p.Destination
-	case o.deployedTo == elsewhere:
-		o.deployedTo = ""
-	}
-	switch {
-	case operating:
-		o.deployed = 0
-	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || o.comparedSince(app, last.FinishedAt)):
-		o.deployed = p.Compared // and not the status of before an operation to another revision
-	}
-	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
-}
-
-// comparedSince reports whether the Application was compared after its last operation had ended: by the times, or because a
-// request that was seen after the end was answered.
-func (o *observed) comparedSince(app *policy.Application, finished time.Time) bool {
-	return app.ReconciledAt.After(finished) || o.ended > 0 && o.fresh > o.ended
 }
 
 // own keeps the index by owner. The caller holds the lock.
@@ -235,6 +98,20 @@ func (s *Observations) Changed(app types.UID, compared []policy.Source, fingerpr
 	return s.position
 }
 
+// ComparedAt returns the position at which the last comparison of an Application was seen, which was at a time. Where the watch
+// lags, and has not seen that, it is the newest position. An Application that was never compared has zero.
+func (s *Observations) ComparedAt(app types.UID, reconciledAt time.Time) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch o := s.apps[app]; {
+	case reconciledAt.IsZero():
+		return 0
+	case o != nil && o.reconciledAt.Equal(reconciledAt):
+		return o.comparedAt
+	}
+	return s.position
+}
+
 // RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
 func (s *Observations) RequestedSince(app types.UID, position uint64) bool {
 	s.mu.Lock()
@@ -252,33 +129,47 @@ func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint) bool
 }
 
 // DeployedTo returns the destination at which an Application was last seen to be deployed. Where that was not seen, it is the
-// destination that was last seen; empty when nothing was.
+// destination that was last seen; empty when nothing was. An operation that was not seen to have ended may have, and deploys to where
+// it began to.
 func (s *Observations) DeployedTo(app types.UID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.apps[app]; o != nil {
+	switch o := s.apps[app]; {
+	case o == nil:
+		return ""
+	case o.operating && o.deployedTo != "" && o.deployedTo != o.syncingTo:
+		return elsewhere
+	case o.operating:
+		return o.syncingTo
+	default:
 		return cmp.Or(o.deployedTo, o.destination)
 	}
-	return ""
 }
 
-// Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since a
-// position, and which have got another destination.
-func (s *Observations) Seen(owner types.UID, since uint64) policy.Seen {
+// Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since the position
+// of a change and since that of a comparison, and which have got another destination.
+func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := policy.Seen{
-		Fresh: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
+		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
+		Applied: map[string]time.Time{},
 	}
 	for _, o := range s.owned[owner] {
-		if o.fresh > since {
+		if o.fresh > changed {
 			seen.Fresh[o.name] = true
+		}
+		if o.fresh > max(changed, compared) {
+			seen.Later[o.name] = true
 		}
 		if len(o.completed) > 0 {
 			seen.Completed[o.name] = o.completed
 		}
 		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
 			seen.Synced[o.name] = policy.Synced{Compared: o.compared, OperatedAt: o.operatedAt}
+		}
+		if !o.appliedAt.IsZero() {
+			seen.Applied[o.name] = o.appliedAt
 		}
 		if o.deployedTo != "" && o.deployedTo != o.destination {
 			seen.Moved[o.name] = true

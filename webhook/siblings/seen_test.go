@@ -1,6 +1,7 @@
 package siblings
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,9 @@ func at(repo, revision string) []policy.Source {
 	return []policy.Source{{Key: repo, Revision: revision}}
 }
 
-// watching plays the events of a watch, "NAME=REVISION/STATUS[!][~][@DESTINATION][+PHASE]": an exclamation mark is a pending
-// request for a refresh, a tilde a comparison that finds it deployed elsewhere, a circumflex that its spec has changed since the
-// comparison, and the phase is of a full sync. "NAME=gone", "NAME=missed" and "NAME=odd" end it, or
-// are no Application.
+// watching plays events of a watch: NAME=REVISION/STATUS, and after that, in this order and each optional, %SECOND for the time of the
+// comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a comparison that finds it deployed
+// elsewhere, @DESTINATION, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
 func watching(events string) *Observations {
 	s := NewObservations()
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
@@ -43,12 +43,16 @@ func watching(events string) *Observations {
 			rest, moved := strings.CutSuffix(rest, "~")
 			rest, respecified := strings.CutSuffix(rest, "^")
 			rest, refresh := strings.CutSuffix(rest, "!")
+			rest, second, timed := strings.Cut(rest, "%")
 			revision, status, _ := strings.Cut(rest, "/")
 			p.Destination = destination
 			p.Compared = fingerprintOf(revision)
 			p.Application = policy.Application{
 				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: !respecified, RefreshRequested: refresh, Moved: moved,
 				LastOperation: policy.LastOperation{Phase: phase, Full: true},
+			}
+			if seconds, err := strconv.Atoi(second); timed && err == nil {
+				p.Application.ReconciledAt = time.Unix(int64(seconds), 0)
 			}
 			watch.OnUpdate(nil, p)
 		}
@@ -119,10 +123,53 @@ func TestFresh(t *testing.T) {
 		"of another ApplicationSet by now":        {"dev=a/S prod=b/O dev=a/S! dev=a/S dev=gone", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(watching(row.events).Seen("set", 2).Fresh["dev"]).To(Equal(row.want))
-			NewWithT(t).Expect(watching(row.events).Seen("other", 0).Fresh).To(BeEmpty())
+			NewWithT(t).Expect(watching(row.events).Seen("set", 2, 0).Fresh["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(watching(row.events).Seen("other", 0, 0).Fresh).To(BeEmpty())
 		})
 	}
+}
+
+// TestLater asks whether dev is known to be compared since prod was, at second 1.
+func TestLater(t *testing.T) {
+	for name, row := range map[string]struct {
+		events string
+		want   bool
+	}{
+		"asked and answered":                       {"prod=b/O%1 dev=c/O! dev=c/O", true},
+		"asked before":                             {"dev=c/O! prod=b/O%1 dev=c/O", false},
+		"prod was asked since, and answered":       {"prod=b/O%1 dev=c/O! dev=c/O prod=b/O%1! prod=b/O%1", false},
+		"prod was asked, and has not answered":     {"prod=b/O%1 dev=c/O! dev=c/O prod=b/O%1!", true},
+		"prod has found another revision":          {"prod=a/O%1 dev=c/O! dev=c/O prod=b/O%1", false},
+		"prod was compared, without a request":     {"prod=b/O%0 dev=c/O! dev=c/O prod=b/O%1", false},
+		"the watch has not seen that":              {"prod=b/O%0 dev=c/O! dev=c/O", false},
+		"the watch has not seen prod":              {"dev=c/O! dev=c/O", false},
+		"prod was synced since, and not looked at": {"prod=b/O%1 dev=c/O! dev=c/O prod=b/S%1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := watching(row.events)
+			NewWithT(t).Expect(s.Seen("set", 0, s.ComparedAt("prod", time.Unix(1, 0))).Later["dev"]).To(Equal(row.want))
+		})
+	}
+	NewWithT(t).Expect(watching("dev=a/S").ComparedAt("prod", time.Time{})).To(BeZero(), "never compared")
+}
+
+// TestApplied has an operation whose first attempt applies everything, and whose second one does not.
+func TestApplied(t *testing.T) {
+	g := NewWithT(t)
+	s := NewObservations()
+	attempt := func(started int64, applied bool) {
+		s.Observe(&Projection{
+			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
+			Application: policy.Application{LastOperation: policy.LastOperation{StartedAt: time.Unix(started, 0), Applied: applied}},
+		})
+	}
+	attempt(1, false)
+	g.Expect(s.Seen("set", 0, 0).Applied).To(BeEmpty())
+	attempt(1, true)
+	attempt(1, false)
+	g.Expect(s.Seen("set", 0, 0).Applied).To(Equal(map[string]time.Time{"dev": time.Unix(1, 0)}))
+	attempt(2, false)
+	g.Expect(s.Seen("set", 0, 0).Applied["dev"]).To(Equal(time.Unix(1, 0)), "of the operation before")
 }
 
 // TestMoved asks whether dev has got another destination since it was deployed.
@@ -149,7 +196,7 @@ func TestMoved(t *testing.T) {
 		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(watching(row.events).Seen("set", 0).Moved["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(watching(row.events).Seen("set", 0, 0).Moved["dev"]).To(Equal(row.want))
 		})
 	}
 }
@@ -217,7 +264,7 @@ func TestDeployed(t *testing.T) {
 			s := watching(row.events)
 			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"))).To(Equal(row.want))
 			NewWithT(t).Expect(s.Deployed("prod", 0)).To(BeFalse())
-			if _, synced := s.Seen("set", 0).Synced["prod"]; row.want {
+			if _, synced := s.Seen("set", 0, 0).Synced["prod"]; row.want {
 				NewWithT(t).Expect(synced).To(Equal(strings.HasSuffix(row.events, "/O")))
 			} else {
 				NewWithT(t).Expect(synced).To(BeFalse())
@@ -261,7 +308,7 @@ func TestCompleted(t *testing.T) {
 			for _, app := range row.events {
 				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
 			}
-			NewWithT(t).Expect(s.Seen("set", 0).Completed["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(s.Seen("set", 0, 0).Completed["dev"]).To(Equal(row.want))
 		})
 	}
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -28,28 +28,28 @@ func build(dir string, p *part) (program string, err error) {
 	return program, nil
 }
 
-// overlay writes the file without the part, and the file that has go build read it.
+// overlay writes the files without the part, and the file that has go build read them.
 func (p *part) overlay(dir string) (string, error) {
-	path, err := filepath.Abs(p.file)
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	without := string(text)
-	for edit := range slices.Chunk(p.edits, 2) {
-		if strings.Count(without, edit[0]) != 1 {
-			return "", fmt.Errorf("%s: %q is not there exactly once", p.file, edit[0])
+	replaced := map[string]string{}
+	for i, e := range p.edits {
+		path, err := filepath.Abs(e.file)
+		if err != nil {
+			return "", err
 		}
-		without = strings.Replace(without, edit[0], edit[1], 1)
+		from := cmp.Or(replaced[path], path)
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if strings.Count(string(text), e.old) != 1 {
+			return "", fmt.Errorf("%s: %q is not there exactly once", e.file, e.old)
+		}
+		replaced[path] = filepath.Join(dir, fmt.Sprintf("without%d.go", i))
+		if err := os.WriteFile(replaced[path], []byte(strings.Replace(string(text), e.old, e.now, 1)), 0o600); err != nil {
+			return "", err
+		}
 	}
-	file := filepath.Join(dir, "without.go")
-	if err := os.WriteFile(file, []byte(without), 0o600); err != nil {
-		return "", err
-	}
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
+	raw, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
 	if err != nil {
 		return "", err
 	}

@@ -1,12 +1,26 @@
 package main
 
-// part is a part of the rule, and how to take it out: texts of one file, each followed by the one that replaces it.
+import "slices"
+
+// part is a part of the rule, and how to take it out.
 type part struct {
-	name, file string
-	edits      []string
+	name  string
+	edits []edit
 }
 
-func take(name, file string, edits ...string) part { return part{name, file, edits} }
+// edit replaces a text of a file by another one.
+type edit struct{ file, old, now string }
+
+// take takes a part out of one file: texts, each followed by the one that replaces it.
+func take(name, file string, texts ...string) part { return part{name: name}.and(file, texts...) }
+
+// and takes more out of another file.
+func (p part) and(file string, texts ...string) part {
+	for text := range slices.Chunk(texts, 2) {
+		p.edits = append(p.edits, edit{file: file, old: text[0], now: text[1]})
+	}
+	return p
+}
 
 const (
 	evaluate   = "policy/evaluate.go"
@@ -18,28 +32,38 @@ const (
 	hold       = "webhook/hold.go"
 	release    = "webhook/release.go"
 	comparison = "webhook/comparison.go"
-	seen       = "webhook/siblings/seen.go"
+	observed   = "webhook/siblings/observed.go"
 )
 
 // parts are first the repairs of the findings, then the rows of the rule. A finding has the name that it has in testdata.
 func parts() []part {
 	return []part{
 		take("Pin", settings, `s.Pin = g.config.Pin != PinOff && s.mode == Enforce`, `s.Pin = false`),
-		take("PinnedSources", pin, `pin.add("/operation/sync/source", spec.GetSource())`, ``),
-		take("RetryRefresh", pin, `pin.add("/operation/retry/refresh", false)`, ``),
+		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``, `sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
+			and(target, ` && (d.overrides || !t.Operation.Automated)`, ``),
+		take("RetryRefresh", pin, `pin.add("/operation/retry/refresh", false)`, ``, `op.Sync, op.Retry.Refresh = &sync, false`, `op.Sync = &sync`).
+			and(target, `d.pinned(t.Compared) && !op.Retry.Refresh`, `d.pinned(t.Compared)`),
+		take("NamedPin", pin, `case d.pinned(compared(spec, &status.Sync, &status.SourceHydrator)):`, `case false:`).
+			and(target, ` && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)`, ``),
+		take("AutomatedSources", target, ` && (d.overrides || !t.Operation.Automated)`, ``),
 		take("A4", target, ` && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)`, ``),
-		take("A5", revision, `if !fresh || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {`, `if !fresh && !slices.Contains(a.Ran, w) {`,
+		take("A5", revision, `if !later || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {`, `if !later && !slices.Contains(a.Ran, w) {`,
 			`wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source))`, `false`),
-		take("A6", revision, `fresh := in.Seen.Fresh[a.Name]`, `fresh := a.ReconciledAt.After(in.Target.ReconciledAt)`),
-		take("A7", revision, `!in.Seen.Fresh[a.Name] && in.pendingElsewhere(a)`,
+		take("A6", revision, `later := in.Seen.Later[a.Name]`, `later := a.ReconciledAt.After(in.Target.ReconciledAt)`),
+		take("WentBack", revision, `later := in.Seen.Later[a.Name]`, `later := in.Seen.Fresh[a.Name]`),
+		take("A7", revision, `!in.Seen.Fresh[a.Name] && (in.pendingElsewhere(a) || in.changedBehind())`,
 			`!in.Seen.Fresh[a.Name] && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed":`, `case false:`),
+		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
+		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating:`, `case false:`),
 		take("A9", done, `in.Seen.Moved[a.Name] || a.Moved || `, ``),
-		take("A10", revision, `!in.Seen.Fresh[a.Name] && in.pendingElsewhere(a)`,
+		take("A10", revision, `!in.Seen.Fresh[a.Name] && (in.pendingElsewhere(a) || in.changedBehind())`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
+		take("ChangedBehind", revision, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
 		take("B1", evaluate, `step >= 0 && set.Recorded[t.Name].Step == step+1`, `false`),
 		take("Hold", hold, `if !m.gate.isApplicationSetController(w.user) || !m.gate.config.Hold && !respecified {`, `if true || respecified {`),
-		take("Release", release, `if d.Outcome != policy.Deny {`, `if false && d.Outcome != policy.Deny {`),
+		take("Release", release, `if a := &p.Application; d.Outcome != policy.Deny {`, `if a := &p.Application; false && d.Outcome != policy.Deny {`),
+		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Refresh", comparison, `if b.Reason.Stale() || b.Reason.OfRevision() {`, `if false {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
 		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`),
@@ -48,22 +72,25 @@ func parts() []part {
 		take("Followed", "webhook/argocd/sibling.go", `return !h.InitiatedBy.Automated`, `return false`),
 		take("Tried", revision, `s.Key == earlier.Key && slices.Contains(in.Target.Ran, s)`, `s.Key == earlier.Key && false`),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
-		take("FailedHook", done, `(last.AtCompared || last.Applied)`, `last.AtCompared`),
+		take("FailedHook", done, `(last.AtCompared || applied)`, `last.AtCompared`),
+		take("AppliedBefore", done, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Applied[a.Name])`, `applied := last.Applied`),
+		take("RanOther", evaluate, `inTurn && !in.ranOther()`, `inTurn`),
+		take("Mended", evaluate, `return t.OutOfSyncSince || len`, `return len`),
 		take("RollbackDestination", evaluate, ` && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, Rollback), true`, `:
 		return in.decision(Allow, Rollback), true`),
-		take("Parameters", seen, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
+		take("Parameters", observed, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
 		take("SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `(since && recorded.healthyAt(a.Compared))`),
-		take("Unsure", seen, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`),
+		take("Unsure", observed, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`),
 
 		take("TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`),
 		take("NotPinned", evaluate, `case in.Settings.Pin && op.Automated && !op.Pinned:`, `case false:`),
 		take("TargetOutdated", evaluate, `case outdated:`, `case false && outdated:`),
 		take("AlreadySynced", evaluate, `case in.alreadySynced():`, `case false && in.alreadySynced():`),
 		take("NotCreated", "policy/blockers.go", `found := in.missing(step)`, `found := in.missing(0)`),
-		take("OperationInProgress", done, `case a.OperationSet || a.LastOperation.Phase == "Running" || a.LastOperation.Phase == "Terminating":`, `case false:`),
+		take("OperationInProgress", done, `case a.OperationSet || a.LastOperation.Running():`, `case false:`),
 		take("NotReconciled", done, `case a.ReconciledAt.IsZero() || a.Health == "":`, `case false:`),
 		take("NotHealthy", done, `case a.Health != "Healthy":`, `case false:`),
 		take("SpecNotCompared", done, `case !a.SpecCompared:`, `case false:`),
@@ -72,7 +99,7 @@ func parts() []part {
 		take("HealthStale, same second", done, `case a.SyncStatus != "Synced" && a.LastSync.AtCompared && sameSecond(a.LastSync.FinishedAt, a.ReconciledAt):`, `case false:`),
 		take("HealthStale, other revision", done, `case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
 		take("NotSynced", done, `case a.SyncStatus != "Synced" && !in.drifted(a):`, `case false:`),
-		take("OperationFailed", done, `case last.failed() && !in.Settings.AllowFailedOperations:`, `case false:`),
+		take("OperationFailed", done, `case in.failed(a) && !in.Settings.AllowFailedOperations:`, `case false:`),
 		take("RevisionMismatch", revision, `wanted != nil && !in.newer(a, source, wanted)`, `false && wanted != nil`),
 	}
 }

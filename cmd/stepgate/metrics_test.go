@@ -1,0 +1,39 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// TestMetricsMux serves the metrics of a program: what runs, and the work queues and calls of client-go.
+func TestMetricsMux(t *testing.T) {
+	g := NewWithT(t)
+	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	code, text := served(p.endpoints[1].handler, "/metrics")
+	g.Expect(code).To(Equal(http.StatusOK), text)
+	g.Expect(text).To(MatchRegexp(`stepgate_build_info\{commit="[^"]+",goversion="go[^"]+",version="[^"]+"\} 1`))
+	g.Expect(text).To(MatchRegexp(`workqueue_depth\{[^}]*name="release"[^}]*\} 0`))
+	g.Expect(text).To(ContainSubstring("go_goroutines"))
+	g.Expect(text).To(ContainSubstring(`stepgate_decisions_total{initiator="server",mode="audit",outcome="error",reason="ReadError"} 0`), "an alert rests on it")
+	g.Expect(text).To(ContainSubstring("stepgate_applicationsets_without_progressive_syncs 0"))
+	code, _ = served(p.endpoints[1].handler, "/debug/pprof/")
+	g.Expect(code).To(Equal(http.StatusNotFound))
+}
+
+func TestMetricsMuxServesProfilesWhenAsked(t *testing.T) {
+	g := NewWithT(t)
+	code, text := served(metricsMux(prometheus.NewRegistry(), true), "/debug/pprof/")
+	g.Expect(code).To(Equal(http.StatusOK))
+	g.Expect(text).To(ContainSubstring("goroutine"))
+}
+
+func served(handler http.Handler, path string) (code int, text string) {
+	rw := httptest.NewRecorder()
+	handler.ServeHTTP(rw, httptest.NewRequest(http.MethodGet, path, nil))
+	return rw.Code, rw.Body.String()
+}

@@ -1,0 +1,54 @@
+package webhook
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// An account that writes what only a controller of Argo CD writes, and is not listed, is counted each time and logged once.
+func TestUnlistedAccounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user  string
+		write func(*attempt)
+		want  int
+	}{
+		"the ApplicationSet controller":          {user: "system:serviceaccount:argocd:argocd-applicationset-controller"},
+		"one of another name":                    {user: "system:serviceaccount:gitops:sets", want: 2},
+		"one of another name, listed":            {user: "listed-set"},
+		"an application controller, listed":      {user: "listed-controller"},
+		"argocd-server":                          {user: argocdServer, want: 2},
+		"a user, who does not claim to be one":   {user: "alice", write: func(a *attempt) { a.after.Operation.InitiatedBy.Automated = false }},
+		"a server dry-run by one of other names": {user: "system:serviceaccount:gitops:sets", write: func(a *attempt) { a.dryRun = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			logged := 0
+			log := funcr.New(func(_, args string) {
+				if matched, _ := ContainSubstring("not listed").Match(args); matched {
+					g.Expect(args).To(ContainSubstring(`"account"="` + tc.user + `"`))
+					logged++
+				}
+			}, funcr.Options{Verbosity: 9})
+			c := clusterOf(blocked)
+			config := testConfig()
+			config.ApplicationSetAccounts, config.ControllerAccounts = []string{"listed-set"}, []string{"listed-controller"}
+			trial := newTrial(config, c)
+			write := syncOf(c, "prod")
+			write.user = tc.user
+			write.after.Operation.InitiatedBy.Automated = true
+			if tc.write != nil {
+				tc.write(write)
+			}
+			for range 2 {
+				trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+			}
+			g.Expect(testutil.ToFloat64(trial.metrics.unlisted)).To(BeEquivalentTo(tc.want))
+			g.Expect(logged).To(Equal(min(tc.want, 1)))
+		})
+	}
+}

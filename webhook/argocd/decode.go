@@ -1,0 +1,50 @@
+package argocd
+
+import (
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/json"
+)
+
+// Bounds of one part of an Application: [{},{},{}] takes a hundred times the memory of its text. Argo CD cannot handle a sync of
+// that many resources, nor a history of that length.
+const (
+	maxObjects = 20_000
+	maxValues  = 200_000
+)
+
+// decode refuses a name that an object has twice: decoders differ in which of the two they keep.
+func decode(raw []byte, into any) error {
+	strict, err := json.UnmarshalStrict(raw, into, json.DisallowDuplicateFields)
+	return errors.Join(append(strict, err)...)
+}
+
+// decodeBounded decodes a part of an Application, which may be absent.
+func decodeBounded(raw []byte, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if objects, values := count(raw); objects > maxObjects || values > maxValues {
+		return fmt.Errorf("a part of it has %d JSON objects and %d values, more than %d or %d", objects, values, maxObjects, maxValues)
+	}
+	return decode(raw, into)
+}
+
+// count counts the JSON objects, and the values that follow another one, in a text. Its strings are left out.
+func count(raw []byte) (objects, values int) {
+	inString := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			inString = !inString
+		case c == '\\':
+			i++
+		case c == '{' && !inString:
+			objects++
+		case c == ',' && !inString:
+			values++
+		}
+	}
+	return objects, values
+}

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// IgnoreLabel takes a namespace out of the gate: the API server then sends none of its writes.
+const IgnoreLabel = "stepgate.io/ignore"
+
+// mostExemptions bounds the samples of a scrape, and namespacesTimeout the time for the list of namespaces.
+const (
+	mostExemptions    = 1000
+	namespacesTimeout = 2 * time.Second
+)
+
+// KnownAll gives all ApplicationSets and their Applications as last watched.
+type KnownAll interface {
+	Sets() []*argocd.ApplicationSet
+	Owned(owner types.UID) []*siblings.Projection
+}
+
+// IgnoredNamespaces lists the namespaces that have the IgnoreLabel.
+type IgnoredNamespaces func(ctx context.Context) ([]string, error)
+
+// Exemptions is what the gate leaves out now, as metrics: nothing is off in silence.
+type Exemptions struct {
+	gate       *Gate
+	known      KnownAll
+	namespaces IgnoredNamespaces
+	log        logr.Logger
+}
+
+// NewExemptions returns the exemptions of a Gate.
+func NewExemptions(gate *Gate, known KnownAll, namespaces IgnoredNamespaces, log logr.Logger) *Exemptions {
+	return &Exemptions{gate: gate, known: known, namespaces: namespaces, log: log}
+}
+
+var (
+	exemptionDesc = prometheus.NewDesc("stepgate_exemption",
+		"Always 1; what is not gated now: kind off, audit, bypass or exclusion of an ApplicationSet by its annotations, or ignored_namespace by the label "+IgnoreLabel+".",
+		[]string{"kind", "applicationset_namespace", "applicationset"}, nil)
+	unrecordedDesc = prometheus.NewDesc("stepgate_applicationsets_without_progressive_syncs",
+		"ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (e *Exemptions) Describe(out chan<- *prometheus.Desc) {
+	out <- exemptionDesc
+	out <- unrecordedDesc
+}
+
+// Collect implements prometheus.Collector. Namespaces that cannot be listed are left out, and logged.
+func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
+	samples, unrecorded := 0, 0
+	emit := func(kind, namespace, set string) {
+		if samples++; samples <= mostExemptions {
+			out <- prometheus.MustNewConstMetric(exemptionDesc, prometheus.GaugeValue, 1, kind, namespace, set)
+		}
+	}
+	for _, set := range e.known.Sets() {
+		if !set.RollingSync || len(set.Steps) == 0 {
+			continue
+		}
+		for _, kind := range e.gate.exemptionsOf(set) {
+			emit(kind, set.Namespace, set.Name)
+		}
+		if len(set.Recorded) == 0 && len(e.known.Owned(types.UID(set.UID))) > 0 {
+			unrecorded++
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), namespacesTimeout)
+	defer cancel()
+	ignored, err := e.namespaces(ctx)
+	if err != nil {
+		e.log.Info("namespaces with the label "+IgnoreLabel+" cannot be listed; stepgate_exemption lacks them", "problem", err.Error())
+	}
+	for _, namespace := range ignored {
+		emit("ignored_namespace", namespace, "")
+	}
+	out <- prometheus.MustNewConstMetric(unrecordedDesc, prometheus.GaugeValue, float64(unrecorded))
+}
+
+// exemptionsOf says in which ways the annotations of an ApplicationSet take it out of the gate now.
+func (g *Gate) exemptionsOf(set *argocd.ApplicationSet) []string {
+	s := g.annotated(set)
+	var kinds []string
+	for _, exemption := range []struct {
+		kind string
+		is   bool
+	}{
+		{"off", s.Off}, {"audit", s.mode == Audit && g.config.Mode == Enforce}, {"bypass", s.Bypassed}, {"exclusion", s.excluded != ""},
+	} {
+		if exemption.is {
+			kinds = append(kinds, exemption.kind)
+		}
+	}
+	return kinds
+}

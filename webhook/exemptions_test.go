@@ -1,0 +1,108 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Sets are all ApplicationSets, as last watched.
+func (w watchedCluster) Sets() []*argocd.ApplicationSet {
+	var all []*argocd.ApplicationSet
+	for _, set := range w.sets {
+		all = append(all, argocd.NewApplicationSet(set))
+	}
+	return all
+}
+
+// exemptions are the samples of the metric.
+func exemptions(t *testing.T, config Config, c *cluster, namespaces IgnoredNamespaces) string {
+	t.Helper()
+	g := NewWithT(t)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewExemptions(newTrial(config, c).gate, watchedCluster{c}, namespaces, logr.Discard()))
+	problems, err := testutil.GatherAndLint(registry)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	var samples []string
+	for _, family := range families {
+		if family.GetName() != "stepgate_exemption" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			samples = append(samples, strings.TrimSpace(strings.Join(labels, " ")))
+		}
+	}
+	slices.Sort(samples)
+	return strings.Join(samples, ", ")
+}
+
+func TestExemptions(t *testing.T) {
+	later, passed := noon.Add(time.Hour).Format(time.RFC3339), noon.Add(-time.Hour).Format(time.RFC3339)
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		config      func(*Config)
+		want        string
+	}{
+		"nothing":         {},
+		"off":             {annotations: map[string]string{ModeAnnotation: "off"}, want: "guestbook argocd off"},
+		"audit":           {annotations: map[string]string{ModeAnnotation: "audit"}, want: "guestbook argocd audit"},
+		"audit, as usual": {annotations: map[string]string{ModeAnnotation: "audit"}, config: func(c *Config) { c.Mode = Audit }},
+		"a bypass":        {annotations: map[string]string{BypassUntilAnnotation: later, BypassReasonAnnotation: "INC-1"}, want: "guestbook argocd bypass"},
+		"a bypass, ended": {annotations: map[string]string{BypassUntilAnnotation: passed, BypassReasonAnnotation: "INC-1"}},
+		"an exclusion":    {annotations: map[string]string{ExcludeAnnotation: "dev", ExcludeUntilAnnotation: later, ExcludeReasonAnnotation: "INC-1"}, want: "guestbook argocd exclusion"},
+		"not allowed":     {annotations: map[string]string{ModeAnnotation: "off"}, config: func(c *Config) { c.IgnoredAnnotations = Annotations() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, config := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"), testConfig()
+			c.sets[0].Annotations = tc.annotations
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			none := func(context.Context) ([]string, error) { return nil, nil }
+			NewWithT(t).Expect(exemptions(t, config, c, none)).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestExemptionsOfNamespaces(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@b")
+	g.Expect(exemptions(t, testConfig(), c, func(context.Context) ([]string, error) { return []string{"team-a"}, nil })).To(Equal("team-a ignored_namespace"))
+	g.Expect(exemptions(t, testConfig(), c, func(context.Context) ([]string, error) { return nil, errors.New("forbidden") })).To(BeEmpty())
+}
+
+// TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing.
+func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
+	for recorded, want := range map[string]string{"": "1", "dev": "0"} {
+		c := clusterOf("1:dev=Healthy@b 2:prod=Healthy@b")
+		c.sets[0].Status.ApplicationStatus = nil
+		if recorded != "" {
+			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
+		}
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(NewExemptions(newTrial(testConfig(), c).gate, watchedCluster{c}, func(context.Context) ([]string, error) { return nil, nil }, logr.Discard()))
+		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
+# TYPE stepgate_applicationsets_without_progressive_syncs gauge
+stepgate_applicationsets_without_progressive_syncs `+want+`
+`), "stepgate_applicationsets_without_progressive_syncs")).To(Succeed(), recorded)
+	}
+}

@@ -1,0 +1,156 @@
+package siblings
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// observed is what is remembered of one Application.
+type observed struct {
+	name  string
+	owner types.UID
+
+	compared    []policy.Source
+	fingerprint argocd.Fingerprint
+	syncStatus  string
+	// changed is the position at which the change that is pending on it was first seen.
+	changed uint64
+	// reconciledAt is the time of the last comparison, and comparedAt the position at which that was seen.
+	reconciledAt time.Time
+	comparedAt   uint64
+
+	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
+	requested uint64
+	// lastRequested is the position of the newest request, answered or not.
+	lastRequested uint64
+	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
+	fresh uint64
+
+	// settling is when the last sync ended after which it was seen not to be Healthy; zero when it was not.
+	settling time.Time
+	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
+	completed []policy.Source
+
+	destination string
+	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
+	deployedTo string
+	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
+	// there is none. An operation may deploy another revision than the compared one.
+	deployed argocd.Fingerprint
+	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
+	operatedAt, appliedAt time.Time
+	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
+	// syncingTo where it began to deploy to.
+	operating bool
+	ended     uint64
+	syncingTo string
+}
+
+// compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or
+// revisions change, and when the Application becomes OutOfSync. Comparing the same again changes nothing.
+func (o *observed) compare(p *Projection, position uint64) {
+	app, same := &p.Application, o.comparedWith(p.Application.Compared, p.Compared)
+	if !same || !app.ReconciledAt.Equal(o.reconciledAt) || o.requested != 0 && !app.RefreshRequested {
+		o.comparedAt = position
+	}
+	if !same || app.SyncStatus == "OutOfSync" && o.syncStatus != "OutOfSync" {
+		o.changed = position
+	}
+	if !same {
+		// Another comparison than the one that answered may have used a cached revision.
+		o.fresh = 0
+	}
+}
+
+// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are in git;
+// the fingerprint is of what they were hydrated to.
+func (o *observed) comparedWith(compared []policy.Source, fingerprint argocd.Fingerprint) bool {
+	return o.fingerprint == fingerprint && slices.Equal(o.compared, compared)
+}
+
+// refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
+// persistAppStatus) removes the annotation only if the comparison began with it: the comparison is then newer than the
+// write that set it, and did not use cached revisions.
+func (o *observed) refresh(app *policy.Application, position uint64) {
+	switch {
+	case app.RefreshRequested && o.requested == 0:
+		o.requested, o.lastRequested = position, position
+	case !app.RefreshRequested && o.requested != 0:
+		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
+			o.fresh = o.requested
+		}
+		o.requested = 0
+	}
+}
+
+// mostCompleted bounds what is remembered of an Application: as many revisions as Argo CD keeps in a history.
+const mostCompleted = 10
+
+// complete notices what the Application is done with. Other sources than those that it has synced end that: a revision
+// may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
+// is not if a comparison before it was of after the sync, too, and found something else than Healthy.
+func (o *observed) complete(app *policy.Application) {
+	switch last := &app.LastSync; {
+	case !app.SpecCompared || !last.SameSources:
+		o.completed = nil
+	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !last.AtCompared:
+	case app.Health != "Healthy":
+		o.settling = last.FinishedAt
+	case app.ReconciledAt.After(last.FinishedAt) || o.settling.Equal(last.FinishedAt):
+		for _, s := range app.Compared {
+			if !slices.Contains(o.completed, s) {
+				o.completed = append(slices.Clone(o.completed), s)
+			}
+		}
+		o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
+	}
+}
+
+// elsewhere is a destination that is not known, and is not that of the spec.
+const elsewhere = "elsewhere"
+
+// deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
+// sync began to deploy to when that has succeeded.
+func (o *observed) deploy(p *Projection, position uint64) {
+	app, last := &p.Application, &p.Application.LastOperation
+	operating := app.OperationSet || last.Running()
+	if !operating && o.operating {
+		o.ended = position
+	}
+	switch {
+	case operating && !o.operating:
+		o.syncingTo = p.Destination
+	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
+		o.deployedTo = o.syncingTo
+	}
+	switch {
+	case operating:
+	case !app.SpecCompared && o.deployedTo == "":
+		o.deployedTo = elsewhere // until the comparison tells, as after a restart
+	case !app.SpecCompared:
+	case app.Moved:
+		o.deployedTo = elsewhere // seen even if the deployment was not, as after a restart
+	case app.SyncStatus == "Synced":
+		o.deployedTo = p.Destination
+	case o.deployedTo == elsewhere:
+		o.deployedTo = ""
+	}
+	switch {
+	case operating:
+		o.deployed = 0
+	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || o.comparedSince(app, last.FinishedAt)):
+		o.deployed = p.Compared // and not the status of before an operation to another revision
+	}
+	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
+}
+
+// comparedSince reports whether the Application was compared after its last operation had ended: by the times, or because a
+// request that was seen after the end was answered.
+func (o *observed) comparedSince(app *policy.Application, finished time.Time) bool {
+	return app.ReconciledAt.After(finished) || o.ended > 0 && o.fresh > o.ended
+}
