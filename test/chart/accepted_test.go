@@ -58,7 +58,7 @@ func installCRDs(t *testing.T) {
 			o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 			g.Eventually(func() bool {
 				return apierrors.IsNotFound(shared.Admin.Get(contextOfCleanup(), client.ObjectKeyFromObject(crd), o))
-			}).Should(BeTrue(), crd.GetName())
+			}).WithTimeout(2*time.Minute).Should(BeTrue(), crd.GetName())
 		}
 	})
 }

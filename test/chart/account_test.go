@@ -26,13 +26,13 @@ import (
 // refreshGolden is the environment variable that rewrites the golden files.
 const refreshGolden = "UPDATE_GOLDEN"
 
-// install installs a release until the test ends.
+// install installs a release in enforce mode until the test ends.
 func install(t *testing.T, release, namespace string, values ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
 	args := []string{"install", release, helm.Chart, "--namespace=" + namespace}
-	for _, value := range values {
+	for _, value := range append([]string{"config.mode=enforce"}, values...) {
 		args = append(args, "--set="+value)
 	}
 	_, err := helm.Run(t.Context(), args...)

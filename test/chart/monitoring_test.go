@@ -118,6 +118,11 @@ func observedMetrics(t *testing.T) string {
 	g.Expect(since).To(BeNumerically(">", 1e9))
 	bypass(t, set)
 	g.Expect(sync(t, set, "qa")).To(Succeed())
+	var bypassed string
+	g.Eventually(func() (string, error) {
+		bypassed, err = replica.MetricsText(ctx)
+		return bypassed, err
+	}).Should(ContainSubstring(`stepgate_exemption{applicationset="guestbook",applicationset_namespace="observed",kind="bypass"} 1`))
 	// A read that fails: the roles are gone.
 	annotate("stepgate.io/mode", "enforce")
 	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values", "--set=rbac.create=false")
@@ -137,7 +142,7 @@ func observedMetrics(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	server, err := clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	return own + string(server)
+	return bypassed + own + string(server)
 }
 
 // bypass lets an ApplicationSet through for an hour.

@@ -64,7 +64,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		_, err := helm.Run(ctx, args...)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	run("install", "stepgate", helm.Chart, "--namespace=lifecycle")
+	run("install", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=enforce")
 	g.Expect(stored(ctx, g)).To(ContainElements(
 		"admissionregistration.k8s.io/validatingwebhookconfigurations//stepgate",
 		"admissionregistration.k8s.io/mutatingwebhookconfigurations//stepgate",
@@ -99,7 +99,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		return policies
 	}
 	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
-	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=proven,webhook.labels.a=b")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values", "--set=pin.mode=proven,webhook.labels.a=b")
 	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
 	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
@@ -108,11 +108,30 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(registered()).To(Equal([]string{"Ignore"}), "failurePolicy follows the mode, and nothing is changed")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
 	g.Expect(registered()).To(Equal([]string{"Fail"}), "an explicit value wins")
-	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=pin.mode=off,hold.enabled=false")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=enforce,pin.mode=off,hold.enabled=false")
 	g.Expect(registered()).To(Equal([]string{"Fail"}), "nothing is changed")
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
+}
+
+// The documented command from audit to enforce changes the mode, and keeps the values of the installation.
+func TestFromAuditToEnforce(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	run := func(args ...string) string {
+		t.Helper()
+		text, err := helm.Run(ctx, args...)
+		g.Expect(err).NotTo(HaveOccurred())
+		return text
+	}
+	g.Expect(shared.CreateNamespace(ctx, "mode")).To(Succeed())
+	run("install", "stepgate", helm.Chart, "--namespace=mode", "--set=image.registry=registry.example.com")
+	uninstallAtEnd(t, "stepgate", "mode")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=mode", "--reset-then-reuse-values", "--set=config.mode=enforce")
+	manifest := run("get", "manifest", "stepgate", "--namespace=mode")
+	g.Expect(manifest).To(ContainSubstring("image: registry.example.com/stepgate/stepgate:"))
+	g.Expect(manifest).To(ContainSubstring("--mode=enforce"))
+	g.Expect(manifest).To(ContainSubstring("failurePolicy: Fail\n"))
 }
 
 // bundle is a CA certificate in PEM: the API server's.

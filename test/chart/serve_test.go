@@ -27,7 +27,7 @@ func contextOfCleanup() context.Context { return context.Background() }
 func serve(t *testing.T, r release.Chart) *release.Replica {
 	t.Helper()
 	g := NewWithT(t)
-	r.Values = append(r.Values, "shutdownDelay=0s")
+	r.Values = append([]string{"config.mode=enforce", "shutdownDelay=0s"}, r.Values...)
 	replica, err := release.StartChart(t.Context(), shared, r)
 	g.Expect(err).NotTo(HaveOccurred())
 	uninstallAtEnd(t, r.Name, r.Namespace)
@@ -243,4 +243,19 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	g.Expect(text).NotTo(ContainSubstring("mutating"))
 	text, _ = helmTest(t, "stepgate", "audited", "--mutating", "--timeout=1s")
 	g.Expect(text).To(ContainSubstring("the mutating webhook did not: the API server does not call it"))
+}
+
+// Argo CD installs stepgate, and nothing serves the webhook: the sync that repairs it goes through if it is exempt, and no other does.
+func TestABrokenStepgateCanBeRepaired(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	set := rollout(t, "locked")
+	install(t, "stepgate", "broken", "webhook.url=https://127.0.0.1:1/validate")
+	refused := MatchError(ContainSubstring(`failed calling webhook "operation.stepgate.io"`))
+	g.Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(refused)
+	_, err := helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=broken", "--reset-then-reuse-values",
+		"--set=webhook.exemptApplications[0].namespace=locked,webhook.exemptApplications[0].name="+guestbook.Application(set, "prod").Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(Succeed())
+	g.Expect(sync(t, set, "prod")).To(Succeed())
+	g.Expect(sync(t, set, "qa")).To(refused)
 }

@@ -16,7 +16,7 @@ import (
 // rendered are the objects of the chart with some arguments of helm template.
 func rendered(g *WithT, t *testing.T, args ...string) []*unstructured.Unstructured {
 	t.Helper()
-	text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart, "--namespace=argocd"}, args...)...)
+	text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart, "--namespace=stepgate"}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	return decode(g, text)
 }
@@ -39,13 +39,9 @@ func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 	for name, file := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			objects := rendered(g, t, "--values="+file)
+			objects := rendered(g, t, "--values="+file, "--set=config.mode=enforce")
 			validating, v := webhookOf(g, objects, "ValidatingWebhookConfiguration")
 			mutating, m := webhookOf(g, objects, "MutatingWebhookConfiguration")
-			if name == "audit" {
-				g.Expect(mutating).To(BeNil())
-				return
-			}
 			g.Expect(mutating.GetName()).To(Equal(validating.GetName()))
 			g.Expect(mutating.GetLabels()).To(Equal(validating.GetLabels()))
 			g.Expect(mutating.GetAnnotations()).To(Equal(validating.GetAnnotations()), "inject-ca-from is one of them")
@@ -75,7 +71,7 @@ func TestMutatingModes(t *testing.T) {
 		want    string
 		mutates bool
 	}{
-		"the default":                              {nil, "compared", true},
+		"enforce mode":                             {nil, "compared", true},
 		"proven":                                   {[]string{"--set=pin.mode=proven"}, "proven", true},
 		"pins nothing, and holds":                  {[]string{"--set=pin.mode=off"}, "off", true},
 		"pins, and holds nothing":                  {[]string{"--set=hold.enabled=false"}, "compared", true},
@@ -89,7 +85,7 @@ func TestMutatingModes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			objects := rendered(g, t, tc.args...)
+			objects := rendered(g, t, append([]string{"--set=config.mode=enforce"}, tc.args...)...)
 			_, hook := webhookOf(g, objects, "MutatingWebhookConfiguration")
 			g.Expect(hook != nil).To(Equal(tc.mutates), "the configuration")
 			if url, found, _ := unstructured.NestedString(hook, "clientConfig", "url"); found {
@@ -112,6 +108,58 @@ func TestMutatingModes(t *testing.T) {
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(strings.Contains(string(text), "mutatingwebhookconfigurations")).To(Equal(tc.mutates), "the rights")
 				}
+			}
+		})
+	}
+}
+
+// Without a decision of yours, stepgate rejects nothing and delays nobody for long.
+func TestTheDefaultIsSafe(t *testing.T) {
+	g := NewWithT(t)
+	for mode, want := range map[string]struct {
+		policy  string
+		seconds int
+		mutates bool
+	}{"": {"Ignore", 2, false}, "audit": {"Ignore", 2, false}, "enforce": {"Fail", 5, true}} {
+		var args []string
+		if mode != "" {
+			args = []string{"--set=config.mode=" + mode}
+		}
+		objects := rendered(g, t, args...)
+		_, hook := webhookOf(g, objects, "ValidatingWebhookConfiguration")
+		g.Expect(hook["failurePolicy"]).To(Equal(want.policy), mode)
+		g.Expect(hook["timeoutSeconds"]).To(BeEquivalentTo(want.seconds), mode)
+		mutating, _ := webhookOf(g, objects, "MutatingWebhookConfiguration")
+		g.Expect(mutating != nil).To(Equal(want.mutates), mode)
+	}
+}
+
+// The usual installations of Argo CD give the names of its accounts.
+func TestAccountsOfArgoCD(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"the manifests, and argo-helm":   {nil, []string{"argocd:argocd-server", "argocd:argocd-application-controller", "argocd:argocd-applicationset-controller"}},
+		"in another namespace":           {[]string{"--set=argocd.namespace=cd"}, []string{"cd:argocd-server", "cd:argocd-application-controller", "cd:argocd-applicationset-controller"}},
+		"OpenShift GitOps":               {[]string{"--set=argocd.installation=openshift-gitops"}, []string{"openshift-gitops:openshift-gitops-argocd-server", "openshift-gitops:openshift-gitops-argocd-application-controller", "openshift-gitops:openshift-gitops-applicationset-controller"}},
+		"the operator":                   {[]string{"--set=argocd.installation=operator,argocd.namespace=team,argocd.instance=cd"}, []string{"team:cd-argocd-server", "team:cd-argocd-application-controller", "team:cd-applicationset-controller"}},
+		"names of your own, in part":     {[]string{"--set=argocd.serverAccounts={alice}"}, []string{"alice", "argocd:argocd-application-controller", "argocd:argocd-applicationset-controller"}},
+		"names of your own, two of them": {[]string{"--set=argocd.applicationSetAccounts={a,b}"}, []string{"argocd:argocd-server", "argocd:argocd-application-controller", "a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			for _, o := range rendered(g, t, tc.args...) {
+				if o.GetKind() != "Deployment" {
+					continue
+				}
+				var got []string
+				for _, arg := range argumentsOf(g, o, "spec", "template", "spec", "containers") {
+					if flag, account, _ := strings.Cut(arg, "="); strings.HasPrefix(flag, "--argocd-") && strings.HasSuffix(flag, "-account") {
+						got = append(got, strings.TrimPrefix(account, "system:serviceaccount:"))
+					}
+				}
+				g.Expect(got).To(Equal(tc.want))
 			}
 		})
 	}

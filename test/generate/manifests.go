@@ -20,8 +20,10 @@ type variant struct {
 }
 
 var variants = []variant{
-	{folder: config, why: "stepgate with --cert-mode self, for Kubernetes 1.30 and later. Add monitoring/ as a further resource where prometheus-operator is."},
-	{folder: filepath.Join(config, "cert-manager"), why: "stepgate with a certificate of cert-manager.", values: []string{"certs.mode=certManager"}},
+	{folder: config, why: "stepgate in audit mode with --cert-mode self, for Kubernetes 1.30 and later. Add monitoring/ as a further resource where prometheus-operator is."},
+	{folder: filepath.Join(config, "enforce"), why: "The same in enforce mode.", values: []string{"config.mode=enforce"}},
+	{folder: filepath.Join(config, "cert-manager"), why: "stepgate in audit mode with a certificate of cert-manager.", values: []string{"certs.mode=certManager"}},
+	{folder: filepath.Join(config, "cert-manager", "enforce"), why: "The same in enforce mode.", values: []string{"certs.mode=certManager", "config.mode=enforce"}},
 	{folder: filepath.Join(config, "monitoring"), why: "For prometheus-operator and Grafana.", only: []string{"monitoring.yaml"}, values: []string{
 		"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.renderMode=alwaysRender", "metrics.prometheusRule.enabled=true", "metrics.grafanaDashboard.enabled=true",
 	}},

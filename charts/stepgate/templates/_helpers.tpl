@@ -68,6 +68,27 @@ annotations:
 {{- default (ternary "Ignore" "Fail" (eq .Values.config.mode "audit")) .Values.webhook.failurePolicy }}
 {{- end }}
 
+{{- define "stepgate.timeoutSeconds" -}}
+{{- default (ternary 2 5 (eq .Values.config.mode "audit")) .Values.webhook.timeoutSeconds }}
+{{- end }}
+
+{{- define "stepgate.argocdNamespace" -}}
+{{- default (ternary "openshift-gitops" "argocd" (eq .Values.argocd.installation "openshift-gitops")) .Values.argocd.namespace }}
+{{- end }}
+
+{{/* The user names of the accounts of one part of Argo CD, as a YAML list. Call it with a dict of root, the accounts of values.yaml and
+the name of the part. The manifests and argo-helm call them argocd-PART. Argo CD's operator calls them INSTANCE-argocd-PART, but
+INSTANCE-applicationset-controller. */}}
+{{- define "stepgate.argocdAccounts" -}}
+{{- with .root.Values.argocd -}}
+{{- $prefix := "argocd-" -}}
+{{- if ne .installation "manifests" -}}
+{{- $prefix = printf "%s-%s" (default (ternary "openshift-gitops" "argocd" (eq .installation "openshift-gitops")) .instance) (ternary "" "argocd-" (eq $.part "applicationset-controller")) -}}
+{{- end -}}
+{{- toYaml (default (list (printf "system:serviceaccount:%s:%s%s" (include "stepgate.argocdNamespace" $.root) $prefix $.part)) $.accounts) -}}
+{{- end -}}
+{{- end }}
+
 {{/* The revisions to which stepgate pins operations. Audit mode pins nothing. YAML reads an unquoted off as false. */}}
 {{- define "stepgate.pinMode" -}}
 {{- ternary "off" .Values.pin.mode (or (eq .Values.config.mode "audit") (not .Values.pin.mode)) }}

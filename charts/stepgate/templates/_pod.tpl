@@ -41,25 +41,33 @@ securityContext:
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
 {{- end }}
+- --allowed-annotations={{ join "," .Values.config.allowedAnnotations }}
 {{- range .Values.argocd.namespaces }}
 - --application-namespaces={{ . }}
 {{- end }}
-{{- range .Values.argocd.serverAccounts }}
+{{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.serverAccounts "part" "server") | fromYamlArray }}
 - {{ printf "--argocd-server-account=%s" . | quote }}
 {{- end }}
-{{- range .Values.argocd.controllerAccounts }}
+{{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.controllerAccounts "part" "application-controller") | fromYamlArray }}
 - {{ printf "--argocd-controller-account=%s" . | quote }}
 {{- end }}
-{{- range .Values.argocd.applicationSetAccounts }}
+{{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.applicationSetAccounts "part" "applicationset-controller") | fromYamlArray }}
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
 - --webhook-configuration={{ include "stepgate.fullname" . }}
 {{- if include "stepgate.mutates" . }}
 - --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
 {{- end }}
+{{- if .Values.webhook.clientCA.configMap }}
+- --client-ca-file=/client-ca/ca.crt
+{{- range .Values.webhook.clientCA.allowedNames }}
+- {{ printf "--client-allowed-name=%s" . | quote }}
+{{- end }}
+{{- end }}
 - --webhook-bind-address=:{{ .Values.webhook.port }}
 - --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
 - --health-probe-bind-address=:8081
+- --profiling={{ .Values.metrics.profiling }}
 - --shutdown-delay={{ .Values.shutdownDelay }}
 {{- if eq .Values.certs.mode "self" }}
 - --cert-mode=self

@@ -79,6 +79,12 @@ matchConditions:
       has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
       || (oldObject != null && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o,
       has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
+  {{- with .Values.webhook.exemptApplications }}
+  - name: not-exempt
+    expression: >-
+      !(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in
+      [{{ range $i, $app := . }}{{ if $i }}, {{ end }}'{{ $app.namespace }}/{{ $app.name }}'{{ end }}])
+  {{- end }}
   {{- with .Values.webhook.matchConditions }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

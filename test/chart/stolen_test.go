@@ -1,0 +1,132 @@
+package chart
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// theft is a write that somebody tries who has stolen the token of stepgate's account.
+type theft struct {
+	write func(stepgate client.Client) error
+	// want is a part of the refusal; empty if it is allowed.
+	want string
+}
+
+// trackingID is what Argo CD writes into what it has applied.
+const trackingID = "argocd.argoproj.io/tracking-id"
+
+func secretIn(name string, labels map[string]string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", Name: name, Labels: labels},
+		Type:       corev1.SecretTypeOpaque, StringData: map[string]string{"server": "https://evil.example.com"},
+	}
+}
+
+// thefts are the ways to a cluster or a repository of Argo CD, and to the Secrets of a cluster.
+func thefts(t *testing.T) map[string]theft {
+	const onlyOwn, onlyBundle = "stepgate may write only the Secret stepgate-ca", "of a webhook, stepgate may change the caBundle, and not "
+	ctx := t.Context()
+	create := func(s *corev1.Secret) func(client.Client) error {
+		return func(c client.Client) error { return c.Create(ctx, s, client.DryRunAll) }
+	}
+	patch := func(o client.Object, text string) func(client.Client) error {
+		return func(c client.Client) error {
+			return c.Patch(ctx, o, client.RawPatch(types.JSONPatchType, []byte(text)), client.DryRunAll)
+		}
+	}
+	secret := func() client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", Name: "stepgate-ca"}}
+	}
+	meta := metav1.ObjectMeta{Name: "stepgate"}
+	all := map[string]theft{
+		"another Secret":        {create(secretIn("evil", nil)), onlyOwn},
+		"a cluster of Argo CD":  {create(secretIn("evil", map[string]string{"argocd.argoproj.io/secret-type": "cluster"})), onlyOwn},
+		"a generated name":      {create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", GenerateName: "stepgate-ca"}}), onlyOwn},
+		"a token of an account": {create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", Name: "stepgate-ca", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: corev1.SecretTypeServiceAccountToken}), "stepgate-ca, of type Opaque"},
+		"its Secret, as a cluster": {func(c client.Client) error {
+			return c.Update(ctx, secretIn("stepgate-ca", map[string]string{"argocd.argoproj.io/secret-type": "cluster"}), client.DryRunAll)
+		}, "stepgate may give a Secret none of Argo CD's labels"},
+		"its Secret, with an annotation": {func(c client.Client) error {
+			s := secretIn("stepgate-ca", nil)
+			s.Annotations = map[string]string{"argocd.argoproj.io/sync-wave": "1"}
+			return c.Update(ctx, s, client.DryRunAll)
+		}, "stepgate may give a Secret none of Argo CD's annotations"},
+		"its Secret, which Argo CD tracks": {func(c client.Client) error {
+			tracked := secretIn("stepgate-ca", nil)
+			tracked.Annotations = map[string]string{trackingID: "as it was"}
+			return c.Update(ctx, tracked, client.DryRunAll)
+		}, ""},
+		"its Secret": {func(c client.Client) error { return c.Update(ctx, secretIn("stepgate-ca", nil), client.DryRunAll) }, ""},
+		"a Secret elsewhere": {func(c client.Client) error {
+			s := secretIn("stepgate-ca", nil)
+			s.Namespace = "default"
+			return c.Create(ctx, s, client.DryRunAll)
+		}, "forbidden"},
+		"no Secret": {func(c client.Client) error { return c.Delete(ctx, secret(), client.DryRunAll) }, "forbidden"},
+	}
+	for kind, configuration := range map[string]func() client.Object{
+		"validating": func() client.Object { return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta} },
+		"mutating":   func() client.Object { return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta} },
+	} {
+		for name, change := range map[string]struct{ patch, want string }{
+			"the bundle":       {`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":""}]`, ""},
+			"Secrets":          {`[{"op":"add","path":"/webhooks/0/rules/-","value":{"apiGroups":[""],"apiVersions":["v1"],"resources":["secrets"],"operations":["*"]}}]`, onlyBundle + "rules"},
+			"all resources":    {`[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*"]}]`, onlyBundle + "rules"},
+			"another server":   {`[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://evil.example.com/validate"}}]`, onlyBundle + "clientConfig."},
+			"another Service":  {`[{"op":"replace","path":"/webhooks/0/clientConfig/service/name","value":"evil"}]`, onlyBundle + "clientConfig.service"},
+			"no conditions":    {`[{"op":"remove","path":"/webhooks/0/matchConditions"}]`, onlyBundle + "matchConditions"},
+			"all namespaces":   {`[{"op":"replace","path":"/webhooks/0/namespaceSelector","value":{}}]`, onlyBundle + "namespaceSelector"},
+			"all objects":      {`[{"op":"replace","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}]`, onlyBundle + "objectSelector"},
+			"a failure policy": {`[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"` + map[string]string{"validating": "Ignore", "mutating": "Fail"}[kind] + `"}]`, onlyBundle + "failurePolicy"},
+			"a timeout":        {`[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":30}]`, onlyBundle + "timeoutSeconds"},
+			"side effects":     {`[{"op":"replace","path":"/webhooks/0/sideEffects","value":"None"}]`, onlyBundle + "sideEffects"},
+			"a match policy":   {`[{"op":"replace","path":"/webhooks/0/matchPolicy","value":"Exact"}]`, onlyBundle + "matchPolicy"},
+			"a name":           {`[{"op":"replace","path":"/webhooks/0/name","value":"evil.stepgate.io"}]`, "stepgate may neither add nor remove a webhook"},
+			"no webhook":       {`[{"op":"remove","path":"/webhooks/0"}]`, "stepgate may neither add nor remove a webhook"},
+			"a label":          {`[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, "stepgate may not change .metadata.labels"},
+			"an annotation":    {`[{"op":"add","path":"/metadata/annotations/a","value":"b"}]`, "stepgate may not change .metadata.annotations"},
+			"a finalizer":      {`[{"op":"add","path":"/metadata/finalizers","value":["example.com/never"]}]`, "stepgate may not change .metadata.finalizers"},
+		} {
+			all[kind+": "+name] = theft{patch(configuration(), change.patch), change.want}
+		}
+		all[kind+": delete"] = theft{func(c client.Client) error { return c.Delete(ctx, configuration(), client.DryRunAll) }, "forbidden"}
+	}
+	all["mutating: called again"] = theft{patch(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, `[{"op":"replace","path":"/webhooks/0/reinvocationPolicy","value":"Never"}]`), onlyBundle + "reinvocationPolicy"}
+	return all
+}
+
+// A stolen token of stepgate's account opens nothing but what stepgate does itself.
+func TestAStolenToken(t *testing.T) {
+	g := NewWithT(t)
+	install(t, "stepgate", "stolen")
+	stepgate, err := client.New(account(t, "stolen", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
+	g.Expect(err).NotTo(HaveOccurred())
+	ca := secretIn("stepgate-ca", nil)
+	g.Expect(shared.Admin.Patch(t.Context(), ca, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+trackingID+`":"as it was"}}}`)))).To(Succeed())
+	all := thefts(t)
+	// A policy takes effect a moment after it was stored.
+	for _, name := range []string{"another Secret", "validating: a timeout", "mutating: a timeout"} {
+		g.Eventually(func() error { return all[name].write(stepgate) }).Should(MatchError(ContainSubstring(all[name].want)), name)
+	}
+	for name, theft := range all {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			err := theft.write(stepgate)
+			if theft.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			t.Log(fmt.Sprint(err))
+			g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+			g.Expect(err).To(MatchError(ContainSubstring(theft.want)))
+		})
+	}
+}
