@@ -41,8 +41,8 @@ build: ## Build bin/stepgate, with version and commit
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
-demo: tools $(BIN)/demo ## Play a rollout write by write on a real API server
-	@$(BIN)/demo
+demo: $(BIN)/demo ## Play a rollout write by write on a real API server
+	@assets=$$(MAKE="$(MAKE)" test/demo/assets.sh $(BIN) $(basename $(KUBERNETES_VERSION:v%=%)).x) && KUBEBUILDER_ASSETS=$$assets $(BIN)/demo
 
 .PHONY: demo-argocd
 demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a commit out, without stepgate and with it
@@ -79,6 +79,11 @@ verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.s
 	go run ./test/generate --helm $(BIN)/helm --check
 	for module in . test/tools test/tools/*/; do (cd $$module && go mod tidy -diff); done
 	go mod verify >/dev/null
+
+.PHONY: release-check
+release-check: ## Check that TAG, the chart's version and its appVersion agree
+	@for key in version appVersion; do grep -qx "$$key: $(TAG:v%=%)" charts/stepgate/Chart.yaml || \
+		{ echo "release-check: $(TAG) is not v and the $$key of charts/stepgate/Chart.yaml" >&2; exit 1; }; done
 
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver

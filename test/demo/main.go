@@ -59,7 +59,7 @@ func (p *play) startGate(chart bool) (*release.Replica, error) {
 	if chart {
 		p.out.progress("stepgate serve, installed from the chart, under its own service account")
 		return release.StartChart(p.ctx, p.Environment, release.Chart{
-			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.bypassUsers={alice}"},
+			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.mode=enforce", "config.bypassUsers={alice}"},
 		})
 	}
 	p.out.progress("stepgate serve, installed from config/, under its own service account")

@@ -47,6 +47,7 @@ var quick = map[string]string{
 	"generate":      "verify", // generates into memory and compares
 	"build":         "chart-test",
 	"help":          "unit", // TestMakeHelp
+	"release-check": "unit", // TestReleaseCheck
 }
 
 // notInCI are the targets that are documented and not run, with the reason.
