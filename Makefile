@@ -12,7 +12,7 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart faults soak
+SUITES := integration chart pages faults soak
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -71,7 +71,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 ##@ Before you push
 
 .PHONY: test
-test: check verify lint unit integration chart-test fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
+test: check verify lint unit integration chart-test pages fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
 	@echo "==> make test: passed"
 
 .PHONY: verify
@@ -92,6 +92,10 @@ integration: tools ## `stepgate serve` as a process, on a real etcd and kube-api
 .PHONY: chart-test
 chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Helm and cert-manager's controllers
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
+
+.PHONY: pages
+pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
+	go test -count=1 -timeout 20m -v ./test/pages
 
 .PHONY: fuzz-quick
 fuzz-quick: FUZZTIME := 200x
@@ -206,9 +210,12 @@ $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
 
 # Without a version, Argo CD and Helm refuse to talk to it.
-$(BIN)/kube-apiserver: SET := -X k8s.io/component-base/version
+$(BIN)/kube-apiserver $(BIN)/kubectl: SET := -X k8s.io/component-base/version
 $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/kube-apiserver)
+
+$(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
+	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
 
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)

@@ -7,10 +7,36 @@ import (
 	"strings"
 )
 
+// Block is a console block of a page.
+type Block struct {
+	// Line is where it begins, from 1.
+	Line int
+	// Commands are the lines after a prompt; a line that ends with a backslash is one with the next.
+	Commands []string
+}
+
+// Blocks are the console blocks of a page in Markdown.
+func Blocks(page string) []Block {
+	var blocks []Block
+	for _, at := range fence.FindAllStringSubmatchIndex(page, -1) {
+		if page[at[2]:at[3]] != "console" {
+			continue
+		}
+		block := Block{Line: 1 + strings.Count(page[:at[2]], "\n")}
+		for _, line := range prompt.FindAllStringSubmatch(continuation.ReplaceAllString(page[at[4]:at[5]], " "), -1) {
+			block.Commands = append(block.Commands, line[1])
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
 var (
 	fence  = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```")
 	prompt = regexp.MustCompile(`(?m)^ *\$ (.*)$`)
-	inline = regexp.MustCompile("`([^`]+)`")
+	// continuation is a line's end after which the command goes on.
+	continuation = regexp.MustCompile(`\s*\\\n\s*`)
+	inline       = regexp.MustCompile("`([^`]+)`")
 	// assignment is a variable of the environment before a command.
 	assignment = regexp.MustCompile(`^[A-Z_]+=`)
 	binary     = regexp.MustCompile(`^(?:\./)?bin/([a-z0-9]+)$`)

@@ -104,8 +104,8 @@ func TestCIRunsMakeTestAndNothingElse(t *testing.T) {
 }
 
 // run says for every other documented command where CI runs it: a file, and a text in that file that runs it. A command
-// is named by its first two words. kubectl is missing: it cannot be built from a Go module by itself, and the tests make
-// the same calls of the API as clients.
+// is named by its first two words. kubectl is missing: test/pages runs the console blocks, and the tests make the calls of the
+// other commands as clients.
 var run = map[string]struct{ file, text string }{
 	"stepgate serve":    {"test/release/replica.go", `"serve"`},
 	"stepgate selftest": {"test/chart/serve_test.go", "selftest"},

@@ -61,9 +61,8 @@ type Chart struct {
 	CertDir string
 }
 
-// StartChart installs the chart with Helm and starts the process that its Deployment would start: with the same
-// arguments, except the addresses, and under the same service account. The API server calls it by webhook.url, because
-// there is no Service network here.
+// StartChart installs the chart with Helm and starts the process that its Deployment would start. The API server calls it by
+// webhook.url, because there is no Service network here.
 func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*Replica, error) {
 	r, err := newReplica("")
 	if err != nil {
@@ -83,13 +82,29 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 	if _, err := helm.Run(ctx, args...); err != nil {
 		return nil, err
 	}
-	pod, err := chart.pod(ctx, e)
+	return r, r.deploy(ctx, e, chart)
+}
+
+// Deploy starts the process that the Deployment of a chart that is installed would start. address is the one of its webhook.url.
+func Deploy(ctx context.Context, e *environment.Environment, chart Chart, address string) (*Replica, error) {
+	r, err := newReplica("")
 	if err != nil {
 		return nil, err
 	}
+	r.Webhook = address
+	return r, r.deploy(ctx, e, chart)
+}
+
+// deploy starts the process of the chart's Deployment: with the same arguments, except the addresses, and under the same service
+// account.
+func (r *Replica) deploy(ctx context.Context, e *environment.Environment, chart Chart) error {
+	pod, err := chart.pod(ctx, e)
+	if err != nil {
+		return err
+	}
 	kubeconfig, err := e.Kubeconfig(ctx, chart.Namespace, pod.ServiceAccountName, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	here := map[string]string{
 		"--webhook-bind-address": r.Webhook, "--metrics-bind-address": r.Metrics, "--health-probe-bind-address": r.Probe,
@@ -103,7 +118,7 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 			r.Name = name
 		}
 	}
-	return r, r.start(ctx, e, serve)
+	return r.start(ctx, e, serve)
 }
 
 // pod is the Pod of the chart's Deployment.

@@ -158,6 +158,15 @@ func (r *Replica) Kill() {
 // Log is everything that it has logged.
 func (r *Replica) Log() string { return string(r.output.Contents()) }
 
+// FreeAddress returns an address that nobody listens on.
+func FreeAddress() (string, error) {
+	free, err := freeAddresses(1)
+	if err != nil {
+		return "", err
+	}
+	return free[0], nil
+}
+
 // freeAddresses returns addresses that nobody listens on. They are different: each is taken before the next is asked for.
 func freeAddresses(n int) (free []string, err error) {
 	for range n {

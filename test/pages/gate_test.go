@@ -1,0 +1,112 @@
+package pages
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
+)
+
+// createGuestbook creates a rollout in Argo CD's namespace: prod has to wait for dev, which is Progressing.
+func createGuestbook(t *testing.T) {
+	t.Helper()
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
+	set := guestbook.Set(cluster.ArgoNamespace)
+	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app := guestbook.Application(set, env)
+		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusProgressing)
+		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
+	}
+}
+
+// warnings are the texts of the API server's warnings.
+type warnings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader is rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+// writeSync writes an automated operation on prod, and returns the warnings.
+func writeSync(ctx context.Context, user string, options ...client.PatchOption) (string, error) {
+	heard := &warnings{}
+	writer, err := shared.ClientWithWarnings(user, heard)
+	if err != nil {
+		return "", err
+	}
+	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
+	err = writer.Patch(ctx, prod, client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`)), options...)
+	heard.mu.Lock()
+	defer heard.mu.Unlock()
+	return strings.Join(heard.texts, "\n"), err
+}
+
+// What the gate does to a sync that is too early.
+const (
+	off    = "lets it pass"
+	warns  = "warns"
+	denies = "denies it"
+)
+
+// expectGate waits until the gate does something to a sync of prod, which is too early.
+func expectGate(t *testing.T, does string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() (string, error) {
+		const early = "step 3 of ApplicationSet argocd/guestbook"
+		warning, err := writeSync(t.Context(), cluster.ControllerAccount, client.DryRunAll)
+		switch {
+		case err != nil && strings.Contains(err.Error(), early):
+			return denies, nil
+		case strings.Contains(warning, early):
+			return warns, err
+		}
+		return off, err
+	}).Should(Equal(does), "the gate")
+}
+
+// startSync has an account start a sync of prod, which is too early, and end it.
+func startSync(t *testing.T, user string) {
+	t.Helper()
+	g := NewWithT(t)
+	expectGate(t, warns)
+	_, err := writeSync(t.Context(), user)
+	g.Expect(err).NotTo(HaveOccurred())
+	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
+	g.Expect(shared.Admin.Patch(t.Context(), prod, client.RawPatch(types.MergePatchType, []byte(`{"operation":null}`)))).To(Succeed())
+}
+
+// rollOut has Argo CD start a sync that is too early, and waits for the Event.
+func rollOut(t *testing.T, _ *machine) {
+	t.Helper()
+	startSync(t, cluster.ControllerAccount)
+	NewWithT(t).Eventually(func(g Gomega) {
+		var events corev1.EventList
+		g.Expect(shared.Admin.List(t.Context(), &events, client.InNamespace(cluster.ArgoNamespace))).To(Succeed())
+		g.Expect(events.Items).To(ContainElement(HaveField("Reason", "SyncWouldBeDenied")))
+	}).Should(Succeed())
+}
+
+// writeUnlisted has an account start an automated sync that stepgate does not know as Argo CD's.
+func writeUnlisted(t *testing.T, m *machine) {
+	t.Helper()
+	startSync(t, cluster.Human)
+	NewWithT(t).Eventually(m.node.log).Should(ContainSubstring("not listed"))
+}
