@@ -77,7 +77,9 @@ func (m *machine) run(t *testing.T, command string) string {
 	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
 	shell.Dir, shell.Env = shared.Root, m.env
 	text, err := shell.CombinedOutput()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "$ %s\n%s", command, text)
 	t.Logf("$ %s\n%s", command, text)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(text)
 }
