@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// mostInFlight is how many shared reads of one kind a namespace may have under way.
+	// mostInFlight is how many shared reads of one group may be under way.
 	mostInFlight = 2
 	// sharedTimeout bounds a shared read, which belongs to no single request; no webhook may take longer.
 	sharedTimeout = 30 * time.Second
@@ -29,7 +29,9 @@ type group[T any] struct {
 
 // batch is one read and those who wait for it.
 type batch[T any] struct {
-	key     string
+	key string
+	// first is the context of the one who waits longest, without its end: the read is in that trace.
+	first   context.Context
 	read    func(context.Context) (T, error)
 	waiters int
 	cancel  context.CancelFunc
@@ -45,7 +47,7 @@ func newBatches[T any]() *batches[T] {
 // do returns what read returns, from a call that started after do was called. Callers with the same group and key must
 // have the same read. When ctx is done, only this caller gives up; the read ends when nobody waits for it any more.
 func (b *batches[T]) do(ctx context.Context, groupName, key string, read func(context.Context) (T, error)) (T, error) {
-	joined := b.join(groupName, key, read)
+	joined := b.join(ctx, groupName, key, read)
 	select {
 	case <-joined.done:
 		return joined.value, joined.err
@@ -57,7 +59,7 @@ func (b *batches[T]) do(ctx context.Context, groupName, key string, read func(co
 }
 
 // join adds a waiter to a batch that has not started.
-func (b *batches[T]) join(groupName, key string, read func(context.Context) (T, error)) *batch[T] {
+func (b *batches[T]) join(ctx context.Context, groupName, key string, read func(context.Context) (T, error)) *batch[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.groups[groupName]
@@ -71,7 +73,7 @@ func (b *batches[T]) join(groupName, key string, read func(context.Context) (T, 
 			return w
 		}
 	}
-	w := &batch[T]{key: key, read: read, waiters: 1, done: make(chan struct{})}
+	w := &batch[T]{key: key, first: context.WithoutCancel(ctx), read: read, waiters: 1, done: make(chan struct{})}
 	g.waiting = append(g.waiting, w)
 	b.start(groupName, g)
 	return w
@@ -95,7 +97,7 @@ func (b *batches[T]) start(groupName string, g *group[T]) {
 		if w.waiters == 0 {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
+		ctx, cancel := context.WithTimeout(w.first, sharedTimeout)
 		w.cancel = cancel
 		g.running++
 		go b.run(ctx, groupName, g, w)

@@ -68,9 +68,17 @@ func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
+// unknownSets is the group of shared reads of the ApplicationSets of a namespace that are not known: reads of made-up names do not
+// delay the others.
+const unknownSets = "/unknown"
+
 // ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
-	return r.sets.do(ctx, name.Namespace, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
+	group := name.Namespace
+	if known, _ := r.known.Set(name); known == nil {
+		group += unknownSets
+	}
+	return r.sets.do(ctx, group, name.Name, func(ctx context.Context) (*argocd.ApplicationSet, error) {
 		known, at := r.known.Set(name)
 		if known == nil || len(known.Recorded) <= fewRecorded {
 			return r.live.ApplicationSet(ctx, name)

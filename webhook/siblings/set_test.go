@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -95,4 +96,53 @@ func (l *liveSet) SetVersion(context.Context, types.NamespacedName) (Version, er
 func (l *liveSet) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
 	l.gets++
 	return l.set, l.getErr
+}
+
+// knownSet knows one ApplicationSet.
+type knownSet struct {
+	Known
+	name types.NamespacedName
+}
+
+// Set knows it.
+func (k knownSet) Set(name types.NamespacedName) (*argocd.ApplicationSet, Version) {
+	if name == k.name {
+		return &argocd.ApplicationSet{}, Version{}
+	}
+	return nil, Version{}
+}
+
+// hangingSet never answers for any other ApplicationSet.
+type hangingSet struct {
+	Live
+	name types.NamespacedName
+}
+
+// ApplicationSet reads it.
+func (l hangingSet) ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	if name == l.name {
+		return &argocd.ApplicationSet{}, nil
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestMadeUpNamesDoNotDelayOthers has many reads of ApplicationSets that nobody has seen under way.
+func TestMadeUpNamesDoNotDelayOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name := types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+		reader := NewReader(hangingSet{name: name}, knownSet{name: name})
+		for i := range 10 {
+			go func() {
+				_, _ = reader.ApplicationSet(t.Context(), types.NamespacedName{Namespace: "argocd", Name: fmt.Sprint("made-up-", i)})
+			}()
+		}
+		synctest.Wait()
+		before := time.Now()
+		set, err := reader.ApplicationSet(t.Context(), name)
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(set).NotTo(BeNil())
+		g.Expect(time.Since(before)).To(BeZero())
+	})
 }
