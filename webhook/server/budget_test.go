@@ -25,7 +25,7 @@ func TestAHeavyRequestDoesNotHoldUpUsualOnes(t *testing.T) {
 	release, err := e.budget.handling(t.Context(), []byte(strings.Repeat("{", maxElements)))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer(e, good)).To(Equal(http.StatusOK))
-	g.Expect(answer(e, heavy())).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(answerWithin(e, heavy(), time.Second)).To(Equal(http.StatusServiceUnavailable))
 	release()
 	g.Expect(answer(e, heavy())).To(Equal(http.StatusOK))
 	g.Expect(e.budget.heavy.TryAcquire(heavyBudget)).To(BeTrue(), "everything is given back")
@@ -50,16 +50,19 @@ func TestABodyIsReadWithinTheBudget(t *testing.T) {
 	long := strings.Replace(good, "blue", strings.Repeat("x", 2*freeBody), 1)
 	g.Expect(e.budget.reading.TryAcquire(readingBudget)).To(BeTrue())
 	g.Expect(answer(e, good)).To(Equal(http.StatusOK))
-	g.Expect(answer(e, long)).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(answerWithin(e, long, time.Second)).To(Equal(http.StatusServiceUnavailable))
 	e.budget.reading.Release(readingBudget)
 	g.Expect(answer(e, long)).To(Equal(http.StatusOK))
 	g.Expect(e.budget.reading.TryAcquire(readingBudget)).To(BeTrue(), "everything is given back")
 }
 
-// answer is the code of the answer to a call that waits 1 s at most.
-func answer(e *endpoint, body string) int {
+// answer is the code of the answer to a call.
+func answer(e *endpoint, body string) int { return answerWithin(e, body, longestTimeout) }
+
+// answerWithin is the code of the answer to a call that waits for a time at most.
+func answerWithin(e *endpoint, body string, timeout time.Duration) int {
 	r := post(body)
-	r.URL.RawQuery = "timeout=1s"
+	r.URL.RawQuery = "timeout=" + timeout.String()
 	_, err := e.answer(nil, r)
 	if failure, is := errors.AsType[*httpError](err); is {
 		return failure.code()

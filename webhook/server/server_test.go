@@ -197,8 +197,7 @@ func TestServerCutsSlowClients(t *testing.T) {
 			g.Expect(conn.SetDeadline(time.Now().Add(time.Minute))).To(Succeed())
 			if tc.sent != "" {
 				secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "example.com"})
-				_, err = io.WriteString(secure, tc.sent)
-				g.Expect(err).NotTo(HaveOccurred())
+				_, _ = io.WriteString(secure, tc.sent) // on a slow machine, the server closes before the handshake is over
 				conn = secure
 			}
 			_, err = io.ReadAll(conn) // ends only when the server closes the connection
