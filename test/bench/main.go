@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -29,6 +30,8 @@ type options struct {
 	// measured a second time.
 	burst int
 	rest  time.Duration
+	// features are the feature gates of the kube-apiserver.
+	features string
 }
 
 func main() {
@@ -52,6 +55,7 @@ func parse() (options, error) {
 	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory (default 1,2,3)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
+	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
 	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
 	if *quick {
@@ -80,7 +84,7 @@ func numbers(into *[]int) func(string) error {
 
 func run(ctx context.Context, o options) (err error) {
 	progress("starting etcd and kube-apiserver, building stepgate")
-	e, err := environment.Start(ctx, environment.Options{OnlyArgoCD: true})
+	e, err := environment.Start(ctx, environment.Options{Options: cluster.Options{FeatureGates: o.features}, OnlyArgoCD: true})
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,8 @@ rules:
 type Options struct {
 	// Manifests is Argo CD's folder of that name, whose CRDs are installed. It is ArgoManifests when empty.
 	Manifests string
+	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
+	FeatureGates string
 }
 
 // Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make tools).
@@ -94,6 +96,9 @@ func Start(o Options) (*Cluster, error) {
 	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
+	if o.FeatureGates != "" {
+		c.env.ControlPlane.GetAPIServer().Configure().Set("feature-gates", o.FeatureGates)
+	}
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.
 		return nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err), c.Stop())

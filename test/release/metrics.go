@@ -79,19 +79,25 @@ func get(ctx context.Context, url string) (text string, err error) {
 }
 
 // ResidentMiB is the resident memory of its process.
-func (r *Replica) ResidentMiB() (float64, error) {
+func (r *Replica) ResidentMiB() (float64, error) { return r.statusMiB("VmRSS") }
+
+// PeakMiB is the largest resident memory that its process has had.
+func (r *Replica) PeakMiB() (float64, error) { return r.statusMiB("VmHWM") }
+
+// statusMiB is a line of /proc/PID/status.
+func (r *Replica) statusMiB(key string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.command.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS:") {
+		if value, ok := strings.CutPrefix(line, key+":"); ok {
 			var kib float64
-			_, err := fmt.Sscanf(line, "VmRSS: %f kB", &kib)
+			_, err := fmt.Sscanf(value, "%f kB", &kib)
 			return kib / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("process %d has no VmRSS", r.command.Process.Pid)
+	return 0, fmt.Errorf("process %d has no %s", r.command.Process.Pid, key)
 }
 
 // OpenFiles is how many files and connections its process has open.
