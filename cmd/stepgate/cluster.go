@@ -34,12 +34,13 @@ type cluster struct {
 	versions  metadata.Interface // the metadata of any object
 }
 
-// connect makes the clients. It calls the API server only when they are used.
-func connect(kubeconfig string) (*cluster, error) {
+// connect makes the clients, whose calls are traced. It calls the API server only when they are used.
+func connect(kubeconfig string, traces *tracer) (*cluster, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
+	traces.call(config)
 	c := &cluster{config: config}
 	if c.clientset, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)

@@ -31,17 +31,22 @@ type program struct {
 	refreshes *refresh.Queue
 	reviews   *webhook.Reviews
 	endpoints []endpoint
+	traces    *tracer
 }
 
-// newProgram builds all parts and opens the webhook's address. It starts nothing.
-func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, error) {
-	c, err := connect(o.kubeconfig)
+// newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
+func newProgram(ctx context.Context, o *options, config webhook.Config) (*program, error) {
+	log, p := logr.FromContextOrDiscard(ctx), &program{}
+	var err error
+	if p.traces, err = o.tracing.start(ctx, thisBuild().version); err != nil {
+		return nil, err
+	}
+	c, err := connect(o.kubeconfig, p.traces)
 	if err != nil {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(thisBuild()))
-	p := &program{}
 	if p.source, err = o.certificates.source(c.config, registry); err != nil {
 		return nil, err
 	}
@@ -72,6 +77,7 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 	p.server, err = server.Listen(server.Options{
 		Address:        o.addresses.webhook,
 		Handlers:       map[string]admission.Handler{webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known)},
+		Wrap:           p.traces.serve,
 		Requests:       metrics,
 		GetCertificate: p.source.GetCertificate, Clients: clients, ShutdownDelay: o.addresses.shutdownDelay, Log: log,
 	})
@@ -88,6 +94,7 @@ func newProgram(o *options, config webhook.Config, log logr.Logger) (*program, e
 
 // run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with it.
 func (p *program) run(ctx context.Context) error {
+	defer p.traces.stop(ctx)
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	group, running := errgroup.WithContext(running)

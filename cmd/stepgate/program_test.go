@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
 )
@@ -30,7 +29,7 @@ func build(t *testing.T, args string) (*program, error) {
 	g.Expect(o.validate()).To(Succeed())
 	config, err := o.config()
 	g.Expect(err).NotTo(HaveOccurred())
-	return newProgram(o, config, logr.Discard())
+	return newProgram(t.Context(), o, config)
 }
 
 // Building needs no API server, and a program that is told to end does so without an error.

@@ -58,7 +58,7 @@ func serve(ctx context.Context, o *options) error {
 	if _, err := memlimit.Set(memlimit.WithRatio(memoryRatio)); err != nil {
 		log.Info("the container's memory limit cannot be read; GOMEMLIMIT stays as it is", "problem", err.Error())
 	}
-	p, err := newProgram(o, config, log)
+	p, err := newProgram(ctx, o, config)
 	if err != nil {
 		return err
 	}

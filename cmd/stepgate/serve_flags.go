@@ -23,6 +23,7 @@ type options struct {
 	addresses    addressFlags
 	certificates certificateFlags
 	client       clientFlags
+	tracing      tracingFlags
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
@@ -32,11 +33,12 @@ func (o *options) bind(f *pflag.FlagSet) {
 	o.addresses.bind(f)
 	o.certificates.bind(f)
 	o.client.bind(f)
+	o.tracing.bind(f)
 }
 
 // validate says what is wrong with the flags.
 func (o *options) validate() error {
-	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates, &o.client} {
+	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates, &o.client, &o.tracing} {
 		if err := group.validate(); err != nil {
 			return err
 		}

@@ -31,6 +31,8 @@ type Options struct {
 	Address string
 	// Handlers are the admission handlers by their URL paths. The server answers 404 at any other path.
 	Handlers map[string]admission.Handler
+	// Wrap returns what is served in place of the HTTP handler of all Handlers, as for tracing; nil leaves it as it is.
+	Wrap func(http.Handler) http.Handler
 	// GetCertificate returns the serving certificate for a TLS handshake.
 	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Clients may call.
@@ -54,7 +56,11 @@ type Server struct {
 
 // Listen opens the address. Run serves it.
 func Listen(o Options) (*Server, error) {
-	return listen(o, NewHandler(o.Handlers, o.Requests, o.Log))
+	handler := NewHandler(o.Handlers, o.Requests, o.Log)
+	if o.Wrap != nil {
+		handler = o.Wrap(handler)
+	}
+	return listen(o, handler)
 }
 
 // listen serves any HTTP handler in place of the Handlers.

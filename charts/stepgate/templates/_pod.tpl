@@ -68,6 +68,10 @@ securityContext:
 - --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
 - --health-probe-bind-address=:8081
 - --profiling={{ .Values.metrics.profiling }}
+{{- with .Values.tracing.endpoint }}
+- {{ printf "--tracing-endpoint=%s" . | quote }}
+- --tracing-sampling-rate-per-million={{ int $.Values.tracing.samplingRatePerMillion }}
+{{- end }}
 - --shutdown-delay={{ .Values.shutdownDelay }}
 {{- if eq .Values.certs.mode "self" }}
 - --cert-mode=self
