@@ -65,8 +65,8 @@ type Watch interface {
 	// sources and revisions; the newest position where that was not seen.
 	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
 	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
-	// operation of it since.
-	Deployed(app types.UID, compared argocd.Fingerprint) bool
+	// operation of it since. operatedAt is when its last one started.
+	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
 	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
 	// that it was last seen to have; empty when nothing was seen.
 	DeployedTo(app types.UID) string
@@ -239,8 +239,8 @@ func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
 	if was := g.Watch.DeployedTo(w.uid); was != "" {
 		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
 	}
-	if compared, is := argocd.DeploysCompared(w.app, w.old); is {
-		seen.Deployed = g.Watch.Deployed(w.uid, compared)
+	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
+		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
 	}
 	return seen
 }

@@ -29,7 +29,7 @@ func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *sibli
 	in.Target = waitingTarget(p, in.Settings.Pin)
 	watch := r.gate.Watch
 	in.Seen = watch.Seen(types.UID(in.ApplicationSet.UID), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared)
+	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {
 			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}

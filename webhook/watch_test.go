@@ -25,7 +25,7 @@ type seenByWatch struct {
 	requested uint64
 }
 
-func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint) bool {
+func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint, _ time.Time) bool {
 	return s.deployed != 0 && s.deployed == compared
 }
 

@@ -57,13 +57,16 @@ func Target(app, old *Application) policy.Target {
 }
 
 // DeploysCompared reports whether the operation of a write names the revisions and the sources that the Application was
-// compared with before the write, and what that comparison was.
-func DeploysCompared(app, old *Application) (compared Fingerprint, is bool) {
+// compared with before the write, what that comparison was, and when the last operation before the write started.
+func DeploysCompared(app, old *Application) (compared Fingerprint, operatedAt time.Time, is bool) {
 	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil {
-		return 0, false
+		return 0, operatedAt, false
+	}
+	if state := old.Status.OperationState; state != nil {
+		operatedAt = state.StartedAt.Time
 	}
 	d, sync := deploymentOf(app.Operation.Sync, app.spec()), &old.Status.Sync
-	return NewFingerprint(sync), d.equals(sync.ComparedTo, sync.Revision, sync.Revisions)
+	return NewFingerprint(sync), operatedAt, d.equals(sync.ComparedTo, sync.Revision, sync.Revisions)
 }
 
 // Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when the

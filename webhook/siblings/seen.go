@@ -120,12 +120,13 @@ func (s *Observations) RequestedSince(app types.UID, position uint64) bool {
 	return o != nil && o.lastRequested > position
 }
 
-// Deployed reports whether an Application was seen Synced with what it is compared with, and no operation since.
-func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint) bool {
+// Deployed reports whether an Application was seen Synced with what it is compared with, and no operation since. Its last operation
+// started at operatedAt: where the watch lags, and has not seen that one, it does not tell.
+func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.apps[app]
-	return o != nil && o.deployed != 0 && o.deployed == compared
+	return o != nil && o.deployed != 0 && o.deployed == compared && o.operatedAt.Equal(operatedAt)
 }
 
 // DeployedTo returns the destination at which an Application was last seen to be deployed. Where that was not seen, it is the

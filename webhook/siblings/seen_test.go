@@ -227,7 +227,7 @@ func TestDeployedInOneSecond(t *testing.T) {
 				LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: second},
 			},
 		})
-		return s.Deployed("prod", 1)
+		return s.Deployed("prod", 1, time.Time{})
 	}
 	g.Expect(see("Running", false)).To(BeFalse())
 	g.Expect(see("Running", true)).To(BeFalse())
@@ -262,8 +262,9 @@ func TestDeployed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watching(row.events)
-			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"))).To(Equal(row.want))
-			NewWithT(t).Expect(s.Deployed("prod", 0)).To(BeFalse())
+			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Time{})).To(Equal(row.want))
+			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Unix(1, 0))).To(BeFalse(), "an operation that was not seen")
+			NewWithT(t).Expect(s.Deployed("prod", 0, time.Time{})).To(BeFalse())
 			if _, synced := s.Seen("set", 0, 0).Synced["prod"]; row.want {
 				NewWithT(t).Expect(synced).To(Equal(strings.HasSuffix(row.events, "/O")))
 			} else {
@@ -326,14 +327,14 @@ func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 		s.Observe(p)
 	}
 	observe(func(*policy.Application) {})
-	g.Expect(s.Deployed("prod", 2)).To(BeTrue())
+	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue())
 	observe(func(a *policy.Application) { a.OperationSet = true })
 	observe(func(a *policy.Application) {
 		a.OperationSet, a.LastOperation = false, policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second)}
 	})
-	g.Expect(s.Deployed("prod", 2)).To(BeFalse(), "the status is of before")
+	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "the status is of before")
 	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(2 * time.Second) })
-	g.Expect(s.Deployed("prod", 2)).To(BeTrue(), "the revisions are the same for it")
+	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue(), "the revisions are the same for it")
 }
 
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.

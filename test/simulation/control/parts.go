@@ -55,6 +55,7 @@ func parts() []part {
 			`!in.Seen.Fresh[a.Name] && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed":`, `case false:`),
 		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
+		take("Unseen", "webhook/siblings/seen.go", ` && o.operatedAt.Equal(operatedAt)`, ``),
 		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating:`, `case false:`),
 		take("A9", done, `in.Seen.Moved[a.Name] || a.Moved || `, ``),
 		take("A10", revision, `!in.Seen.Fresh[a.Name] && (in.pendingElsewhere(a) || in.changedBehind())`,
