@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
@@ -18,15 +20,16 @@ type seenByWatch struct {
 	compared uint64
 	fresh    map[string]uint64
 	moved    map[string]bool
-	// deployed is the comparison at which prod was seen Synced.
-	deployed  argocd.Fingerprint
-	completed map[string][]policy.Source
+	// deployed is the comparison at which prod was seen Synced, and operatedAt the start of the last operation that was seen.
+	deployed   argocd.Fingerprint
+	operatedAt time.Time
+	completed  map[string][]policy.Source
 	// requested is the position of the newest request for a refresh.
 	requested uint64
 }
 
-func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint, _ time.Time) bool {
-	return s.deployed != 0 && s.deployed == compared
+func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
+	return s.deployed != 0 && s.deployed == compared && s.operatedAt.Equal(operatedAt)
 }
 
 func (s *seenByWatch) RequestedSince(_ types.UID, position uint64) bool {
@@ -122,6 +125,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 	}{
 		"it was seen Synced":             {seen: true, wantAllowed: true},
 		"it was not":                     {},
+		"an operation was not seen":      {seen: true, edit: func(a *attempt) { a.before.Status.OperationState.StartedAt = metav1.NewTime(noon) }},
 		"another revision":               {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Revision = commit("c") }},
 		"another source":                 {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source.Path = "elsewhere" }},
 		"no source: the newest spec":     {seen: true, edit: func(a *attempt) { a.after.Operation.Sync.Source = nil }},
@@ -132,13 +136,15 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 			c := clusterOf("1:dev=Progressing@b 3:prod=Healthy@b")
 			write := syncOf(c, "prod")
 			write.after.Operation.Sync.Revision, write.after.Operation.Sync.Source = commit("b"), write.before.Spec.Source.DeepCopy()
-			if tc.edit != nil {
-				tc.edit(write)
-			}
+			operated := metav1.NewTime(noon.Add(-time.Hour))
+			write.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: operated, FinishedAt: &operated}
 			trial := newTrial(testConfig(), c)
-			watch := &seenByWatch{}
+			watch := &seenByWatch{operatedAt: operated.Time}
 			if tc.seen {
 				watch.deployed = argocd.NewFingerprint(&write.before.Status.Sync)
+			}
+			if tc.edit != nil {
+				tc.edit(write)
 			}
 			trial.gate.Watch = watch
 			NewWithT(t).Expect(trial.handle(write.request()).Allowed).To(Equal(tc.wantAllowed))

@@ -33,14 +33,19 @@ func (o *outcome) waits() []time.Duration {
 func printWaits(chosen []scenario, all table) {
 	for _, m := range []mode{off, on} {
 		var waits []time.Duration
+		longest, where := time.Duration(0), ""
 		for _, sc := range chosen {
 			if o := all[sc.key][m]; o != nil {
-				waits = append(waits, o.waits()...)
+				own := o.waits()
+				if most := percentile(own, 100); most > longest {
+					longest, where = most, sc.key
+				}
+				waits = append(waits, own...)
 			}
 		}
 		if len(waits) > 0 {
-			fmt.Printf("from the last blocker done to the operation written, %s: starts=%d p50=%.2fs p99=%.2fs max=%.2fs\n",
-				m, len(waits), percentile(waits, 50).Seconds(), percentile(waits, 99).Seconds(), percentile(waits, 100).Seconds())
+			fmt.Printf("from the last blocker done to the operation written, %s: starts=%d p50=%.2fs p99=%.2fs max=%.2fs (%s)\n",
+				m, len(waits), percentile(waits, 50).Seconds(), percentile(waits, 99).Seconds(), longest.Seconds(), where)
 		}
 	}
 }

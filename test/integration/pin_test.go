@@ -117,7 +117,8 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(r.app("prod").Spec.Source.TargetRevision).To(Equal("main"))
 	r.Expect(r.stored("prod")).To(BeFalse())
-	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically("==", 1))
+	// The API server plays the patch again if the gate's refresh of prod comes between.
+	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically(">=", 1))
 
 	err = r.sync(cluster.ControllerAccount, "prod")
 	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "there is nothing else in this write: %v", err)
@@ -135,10 +136,11 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	app := guestbook.Application(r.set, "prod")
 	app.Name = "engineering-new-guestbook"
 	rolling(app)
+	before := r.changed("held", "TargetNotCompared")
 	r.Expect(r.as(cluster.ApplicationSetAccount).Create(r.ctx, app)).To(Succeed())
 	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
 	r.Expect(app.Operation).To(BeNil(), "a new Application")
-	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically("==", 2))
+	r.Expect(r.changed("held", "TargetNotCompared")).To(BeNumerically("==", before+1))
 }
 
 func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {

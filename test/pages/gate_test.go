@@ -59,14 +59,14 @@ func writeSync(ctx context.Context, user string, options ...client.PatchOption) 
 	return strings.Join(heard.texts, "\n"), err
 }
 
-// What the gate does to a sync that is too early.
+// Answers of the gate to a sync that is too early.
 const (
 	off    = "lets it pass"
 	warns  = "warns"
 	denies = "denies it"
 )
 
-// expectGate waits until the gate does something to a sync of prod, which is too early.
+// expectGate waits until the gate answers so to a sync of prod, which is too early.
 func expectGate(t *testing.T, does string) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
