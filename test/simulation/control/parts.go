@@ -63,7 +63,7 @@ func parts() []part {
 		take("ChangedBehind", revision, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
 		take("B1", evaluate, `step >= 0 && set.Recorded[t.Name].Step == step+1`, `false`),
 		take("Hold", hold, `if !m.gate.isApplicationSetController(w.user) || !m.gate.config.Hold && !respecified {`, `if true || respecified {`),
-		take("Release", release, `if a := &p.Application; d.Outcome != policy.Deny {`, `if a := &p.Application; false && d.Outcome != policy.Deny {`),
+		take("Release", "test/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reviewAt > 0 && r.reviewAt <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Refresh", comparison, `if b.Reason.Stale() || b.Reason.OfRevision() {`, `if false {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
