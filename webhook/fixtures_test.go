@@ -234,6 +234,13 @@ type refreshes struct {
 	asked []string
 }
 
+// witness says of every Application that it exists, or of none.
+type witness bool
+
+func (w witness) Exists(context.Context, types.NamespacedName, types.UID, []types.UID) bool {
+	return bool(w)
+}
+
 // count is for a Refresher that others still use.
 func (r *refreshes) count() int {
 	r.mu.Lock()
@@ -259,7 +266,7 @@ func newTrial(config Config, live Evaluator) *trial {
 	registry.MustRegister(waiting)
 	refreshes := &refreshes{}
 	return &trial{
-		gate:    NewGate(config, Dependencies{Live: live, Watch: &seenByWatch{}, Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
+		gate:    NewGate(config, Dependencies{Live: live, Watch: &seenByWatch{}, Witness: witness(true), Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
 		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
 	}
 }

@@ -59,6 +59,8 @@ type Config struct {
 type Watch interface {
 	// Position is the position of the newest event.
 	Position() uint64
+	// Observed reports whether an Application was seen.
+	Observed(app types.UID) bool
 	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
 	RequestedSince(app types.UID, position uint64) bool
 	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
@@ -92,6 +94,8 @@ type Dependencies struct {
 	Live   Evaluator
 	Record *Recorder
 	Watch  Watch
+	// Witness is asked before anything but the answer comes of a request.
+	Witness Witness
 	// Refresh is used with Release only.
 	Refresh Refresher
 	// Now is the clock for the end of a bypass.
@@ -151,8 +155,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 		v = g.judge(ctx, w)
 		v.took = time.Since(start)
 	}
-	g.Record.Record(logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
-	g.refresh(w, v)
+	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
 	return v.response()
 }
 
@@ -178,6 +181,8 @@ type verdict struct {
 	// initiator is the metric label for who wrote.
 	initiator string
 	took      time.Duration
+	// found says that the ApplicationSet was read, and exists.
+	found bool
 	// repeated says that the operation repeats a sync that has run in its turn.
 	repeated bool
 	// held says that the write goes ahead without its operation, and released that a Releaser has it written again.
@@ -229,7 +234,7 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if !settled {
 		d, err = g.Live.Evaluate(ctx, in)
 	}
-	return verdict{Decision: d, settings: s, err: err, repeated: g.repeats(in)}
+	return verdict{Decision: d, settings: s, err: err, repeated: g.repeats(in), found: set != nil}
 }
 
 // seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
@@ -258,7 +263,7 @@ func (g *Gate) changed(w *write) uint64 {
 		return position
 	}
 	position := g.Watch.Position()
-	if !w.dryRun {
+	if !w.dryRun && g.Watch.Observed(w.uid) {
 		g.wishes.Add(wish, position, wishTTL)
 	}
 	return position

@@ -21,6 +21,7 @@ type Metrics struct {
 	refreshes   *prometheus.CounterVec
 	changes     *prometheus.CounterVec
 	unlisted    prometheus.Counter
+	unknown     prometheus.Counter
 }
 
 // NewMetrics registers the gate's metrics.
@@ -44,9 +45,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		unlisted: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "stepgate", Name: "unlisted_account_operations_total", Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
 		}),
+		unknown: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "stepgate", Name: "unknown_application_decisions_total", Help: "Decisions on Applications that do not exist: answered, and nothing else done. The API server sends none.",
+		}),
 		refreshes: counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.unlisted)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.unlisted, m.unknown)
 	return m
 }
 

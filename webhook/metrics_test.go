@@ -23,6 +23,7 @@ stepgate_live_reads_total counter kind,result
 stepgate_operations_changed_total counter reason,verb
 stepgate_refreshes_total counter result
 stepgate_requests_total counter code,path
+stepgate_unknown_application_decisions_total counter 
 stepgate_unlisted_account_operations_total counter `
 
 func TestMetricNames(t *testing.T) {

@@ -64,8 +64,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	}
 	pin := m.pin(w, in)
 	if v, held := m.hold(ctx, w, in, pin); held {
-		m.gate.Record.Record(log, w, v)
-		m.gate.refresh(w, v)
+		m.gate.conclude(ctx, log, w, v)
 		response.Patches, response.AuditAnnotations = withoutOperation(w), v.annotations()
 		return response
 	}

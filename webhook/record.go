@@ -27,8 +27,9 @@ func (r *Recorder) Run(ctx context.Context) {
 	r.events.run(ctx)
 }
 
-// Record records one verdict. A server dry-run leaves a debug line in the log and nothing else.
-func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
+// Record records one verdict. A server dry-run leaves a debug line in the log and nothing else. Of an Application that does not
+// exist, nothing is remembered, and nobody is told.
+func (r *Recorder) Record(log logr.Logger, w *write, v verdict, exists bool) {
 	logVerdict(log, w, v)
 	if w.dryRun {
 		return
@@ -44,6 +45,10 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict) {
 	r.metrics.latency.WithLabelValues(outcome).Observe(v.took.Seconds())
 	if v.held {
 		r.metrics.changes.WithLabelValues("held", reason).Inc()
+	}
+	if !exists {
+		r.metrics.unknown.Inc()
+		return
 	}
 	r.unlisted.note(log, w, v.initiator)
 	v.waited, v.waitedFor = r.blocked.note(w, v)

@@ -36,6 +36,8 @@ func (s *seenByWatch) RequestedSince(_ types.UID, position uint64) bool {
 	return s.requested > position
 }
 
+func (s *seenByWatch) Observed(types.UID) bool { return true }
+
 func (s *seenByWatch) Position() uint64 { return s.position }
 
 func (s *seenByWatch) DeployedTo(types.UID) string { return "" }

@@ -62,8 +62,10 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	registry.MustRegister(blocked)
 	p.recorder = webhook.NewRecorder(metrics, webhook.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
+	live := siblings.NewAPIServer(c.objects, c.versions, metrics)
 	gate := webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(siblings.NewAPIServer(c.objects, c.versions, metrics), p.known)), Record: p.recorder, Watch: p.known, Refresh: p.refreshes, Now: time.Now,
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(live, p.known)), Record: p.recorder, Watch: p.known,
+		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Now: time.Now,
 	})
 	registry.MustRegister(webhook.NewExemptions(gate, p.known, c.ignoredNamespaces(o.gate.namespaces), log))
 	if config.Release {

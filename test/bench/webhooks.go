@@ -107,9 +107,14 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{Pin: webhook.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(webhook.Config{Pin: webhook.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Witness: always{}, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, metrics)
 }
+
+// always says of every Application that it exists.
+type always struct{}
+
+func (always) Exists(context.Context, types.NamespacedName, types.UID, []types.UID) bool { return true }
 
 // register registers a webhook of this process exactly as stepgate is registered, but for the writes of another user.
 func (h *hosted) register(ctx context.Context, s *suite, user, address string) error {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
@@ -69,17 +70,16 @@ func TestTraces(t *testing.T) {
 	s, address := collect(t)
 	r := newRollout(t, "--tracing-endpoint="+address)
 	const sampled, unsampled = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
-	r.post("00-" + unsampled + "-b7ad6b7169203331-00")
-	r.post("00-" + sampled + "-b7ad6b7169203331-01")
+	r.post(r.app("prod"), "00-"+unsampled+"-b7ad6b7169203331-00")
+	r.post(r.app("prod"), "00-"+sampled+"-b7ad6b7169203331-01")
 	r.Expect(r.replica.Terminate()).To(Succeed(), "it sends the last spans when it ends")
 	r.Eventually(func() []string { return s.of(sampled) }).Should(ConsistOf("POST /validate", "HTTP GET", "HTTP GET"))
 	r.Expect(s.byTrace).To(HaveLen(1))
 }
 
-// post sends an early sync of prod to the validating webhook, with a trace.
-func (r *rollout) post(traceparent string) {
+// post sends an early sync of prod to the validating webhook as anybody can who reaches its port, with a trace.
+func (r *rollout) post(prod *argo.Application, traceparent string) {
 	r.t.Helper()
-	prod := r.app("prod")
 	before, err := json.Marshal(prod)
 	r.Expect(err).NotTo(HaveOccurred())
 	prod.Operation = guestbook.Pinned(guestbook.RollingSync(), prod)

@@ -149,6 +149,10 @@ func (w *world) stuckKind(m *member) Stuck {
 		}
 		return s
 	}
+	if x.Old != nil && stepOf(x.Old) != stepOf(x.New) {
+		s.Kind = "B1"
+		return s
+	}
 	if m.truth.refused.Blockers == "" {
 		s.Kind = string(m.truth.refused.Reason)
 		return s
@@ -157,8 +161,6 @@ func (w *world) stuckKind(m *member) Stuck {
 		name, reason, _ := strings.Cut(blocker, "=")
 		e := w.members[name]
 		switch {
-		case x.Old != nil && stepOf(x.Old) != stepOf(x.New):
-			s.Kind = "B1"
 		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil && !reflect.DeepEqual(x.Old.Spec, x.New.Spec):
 			s.Kind = "B2"
 		case reason == "RevisionMismatch":

@@ -84,8 +84,8 @@ func (r *replica) start() {
 	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), Hold: true, Release: true}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r, Refresh: r,
-		Now: now,
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
+		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Now: now,
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)

@@ -48,6 +48,13 @@ func (s *Observations) Observe(p *Projection) {
 	s.own(p.UID, o, p.Owner)
 }
 
+// Observed reports whether an Application was seen.
+func (s *Observations) Observed(app types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.apps[app] != nil
+}
+
 // own keeps the index by owner. The caller holds the lock.
 func (s *Observations) own(uid types.UID, o *observed, owner types.UID) {
 	if o.owner != owner {

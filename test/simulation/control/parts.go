@@ -73,7 +73,7 @@ func parts() []part {
 		take("Followed", "webhook/argocd/sibling.go", `return !h.InitiatedBy.Automated`, `return false`),
 		take("Tried", revision, `s.Key == earlier.Key && slices.Contains(in.Target.Ran, s)`, `s.Key == earlier.Key && false`),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
-		take("FailedHook", done, `(last.AtCompared || applied)`, `last.AtCompared`),
+		take("FailedHook", done, `(last.AtCompared || applied)`, `(last.AtCompared || applied && false)`),
 		take("AppliedBefore", done, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Applied[a.Name])`, `applied := last.Applied`),
 		take("RanOther", evaluate, `inTurn && !in.ranOther()`, `inTurn`),
 		take("Mended", evaluate, `return t.OutOfSyncSince || len`, `return len`),

@@ -1,0 +1,59 @@
+package webhook
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist sends what anybody can send who reaches the port and knows the UID of an
+// ApplicationSet: the answer is that of an Application that exists, and nobody is told.
+func TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cluster     *cluster
+		write       func(*attempt)
+		fails       bool
+		wantRefresh bool
+	}{
+		"that is denied":           {cluster: clusterOf(blocked)},
+		"that asks for a refresh":  {cluster: clusterOf("1:dev=Healthy@a 3:prod=Healthy@b"), wantRefresh: true},
+		"that is bypassed":         {cluster: clusterOf(blocked), write: func(a *attempt) { askBypass("alice")(a); a.user = argocdServer }},
+		"that cannot be judged":    {cluster: clusterOf(blocked), fails: true},
+		"of a set that has no UID": {cluster: clusterOf(blocked), write: func(a *attempt) { a.after.UID, a.before.UID = "", "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			config := testConfig()
+			config.Release = true
+			answers := map[bool]string{}
+			for _, exists := range []bool{true, false} {
+				write := syncOf(tc.cluster, "prod")
+				if tc.write != nil {
+					tc.write(write)
+				}
+				if tc.fails {
+					tc.cluster.reads, tc.cluster.failAt = 0, 1
+				}
+				trial := newTrial(config, tc.cluster)
+				trial.gate.Witness = witness(exists)
+				resp := trial.handle(write.request())
+				if resp.Result != nil {
+					answers[exists] = resp.Result.Message
+				}
+				events, refreshed := trial.posted(), trial.refreshes.count() > 0
+				if exists {
+					g.Expect(events).To(HaveLen(1))
+					g.Expect(refreshed).To(Equal(tc.wantRefresh))
+					continue
+				}
+				g.Expect(events).To(BeEmpty())
+				g.Expect(refreshed).To(BeFalse())
+				g.Expect(trial.gate.Record.blocked.waits(types.UID("prod-uid"))).To(BeFalse())
+				g.Expect(testutil.ToFloat64(trial.metrics.unknown)).To(BeNumerically("==", 1))
+			}
+			g.Expect(answers[false]).To(Equal(answers[true]))
+		})
+	}
+}
