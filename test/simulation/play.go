@@ -81,8 +81,8 @@ func (w *world) inGit(verb string, b *branch, args []string) {
 	case "commit":
 		b.push(w.commit(b, head, w.paths(args[1]), effects[args[2]]), w.now)
 	case "revert":
-		if b.head() > 0 {
-			b.push(b.states[b.head()-1].revision, w.now)
+		if back := max(number(args[1]), 1); b.head() >= back {
+			b.push(b.states[b.head()-back].revision, w.now)
 		}
 	case "merge":
 		if b.tried != "" && b.tried != head {

@@ -10,18 +10,10 @@ import (
 	"strings"
 )
 
-// build builds the simulation in a folder, without a part of the rule where one is given.
-func build(dir string, p *part) (program string, err error) {
+// build builds the simulation in a folder, with an overlay.
+func build(dir, overlay string) (program string, err error) {
 	program = filepath.Join(dir, "simulate")
-	args := []string{"build", "-ldflags=-s -w", "-o", program}
-	if p != nil {
-		overlay, err := p.overlay(dir)
-		if err != nil {
-			return "", err
-		}
-		args = append(args, "-overlay", overlay)
-	}
-	out, err := exec.Command("go", append(args, "./test/simulation/cmd")...).CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "-overlay", overlay, "./test/simulation/cmd").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
