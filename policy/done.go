@@ -116,7 +116,8 @@ func (r Recorded) Behind(compared []Source) bool {
 
 // passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone
 // on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded. It does not tell whether
-// the Application became Healthy after them: that has to have been seen.
+// the Application became Healthy after them: that has to have been seen. Nor does it tell whether the sibling has completed it
+// together with what the target changes beside the revision.
 func (in *Input) passed(a *Application) bool {
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
@@ -129,7 +130,7 @@ func (in *Input) passed(a *Application) bool {
 			}
 		}
 	}
-	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a)
+	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
 }
 
 // completed reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.

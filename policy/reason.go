@@ -77,7 +77,7 @@ func (r Reason) Stale() bool {
 // by itself, unless polling is switched off.
 func (r Reason) OfRevision() bool {
 	switch r {
-	case NotSynced, SyncUnknown, NotHydrated:
+	case NotSynced, SyncUnknown, NotHydrated, OperationFailed:
 		return true
 	default:
 		return false

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -114,9 +115,9 @@ func (c *appController) processRefresh(name string) {
 	wait := c.w.delay(10*time.Millisecond) + m.slowCompare + c.w.scenario.application(name).Compares
 	m.slowCompare = 0
 	c.after(wait, func() {
-		status := c.compare(app, l, began)
+		status, resolved := c.compare(app, l, began)
 		c.after(c.w.delay(20*time.Millisecond), func() {
-			c.persist(app, status)
+			c.persist(app, status, resolved)
 			c.refreshed(name)
 		})
 	})
@@ -182,15 +183,16 @@ func sameSources(spec *argo.ApplicationSpec, compared *argo.ComparedTo) bool {
 }
 
 // compare is CompareAppState, with the state that git and the cluster have now. The time of the comparison is when it began.
-func (c *appController) compare(app *argo.Application, l level, began time.Duration) argo.ApplicationStatus {
+// It also returns when the branches were resolved to the revisions.
+func (c *appController) compare(app *argo.Application, l level, began time.Duration) (status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	m := c.w.members[app.Name]
-	status := app.Status
+	status, resolved = app.Status, map[string]time.Duration{}
 	if l == recent {
 		status.Sync = c.compared(app, app.Status.GetRevisions())
 	} else {
 		revisions := c.resolve(m, l)
 		for i, b := range m.sources {
-			m.resolvedAt[revisions[i]] = b.cachedAt
+			resolved[revisions[i]] = b.cachedAt
 		}
 		status.Sync = c.compared(app, revisions)
 	}
@@ -207,7 +209,7 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 		status.SourceHydrator = c.w.hydratorStatus(m)
 		c.hydrate(m)
 	}
-	return status
+	return status, resolved
 }
 
 // compared is the result of a comparison with these revisions.
@@ -253,7 +255,7 @@ func (c *appController) resolve(m *member, l level) []string {
 
 // persist is persistReconciliationStatus: a patch of what the comparison changed. It removes the refresh annotation if the
 // comparison began with one, even if somebody has asked again since.
-func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus) {
+func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	_, annotatedBefore := from.Annotations[argo.AnnotationKeyRefresh]
 	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
 		return
@@ -266,6 +268,7 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 		}
 	})
 	if stored {
+		maps.Copy(c.w.members[from.Name].resolvedAt, resolved)
 		now := c.w.api.apps[from.Name]
 		c.put(now)
 		if now.Status.Sync.Status != from.Status.Sync.Status || !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) || now.Status.Health.Status != from.Status.Health.Status {

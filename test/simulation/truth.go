@@ -68,7 +68,9 @@ type admitting struct {
 // With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
 // comes back to one has no other.
 //
-// One kind of early start is counted apart, as a limit: nothing that judges writes of operations can prevent it. An operation names
+// Two kinds of early start are counted apart, as limits. From 3.6 on the ApplicationSet controller names the revisions that it has recorded,
+// in the first step, too, which nobody judges. E then completes the change together with an older state of a source, and P starts
+// what E has completed, and nothing newer. Nothing that judges writes of operations can prevent the other kind. An operation names
 // its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
 // retry. A limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
 // for a write that leaves the operation as it is. To refuse a write of both would not help: the ApplicationSet controller
@@ -144,10 +146,14 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need && !w.proven(e, j, need) {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
-				if limit {
+				switch {
+				case limit:
 					found.Kind = "destination under way"
 					w.limits = append(w.limits, found)
-				} else {
+				case w.traits.pins && w.shares(m, at, e, j):
+					found.Kind = "recorded revision"
+					w.limits = append(w.limits, found)
+				default:
 					w.early = append(w.early, found)
 				}
 				w.logf("%s", found)
@@ -155,6 +161,16 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 			}
 		}
 	}
+}
+
+// shares reports whether m starts a state of component j of e that e has reached.
+func (w *world) shares(m *member, at states, e *member, j int) bool {
+	for i := range m.components() {
+		if w.part(m, i) == w.part(e, j) {
+			return at[i] <= e.truth.reached[j]
+		}
+	}
+	return false
 }
 
 // proven reports whether e has completed the content of a state of a source, at any time, and that is enough.

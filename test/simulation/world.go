@@ -56,7 +56,7 @@ type member struct {
 	settled time.Duration
 	live    live
 	truth   truth
-	// resolvedAt is when a branch was last resolved to a revision for a comparison.
+	// resolvedAt is when a branch was last resolved to a revision for a comparison whose result has been stored.
 	resolvedAt map[string]time.Duration
 	// pending are the next slow or failing things.
 	slowCompare, slowSync time.Duration

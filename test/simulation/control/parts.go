@@ -67,10 +67,12 @@ func parts() []part {
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Refresh", comparison, `if b.Reason.Stale() || b.Reason.OfRevision() {`, `if false {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
+		take("FailedUnpolled", "policy/reason.go", `NotHydrated, OperationFailed:`, `NotHydrated:`),
 		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`),
 
 		take("Completed", done, `(!in.ranBefore(a, w, source) || !slices.Contains(in.Seen.Completed[a.Name], w))`, `!in.ranBefore(a, w, source)`),
 		take("Followed", "webhook/argocd/sibling.go", `return !h.InitiatedBy.Automated`, `return false`),
+		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changedBehind())`, ``),
 		take("Tried", revision, `s.Key == earlier.Key && slices.Contains(in.Target.Ran, s)`, `s.Key == earlier.Key && false`),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
 		take("FailedHook", done, `(last.AtCompared || applied)`, `(last.AtCompared || applied && false)`),
