@@ -1,4 +1,4 @@
-# `make help` is the front door. CI runs `make test` and nothing else.
+# `make help` is the front door. CI runs `make test`, and `make vulncheck`, which needs the network.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -12,7 +12,7 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart pages faults soak
+SUITES := integration chart pages faults soak image
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -20,6 +20,15 @@ ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v
 STEPGATE ?= $(BIN)/stepgate
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+# `make release-image` builds for PLATFORMS into RELEASE, and pushes to the repository IMAGE, if it is set. The time of the commit is
+# the time of everything in the image, so that every build of a commit has the same digest.
+PLATFORMS ?= linux/amd64 linux/arm64
+RELEASE ?= $(BIN)/release
+IMAGE ?=
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+# The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
+VULNDB ?= https://vuln.go.dev
+VULNCHECK ?= ./cmd/stepgate
 # More flags: of bin/bench and bin/e2e (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
@@ -34,11 +43,11 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/stepgate, with version and commit
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
+	go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
 demo: $(BIN)/demo ## Play a rollout write by write on a real API server
@@ -71,7 +80,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 ##@ Before you push
 
 .PHONY: test
-test: check verify lint unit integration chart-test pages fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
+test: check verify lint unit integration chart-test pages release-rehearsal fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
 	@echo "==> make test: passed"
 
 .PHONY: verify
@@ -85,6 +94,18 @@ release-check: ## Check that TAG, the chart's version and its appVersion agree
 	@for key in version appVersion; do grep -qx "$$key: $(TAG:v%=%)" charts/stepgate/Chart.yaml || \
 		{ echo "release-check: $(TAG) is not v and the $$key of charts/stepgate/Chart.yaml" >&2; exit 1; }; done
 
+.PHONY: release-image
+release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
+	@for platform in $(PLATFORMS); do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	done
+	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
+
+.PHONY: vulncheck
+vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
+	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
+		[ $$code = 3 ] || echo "vulncheck: govulncheck did not finish, and nothing was checked. It needs the network: it reads $(VULNDB)" >&2; exit $$code; }
+
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
@@ -96,6 +117,11 @@ chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Hel
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
 	go test -count=1 -timeout 20m -v ./test/pages
+
+.PHONY: release-rehearsal
+release-rehearsal: PLATFORMS := linux/amd64
+release-rehearsal: ## Play the release of the image on a registry of its own, and look at what comes out
+	PLATFORMS='$(PLATFORMS)' go test -count=1 -timeout 20m -v ./test/image
 
 .PHONY: fuzz-quick
 fuzz-quick: FUZZTIME := 200x
@@ -225,6 +251,9 @@ $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 
 $(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
 	$(call build-tool,test/tools/certmanager,,.)
+
+$(BIN)/govulncheck: test/tools/govulncheck/go.mod test/tools/govulncheck/go.sum
+	$(call build-tool,test/tools/govulncheck,,golang.org/x/vuln/cmd/govulncheck)
 
 $(LINTER):
 	@echo "==> building golangci-lint $(GOLANGCI_LINT_VERSION) (up to 4 minutes from an empty cache)"

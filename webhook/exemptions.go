@@ -27,25 +27,32 @@ type KnownAll interface {
 	Owned(owner types.UID) []*siblings.Projection
 }
 
-// IgnoredNamespaces lists the namespaces that have the IgnoreLabel.
-type IgnoredNamespaces func(ctx context.Context) ([]string, error)
+// Scope knows which namespaces are gated.
+type Scope interface {
+	// Gated reports whether the Applications of a namespace are gated.
+	Gated(namespace string) bool
+	// Ignored lists the gated namespaces that have the IgnoreLabel.
+	Ignored(ctx context.Context) ([]string, error)
+	// Ungated lists the namespaces that have ApplicationSets and are not gated.
+	Ungated(ctx context.Context) ([]string, error)
+}
 
 // Exemptions is what the gate leaves out now, as metrics: nothing is off in silence.
 type Exemptions struct {
-	gate       *Gate
-	known      KnownAll
-	namespaces IgnoredNamespaces
-	log        logr.Logger
+	gate  *Gate
+	known KnownAll
+	scope Scope
+	log   logr.Logger
 }
 
 // NewExemptions returns the exemptions of a Gate.
-func NewExemptions(gate *Gate, known KnownAll, namespaces IgnoredNamespaces, log logr.Logger) *Exemptions {
-	return &Exemptions{gate: gate, known: known, namespaces: namespaces, log: log}
+func NewExemptions(gate *Gate, known KnownAll, scope Scope, log logr.Logger) *Exemptions {
+	return &Exemptions{gate: gate, known: known, scope: scope, log: log}
 }
 
 var (
 	exemptionDesc = prometheus.NewDesc("stepgate_exemption",
-		"Always 1; what is not gated now: kind off, audit, bypass or exclusion of an ApplicationSet by its annotations, or ignored_namespace by the label "+IgnoreLabel+".",
+		"Always 1; what is not gated now: kind off, audit, bypass or exclusion of an ApplicationSet by its annotations, ignored_namespace by the label "+IgnoreLabel+", or ungated_namespace, which has ApplicationSets and is none of --application-namespaces.",
 		[]string{"kind", "applicationset_namespace", "applicationset"}, nil)
 	unrecordedDesc = prometheus.NewDesc("stepgate_applicationsets_without_progressive_syncs",
 		"ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.", nil, nil)
@@ -66,7 +73,7 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	for _, set := range e.known.Sets() {
-		if !set.RollingSync || len(set.Steps) == 0 {
+		if !set.RollingSync || len(set.Steps) == 0 || !e.scope.Gated(set.Namespace) {
 			continue
 		}
 		for _, kind := range e.gate.exemptionsOf(set) {
@@ -78,12 +85,14 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), namespacesTimeout)
 	defer cancel()
-	ignored, err := e.namespaces(ctx)
-	if err != nil {
-		e.log.Info("namespaces with the label "+IgnoreLabel+" cannot be listed; stepgate_exemption lacks them", "problem", err.Error())
-	}
-	for _, namespace := range ignored {
-		emit("ignored_namespace", namespace, "")
+	for kind, list := range map[string]func(context.Context) ([]string, error){"ignored_namespace": e.scope.Ignored, "ungated_namespace": e.scope.Ungated} {
+		names, err := list(ctx)
+		if err != nil {
+			e.log.Info("namespaces cannot be listed; stepgate_exemption lacks them", "kind", kind, "problem", err.Error())
+		}
+		for _, name := range names {
+			emit(kind, name, "")
+		}
 	}
 	out <- prometheus.MustNewConstMetric(unrecordedDesc, prometheus.GaugeValue, float64(unrecorded))
 }

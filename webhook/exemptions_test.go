@@ -26,8 +26,19 @@ func (w watchedCluster) Sets() []*argocd.ApplicationSet {
 	return all
 }
 
+// scoped is a Scope. It gates all that it is asked about, or nothing.
+type scoped struct {
+	ignored, ungated []string
+	elsewhere        bool
+	err              error
+}
+
+func (s scoped) Gated(string) bool                         { return !s.elsewhere }
+func (s scoped) Ignored(context.Context) ([]string, error) { return s.ignored, s.err }
+func (s scoped) Ungated(context.Context) ([]string, error) { return s.ungated, s.err }
+
 // exemptions are the samples of the metric.
-func exemptions(t *testing.T, config Config, c *cluster, namespaces IgnoredNamespaces) string {
+func exemptions(t *testing.T, config Config, c *cluster, namespaces Scope) string {
 	t.Helper()
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
@@ -76,8 +87,8 @@ func TestExemptions(t *testing.T) {
 			if tc.config != nil {
 				tc.config(&config)
 			}
-			none := func(context.Context) ([]string, error) { return nil, nil }
-			NewWithT(t).Expect(exemptions(t, config, c, none)).To(Equal(tc.want))
+			NewWithT(t).Expect(exemptions(t, config, c, scoped{})).To(Equal(tc.want))
+			NewWithT(t).Expect(exemptions(t, config, c, scoped{elsewhere: true})).To(BeEmpty(), "it is not gated")
 		})
 	}
 }
@@ -85,8 +96,8 @@ func TestExemptions(t *testing.T) {
 func TestExemptionsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	c := clusterOf("1:dev=Healthy@b")
-	g.Expect(exemptions(t, testConfig(), c, func(context.Context) ([]string, error) { return []string{"team-a"}, nil })).To(Equal("team-a ignored_namespace"))
-	g.Expect(exemptions(t, testConfig(), c, func(context.Context) ([]string, error) { return nil, errors.New("forbidden") })).To(BeEmpty())
+	g.Expect(exemptions(t, testConfig(), c, scoped{ignored: []string{"team-a"}, ungated: []string{"team-b"}})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
+	g.Expect(exemptions(t, testConfig(), c, scoped{err: errors.New("forbidden")})).To(BeEmpty())
 }
 
 // TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing.
@@ -98,7 +109,7 @@ func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
 			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(NewExemptions(newTrial(testConfig(), c).gate, watchedCluster{c}, func(context.Context) ([]string, error) { return nil, nil }, logr.Discard()))
+		registry.MustRegister(NewExemptions(newTrial(testConfig(), c).gate, watchedCluster{c}, scoped{}, logr.Discard()))
 		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
 # TYPE stepgate_applicationsets_without_progressive_syncs gauge

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -88,24 +85,6 @@ func (c eventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) er
 	return err
 }
 
-// ignoredNamespaces lists the namespaces that have the label of the emergency switch, of those that are gated; none given means
-// all.
-func (c *cluster) ignoredNamespaces(gated []string) webhook.IgnoredNamespaces {
-	return func(ctx context.Context) ([]string, error) {
-		list, err := c.versions.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, metav1.ListOptions{LabelSelector: webhook.IgnoreLabel})
-		if err != nil {
-			return nil, err
-		}
-		var names []string
-		for i := range list.Items {
-			if name := list.Items[i].Name; len(gated) == 0 || slices.Contains(gated, name) {
-				names = append(names, name)
-			}
-		}
-		return names, nil
-	}
-}
-
 // argoObjects returns a client of Argo CD's objects. It has no cache: every call goes to the API server.
 func argoObjects(config *rest.Config) (client.Client, error) {
 	scheme, err := argoScheme()
@@ -119,7 +98,7 @@ func argoObjects(config *rest.Config) (client.Client, error) {
 	return objects, nil
 }
 
-// watched returns a cache that watches Argo CD's objects in the namespaces, or in all if none is given.
+// watched returns a cache that watches Argo CD's objects in namespaces.
 func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) {
 	scheme, err := argoScheme()
 	if err != nil {
@@ -131,9 +110,6 @@ func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) 
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)
-	}
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
 	}
 	var sources []siblings.Source
 	for _, namespace := range namespaces {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -50,7 +51,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	if p.source, err = o.certificates.source(c.config, registry); err != nil {
 		return nil, err
 	}
-	if p.known, err = watched(c.config, o.gate.namespaces); err != nil {
+	if p.known, err = watched(c.config, o.gate.namespaces.watched()); err != nil {
 		return nil, err
 	}
 	hostname, err := os.Hostname()
@@ -67,10 +68,14 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(live, p.known)), Record: p.recorder, Watch: p.known,
 		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Now: time.Now,
 	})
-	registry.MustRegister(webhook.NewExemptions(gate, p.known, c.ignoredNamespaces(o.gate.namespaces), log))
+	registry.MustRegister(webhook.NewExemptions(gate, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
 		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
-		p.known.OnChange(p.reviews.Changed)
+		p.known.OnChange(func(set types.NamespacedName) {
+			if o.gate.namespaces.gated(set.Namespace) {
+				p.reviews.Changed(set)
+			}
+		})
 	}
 	clients, err := o.client.clients()
 	if err != nil {

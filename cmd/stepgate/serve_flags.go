@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
@@ -67,7 +66,7 @@ type gateFlags struct {
 	hold                  bool
 	release               bool
 	annotations           []string
-	namespaces            []string
+	namespaces            namespaces
 }
 
 func (g *gateFlags) bind(f *pflag.FlagSet) {
@@ -79,22 +78,14 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
 	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
 	f.StringSliceVar(&g.annotations, "allowed-annotations", webhook.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
-	f.StringSliceVar(&g.namespaces, "application-namespaces", nil, "namespaces that hold Applications; stepgate watches no other, and the webhook must be registered for no other (repeatable; default: all)")
+	f.StringSliceVar((*[]string)(&g.namespaces), "application-namespaces", nil, "namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; default: all)")
 }
 
 func (g *gateFlags) validate() error {
 	if _, err := g.parse(); err != nil {
 		return err
 	}
-	for i, n := range g.namespaces {
-		if len(validation.IsDNS1123Label(n)) > 0 {
-			return &usageError{fmt.Sprintf("--application-namespaces: %q is not the name of a namespace; name each one, patterns are not supported", n)}
-		}
-		if slices.Contains(g.namespaces[:i], n) {
-			return &usageError{fmt.Sprintf("--application-namespaces: %q is given twice", n)}
-		}
-	}
-	return nil
+	return g.namespaces.validate()
 }
 
 func (g *gateFlags) parse() (c webhook.Config, err error) {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	argoglob "github.com/argoproj/argo-cd/v3/util/glob"
+	"github.com/gobwas/glob"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/metadata"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// namespaces are those that hold Applications: names, and patterns as Argo CD has them in its own --application-namespaces, which are shell
+// globs and regular expressions between slashes. None means all.
+type namespaces []string
+
+func (n namespaces) validate() error {
+	for i, text := range n {
+		if slices.Contains(n[:i], text) {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is given twice", text)}
+		}
+		var err error
+		switch {
+		case isRegexp(text): // of RE2, as the API server has them in the webhook's condition
+			_, err = regexp.Compile(text[1 : len(text)-1])
+		case isPattern(text):
+			_, err = glob.Compile(text)
+		case len(validation.IsDNS1123Label(text)) > 0:
+			return &usageError{fmt.Sprintf("--application-namespaces: %q is not the name of a namespace; a pattern is a glob like team-*, or a regular expression like /^team-[a-z]+$/", text)}
+		}
+		if err != nil {
+			return &usageError{fmt.Sprintf("--application-namespaces: %q: %v", text, err)}
+		}
+	}
+	return nil
+}
+
+func isRegexp(text string) bool {
+	return len(text) > 2 && strings.HasPrefix(text, "/") && strings.HasSuffix(text, "/")
+}
+
+func isPattern(text string) bool { return isRegexp(text) || strings.ContainsAny(text, "*?[") }
+
+// watched are the namespaces to watch: those that are named, or all if there is a pattern, because nobody knows which ones will exist.
+func (n namespaces) watched() []string {
+	if len(n) == 0 || slices.ContainsFunc(n, isPattern) {
+		return []string{metav1.NamespaceAll}
+	}
+	return n
+}
+
+// gated reports whether a namespace is one of them.
+func (n namespaces) gated(name string) bool {
+	return len(n) == 0 || argoglob.MatchStringInList(n, name, argoglob.REGEXP)
+}
+
+// ungatedFor is for how long the namespaces are remembered that are not gated. They are for people, and need not be of this second.
+const ungatedFor = 5 * time.Minute
+
+// scope is the webhook.Scope of the namespaces of this program.
+type scope struct {
+	namespaces
+	versions metadata.Interface
+
+	mu      sync.Mutex
+	until   time.Time
+	ungated []string
+	err     error
+}
+
+var _ webhook.Scope = (*scope)(nil)
+
+// Gated is webhook.Scope.
+func (s *scope) Gated(namespace string) bool { return s.gated(namespace) }
+
+// Ignored lists the gated namespaces that have the label of the emergency switch.
+func (s *scope) Ignored(ctx context.Context) ([]string, error) {
+	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), webhook.IgnoreLabel, func(o *metav1.PartialObjectMetadata) (string, bool) {
+		return o.Name, s.gated(o.Name)
+	})
+}
+
+// Ungated lists the namespaces that have ApplicationSets and are not gated, as they were within the last minutes. Without the permission it
+// lists none: it is left out on purpose.
+func (s *scope) Ungated(ctx context.Context) ([]string, error) {
+	if len(s.namespaces) == 0 {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.After(s.until) {
+		s.until = now.Add(ungatedFor)
+		s.ungated, s.err = s.list(ctx, argo.SchemeGroupVersion.WithResource("applicationsets"), "", func(o *metav1.PartialObjectMetadata) (string, bool) {
+			return o.Namespace, !s.gated(o.Namespace)
+		})
+		if apierrors.IsForbidden(s.err) {
+			s.err = nil
+		}
+	}
+	return s.ungated, s.err
+}
+
+// list lists the metadata of objects of all namespaces, and returns the namespaces that pick finds, each once.
+func (s *scope) list(ctx context.Context, resource schema.GroupVersionResource, selector string, pick func(*metav1.PartialObjectMetadata) (string, bool)) ([]string, error) {
+	objects, err := s.versions.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range objects.Items {
+		if name, ok := pick(&objects.Items[i]); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestNamespaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespaces  namespaces
+		wantWatched []string
+		gated       []string
+		ungated     []string
+	}{
+		"none means all":       {nil, []string{""}, []string{"argocd", "team-a"}, nil},
+		"names":                {namespaces{"argocd", "team-a"}, []string{"argocd", "team-a"}, []string{"argocd", "team-a"}, []string{"team-b", "team-a-b"}},
+		"a glob":               {namespaces{"argocd", "team-*"}, []string{""}, []string{"argocd", "team-a", "team-a-b"}, []string{"teams", "my-team-a"}},
+		"a question mark":      {namespaces{"team-?"}, []string{""}, []string{"team-a"}, []string{"team-ab"}},
+		"characters":           {namespaces{"team-[ab]"}, []string{""}, []string{"team-a"}, []string{"team-c"}},
+		"a regular expression": {namespaces{"/^team-[a-z]+$/"}, []string{""}, []string{"team-a"}, []string{"team-1", "argocd"}},
+		"an unanchored one":    {namespaces{"/team/"}, []string{""}, []string{"team", "my-team-a"}, []string{"argocd"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(tc.namespaces.validate()).To(Succeed())
+			g.Expect(tc.namespaces.watched()).To(Equal(tc.wantWatched))
+			for _, n := range tc.gated {
+				g.Expect(tc.namespaces.gated(n)).To(BeTrue(), n)
+			}
+			for _, n := range tc.ungated {
+				g.Expect(tc.namespaces.gated(n)).To(BeFalse(), n)
+			}
+		})
+	}
+}
+
+func TestNamespacesThatAreNotGated(t *testing.T) {
+	g := NewWithT(t)
+	scheme := fake.NewTestScheme()
+	g.Expect(metav1.AddMetaToScheme(scheme)).To(Succeed())
+	var objects []runtime.Object
+	for _, name := range []string{"argocd/a", "team-b/b", "team-a/a", "team-b/c"} {
+		o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet"}}
+		o.Namespace, o.Name, _ = strings.Cut(name, "/")
+		objects = append(objects, o)
+	}
+	client := fake.NewSimpleMetadataClient(scheme, objects...)
+	lists := 0
+	client.PrependReactor("list", "applicationsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		lists++
+		return false, nil, nil
+	})
+
+	s := &scope{namespaces: namespaces{"argocd"}, versions: client}
+	g.Expect(s.Ungated(t.Context())).To(Equal([]string{"team-a", "team-b"}))
+	g.Expect(s.Ungated(t.Context())).To(Equal([]string{"team-a", "team-b"}))
+	g.Expect(lists).To(Equal(1), "they are remembered for a while")
+
+	all := &scope{versions: client}
+	g.Expect(all.Ungated(t.Context())).To(BeEmpty(), "all namespaces are gated")
+	g.Expect(lists).To(Equal(1))
+}

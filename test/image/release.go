@@ -1,0 +1,37 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// module is the path of stepgate's Go module.
+const module = "github.com/stepgate/stepgate"
+
+// release is one release of stepgate: its binaries in a folder, and what is known about them.
+type release struct {
+	dir             string
+	platforms       []v1.Platform
+	version, commit string
+	// time is the time of everything that is made. It follows from the commit, so that two builds of it are the same.
+	time time.Time
+}
+
+// binary is the path of a platform's binary.
+func (r release) binary(platform v1.Platform) string {
+	return filepath.Join(r.dir, platform.OS, platform.Architecture, "stepgate")
+}
+
+// labels describe the image to a registry. The Dockerfile has those that do not change from release to release.
+func (r release) labels() map[string]string {
+	return map[string]string{
+		"org.opencontainers.image.title":       "stepgate",
+		"org.opencontainers.image.description": "Keeps the order of Argo CD's progressive syncs",
+		"org.opencontainers.image.source":      "https://" + module,
+		"org.opencontainers.image.licenses":    "Apache-2.0",
+		"org.opencontainers.image.version":     r.version,
+		"org.opencontainers.image.revision":    r.commit,
+	}
+}
