@@ -65,6 +65,8 @@ func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
 		"namespaces":     {"argocd.namespaces={team-a}"},
+		"named-only":     {"argocd.namespaces={team-a}", "metrics.ungatedNamespaces=false"},
+		"patterns":       {"argocd.namespaces={team-*}"},
 		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
 		"no-refresh":     {"release.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {

@@ -3,8 +3,6 @@ package chart
 import (
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,81 +11,152 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// alert is one alert of files/alerts.yaml.
-type alert struct {
-	Alert, Expr         string
-	Labels, Annotations map[string]string
+// rule is one rule of the PrometheusRule.
+type rule struct {
+	Alert       string            `json:"alert,omitempty"`
+	Record      string            `json:"record,omitempty"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-func alerts(g *WithT) []alert {
-	text, err := os.ReadFile(filepath.Join(helm.Chart, "files", "alerts.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	var all []alert
-	g.Expect(yaml.Unmarshal(text, &all)).To(Succeed())
-	return all
-}
-
-// expressions are the expressions of the alerts and of the dashboard, by their place.
-func expressions(g *WithT) map[string]string {
-	all := map[string]string{}
-	for _, a := range alerts(g) {
-		all["alert "+a.Alert] = a.Expr
+// monitoring renders the objects of a release by their kind, with everything for Prometheus and Grafana that the chart has.
+func monitoring(t *testing.T, name, namespace string, values ...string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	g := NewWithT(t)
+	args := []string{"template", name, helm.Chart, "--namespace=" + namespace, "--set=metrics.serviceMonitor.renderMode=alwaysRender,metrics.serviceMonitor.enabled=true," +
+		"metrics.prometheusRule.enabled=true,metrics.prometheusRule.argocdAlerts=true,metrics.grafanaDashboard.enabled=true"}
+	for _, value := range values {
+		args = append(args, "--set="+value)
 	}
-	text, err := os.ReadFile(filepath.Join(helm.Chart, "files", "dashboard.json"))
+	text, err := helm.Run(t.Context(), args...)
+	g.Expect(err).NotTo(HaveOccurred())
+	objects := map[string]*unstructured.Unstructured{}
+	for _, o := range decode(g, text) {
+		objects[o.GetKind()] = o
+	}
+	return objects
+}
+
+// rulesOf are the rules of a release.
+func rulesOf(g *WithT, objects map[string]*unstructured.Unstructured) []rule {
+	var rules []rule
+	groups, _, err := unstructured.NestedSlice(objects["PrometheusRule"].Object, "spec", "groups")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, group := range groups {
+		text, err := json.Marshal(group.(map[string]any)["rules"])
+		g.Expect(err).NotTo(HaveOccurred())
+		var some []rule
+		g.Expect(json.Unmarshal(text, &some)).To(Succeed())
+		rules = append(rules, some...)
+	}
+	g.Expect(rules).NotTo(BeEmpty())
+	return rules
+}
+
+// expressionsOf are the expressions of the alerts, of the dashboard's panels and of its variables, by their place.
+func expressionsOf(g *WithT, objects map[string]*unstructured.Unstructured) map[string]string {
+	all := map[string]string{}
+	for _, r := range rulesOf(g, objects) {
+		all["alert "+r.Alert] = r.Expr
+	}
+	text, _, err := unstructured.NestedString(objects["ConfigMap"].Object, "data", "stepgate.json")
 	g.Expect(err).NotTo(HaveOccurred())
 	var dashboard struct {
+		Templating struct {
+			List []struct {
+				Name  string
+				Query any
+			}
+		}
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr, RefID string }
 		}
 	}
-	g.Expect(json.Unmarshal(text, &dashboard)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(text), &dashboard)).To(Succeed())
 	for _, p := range dashboard.Panels {
 		g.Expect(p.Targets).NotTo(BeEmpty(), p.Title)
 		for _, target := range p.Targets {
-			all["panel "+p.Title+" "+target.RefID] = target.Expr
+			all["panel "+p.Title+" "+target.RefID] = strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+		}
+	}
+	for _, v := range dashboard.Templating.List {
+		if query, ok := v.Query.(map[string]any); ok {
+			match := regexp.MustCompile(`^label_values\((.*), (\w+)\)$`).FindStringSubmatch(query["query"].(string))
+			g.Expect(match).NotTo(BeNil(), v.Name)
+			g.Expect(match[2]).To(Equal(v.Name))
+			all["variable "+v.Name] = match[1]
 		}
 	}
 	return all
 }
 
-var (
-	metricName = regexp.MustCompile(`\b(stepgate|apiserver|process|go)_[a-z0-9_]+`)
-	quoted     = regexp.MustCompile(`"[^"]*"`)
-	labelValue = regexp.MustCompile(`(\w+)=~?"([^"$]*)"`)
-)
+// selectorsOf are the selectors of expressions, by place.
+func selectorsOf(t *testing.T, expressions map[string]string) map[string][]selector {
+	t.Helper()
+	places := slices.Sorted(maps.Keys(expressions))
+	var texts []string
+	for _, place := range places {
+		texts = append(texts, expressions[place])
+	}
+	all := map[string][]selector{}
+	for i, found := range selectors(t, texts) {
+		NewWithT(t).Expect(found).NotTo(BeEmpty(), places[i])
+		all[places[i]] = found
+	}
+	return all
+}
 
-// Every metric that an alert or a panel names is one that a real stepgate, or a real API server that has called it, has;
-// and so is every label value that they select by.
+// elsewhere are the metrics of programs that the tests do not run, with the place that was read.
+var elsewhere = map[string]string{
+	"kube_deployment_status_replicas_available": "kube-state-metrics, docs/metrics/workload/deployment-metrics.md (stable)",
+	"argocd_app_sync_total":                     "argo-cd v3.5.7, controller/metrics/metrics.go",
+}
+
+// Prometheus can parse every expression. Every metric that an alert or a panel names is one that a real stepgate, or a real API server
+// that has called it, has; and so is every label value that they select by.
 func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	g := NewWithT(t)
+	all := selectorsOf(t, expressionsOf(g, monitoring(t, "stepgate", "stepgate")))
 	text := observedMetrics(t)
 	names := map[string]bool{}
-	for where, expression := range expressions(g) {
-		for _, name := range metricName.FindAllString(quoted.ReplaceAllString(expression, ""), -1) {
-			names[name] = true
-			g.Expect(regexp.MatchString(`(?m)^`+name+`[ {]`, text)).To(BeTrue(), "%s: there is no metric %s", where, name)
-		}
-		for _, match := range labelValue.FindAllStringSubmatch(expression, -1) {
-			if match[1] == "job" {
-				continue // given by Prometheus
+	for where, found := range all {
+		for _, s := range found {
+			names[s.Metric] = true
+			if elsewhere[s.Metric] != "" {
+				continue
 			}
-			for _, value := range strings.Split(match[2], "|") {
-				if value == "apiserver_internal_error" {
-					continue // a failure inside of the API server, which cannot be provoked
+			samples := strings.Join(regexp.MustCompile(`(?m)^`+s.Metric+`[ {].*$`).FindAllString(text, -1), "\n")
+			g.Expect(samples).NotTo(BeEmpty(), "%s: there is no metric %s", where, s.Metric)
+			for _, m := range s.Matchers {
+				if m.Name == "namespace" || m.Name == "release" || strings.HasPrefix(m.Type, "!") {
+					continue // Prometheus gives the first two
 				}
-				g.Expect(strings.Contains(text, match[1]+`="`+value+`"`)).To(BeTrue(), "%s: there is no label %s=%q", where, match[1], value)
+				for _, value := range strings.Split(m.Value, "|") {
+					if value == "apiserver_internal_error" {
+						continue // a failure inside of the API server, which cannot be provoked
+					}
+					if m.Type == "=" {
+						value = regexp.QuoteMeta(value)
+					}
+					g.Expect(samples).To(MatchRegexp(`[{,]%s="%s"`, m.Name, value), "%s: %s has no label %s=%q", where, s.Metric, m.Name, m.Value)
+				}
 			}
 		}
 	}
 	g.Expect(len(names)).To(BeNumerically(">", 15), "the expressions were found")
+	for name := range elsewhere {
+		g.Expect(names).To(HaveKey(name), "it is not used")
+	}
 }
 
 // observedMetrics are the metrics of stepgate and of the API server after a denial, one of a sync that was not pinned, a
@@ -152,24 +221,4 @@ func bypass(t *testing.T, set *argo.ApplicationSet) {
 	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	set.Annotations = map[string]string{"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1"}
 	g.Expect(shared.Admin.Update(t.Context(), set)).To(Succeed())
-}
-
-// Every alert has a section in the runbook, and every section an alert.
-func TestEveryAlertHasARunbook(t *testing.T) {
-	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(shared.Root, "docs", "runbook.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	sections := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(string(text), -1) {
-		sections[match[1]] = true
-	}
-	for _, a := range alerts(g) {
-		g.Expect(sections).To(HaveKey(a.Alert))
-		delete(sections, a.Alert)
-		g.Expect(a.Annotations).To(HaveKeyWithValue("runbook_url", HaveSuffix("/docs/runbook.md#"+strings.ToLower(a.Alert))))
-		g.Expect(a.Annotations).To(HaveKey("summary"))
-		g.Expect(a.Annotations).To(HaveKey("description"))
-		g.Expect([]string{"info", "warning", "critical"}).To(ContainElement(a.Labels["severity"]))
-	}
-	g.Expect(slices.Collect(maps.Keys(sections))).To(BeEmpty())
 }

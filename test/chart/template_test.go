@@ -135,7 +135,8 @@ func TestBadValues(t *testing.T) {
 		"a port that is text":           {"webhook.port=https", "at '/webhook/port': got string, want integer"},
 		"a URL without path":            {"webhook.url=https://10.0.0.1:10250", "at '/webhook/url'"},
 		"a URL without TLS":             {"webhook.url=http://10.0.0.1/validate", "at '/webhook/url'"},
-		"a pattern of namespaces":       {"argocd.namespaces={team-*}", "at '/argocd/namespaces/0'"},
+		"a bad name of a namespace":     {"argocd.namespaces={Team_A}", "at '/argocd/namespaces/0'"},
+		"a regular expression, cut":     {"argocd.namespaces={/team}", "at '/argocd/namespaces/0'"},
 		"a namespace twice":             {"argocd.namespaces={a,a}", "at '/argocd/namespaces'"},
 		"Argo CD's own namespace":       {"namespaceOverride=argocd", "namespace: argocd is Argo CD's own namespace"},
 		"an operator's own namespace":   {"argocd.installation=openshift-gitops,namespaceOverride=openshift-gitops", "namespace: openshift-gitops is Argo CD's own namespace"},
@@ -155,6 +156,7 @@ func TestBadValues(t *testing.T) {
 		"one port for two":              {"metrics.port=10250", "metrics.port: 10250 is in use"},
 		"the port of the probes":        {"webhook.port=8081", "webhook.port: 8081"},
 		"a monitor without metrics":     {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: "},
+		"alerts without metrics":        {"metrics.enabled=false,metrics.prometheusRule.enabled=true", "metrics.prometheusRule.enabled: "},
 		"a monitor without CRDs":        {"metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.renderMode=failIfMissing", "metrics.serviceMonitor.renderMode: "},
 		"a test where nothing is gated": {"argocd.namespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.namespaces"},
 	} {

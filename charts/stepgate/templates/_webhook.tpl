@@ -33,6 +33,29 @@ clientConfig:
 {{- end }}
 {{- end }}
 
+{{/* Whether argocd.namespaces has a pattern: then nobody knows the names of all namespaces. */}}
+{{- define "stepgate.namespacePatterns" -}}
+{{- range .Values.argocd.namespaces }}{{ if regexMatch "[*?/\\[]" . }}true{{ end }}{{ end }}
+{{- end }}
+
+{{/* argocd.namespaces if they are names, as JSON; else none. */}}
+{{- define "stepgate.namedNamespaces" -}}
+{{- ternary (list) .Values.argocd.namespaces (ne (include "stepgate.namespacePatterns" .) "") | toJson }}
+{{- end }}
+
+{{/* CEL for patterns, as Argo CD matches them: a regular expression between slashes, or else a glob. A namespace selector takes names only. */}}
+{{- define "stepgate.namespaceCondition" -}}
+{{- if include "stepgate.namespacePatterns" . }}
+{{- $matches := list }}
+{{- range .Values.argocd.namespaces }}
+{{- $regexp := printf "^%s$" (. | replace "[!" "[^" | replace "*" ".*" | replace "?" ".") }}
+{{- if hasPrefix "/" . }}{{ $regexp = . | trimPrefix "/" | trimSuffix "/" }}{{ end }}
+{{- $matches = append $matches (printf "request.namespace.matches(%s)" (toRawJson $regexp)) }}
+{{- end }}
+{{- join " || " $matches | squote }}
+{{- end }}
+{{- end }}
+
 {{/* Which writes the API server sends. */}}
 {{- define "stepgate.webhookScope" -}}
 rules:
@@ -53,7 +76,7 @@ namespaceSelector:
     # The emergency switch: kubectl label namespace argocd stepgate.io/ignore=true
     - key: stepgate.io/ignore
       operator: DoesNotExist
-    {{- with .Values.argocd.namespaces }}
+    {{- with include "stepgate.namedNamespaces" . | fromJsonArray }}
     - key: kubernetes.io/metadata.name
       operator: In
       values:
@@ -69,6 +92,10 @@ objectSelector:
 # An Application has no status subresource. Without these conditions, the API server would send every status write of every
 # Application. Each expression checks has() before it uses a field, because failurePolicy decides if an expression fails.
 matchConditions:
+  {{- with include "stepgate.namespaceCondition" . }}
+  - name: gated-namespace
+    expression: {{ . }}
+  {{- end }}
   - name: operation-set
     expression: has(object.operation)
   - name: operation-changed
