@@ -9,7 +9,7 @@ import (
 )
 
 // TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist sends what anybody can send who reaches the port and knows the UID of an
-// ApplicationSet: the answer is that of an Application that exists, and nobody is told.
+// ApplicationSet. stepgate answers as if the Application existed, and tells nobody.
 func TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster     *cluster

@@ -46,7 +46,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Namespace: "stepgate", Name: "unlisted_account_operations_total", Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
 		}),
 		unknown: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "stepgate", Name: "unknown_application_decisions_total", Help: "Decisions on Applications that do not exist: answered, and nothing else done. The API server sends none.",
+			Namespace: "stepgate", Name: "unknown_application_decisions_total", Help: "Decisions on Applications that do not exist: answered, and nothing else done. The API server asks about one only if it has just been deleted; somebody else who calls stepgate may ask about many.",
 		}),
 		refreshes: counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}

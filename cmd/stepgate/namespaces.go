@@ -61,8 +61,8 @@ func (n namespaces) watched() []string {
 	return n
 }
 
-// gated reports whether a namespace is one of them.
-func (n namespaces) gated(name string) bool {
+// Gated reports whether a namespace is one of them.
+func (n namespaces) Gated(name string) bool {
 	return len(n) == 0 || argoglob.MatchStringInList(n, name, argoglob.REGEXP)
 }
 
@@ -77,18 +77,14 @@ type scope struct {
 	mu      sync.Mutex
 	until   time.Time
 	ungated []string
-	err     error
 }
 
 var _ webhook.Scope = (*scope)(nil)
 
-// Gated is webhook.Scope.
-func (s *scope) Gated(namespace string) bool { return s.gated(namespace) }
-
 // Ignored lists the gated namespaces that have the label of the emergency switch.
 func (s *scope) Ignored(ctx context.Context) ([]string, error) {
 	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), webhook.IgnoreLabel, func(o *metav1.PartialObjectMetadata) (string, bool) {
-		return o.Name, s.gated(o.Name)
+		return o.Name, s.Gated(o.Name)
 	})
 }
 
@@ -101,15 +97,15 @@ func (s *scope) Ungated(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.After(s.until) {
-		s.until = now.Add(ungatedFor)
-		s.ungated, s.err = s.list(ctx, argo.SchemeGroupVersion.WithResource("applicationsets"), "", func(o *metav1.PartialObjectMetadata) (string, bool) {
-			return o.Namespace, !s.gated(o.Namespace)
+		names, err := s.list(ctx, argo.SchemeGroupVersion.WithResource("applicationsets"), "", func(o *metav1.PartialObjectMetadata) (string, bool) {
+			return o.Namespace, !s.Gated(o.Namespace)
 		})
-		if apierrors.IsForbidden(s.err) {
-			s.err = nil
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, err
 		}
+		s.ungated, s.until = names, now.Add(ungatedFor)
 	}
-	return s.ungated, s.err
+	return s.ungated, nil
 }
 
 // list lists the metadata of objects of all namespaces, and returns the namespaces that pick finds, each once.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -32,10 +33,10 @@ func TestNamespaces(t *testing.T) {
 			g.Expect(tc.namespaces.validate()).To(Succeed())
 			g.Expect(tc.namespaces.watched()).To(Equal(tc.wantWatched))
 			for _, n := range tc.gated {
-				g.Expect(tc.namespaces.gated(n)).To(BeTrue(), n)
+				g.Expect(tc.namespaces.Gated(n)).To(BeTrue(), n)
 			}
 			for _, n := range tc.ungated {
-				g.Expect(tc.namespaces.gated(n)).To(BeFalse(), n)
+				g.Expect(tc.namespaces.Gated(n)).To(BeFalse(), n)
 			}
 		})
 	}
@@ -59,6 +60,13 @@ func TestNamespacesThatAreNotGated(t *testing.T) {
 	})
 
 	s := &scope{namespaces: namespaces{"argocd"}, versions: client}
+	fail := true
+	client.PrependReactor("list", "applicationsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return fail, nil, errors.New("the API server does not answer")
+	})
+	_, err := s.Ungated(t.Context())
+	g.Expect(err).To(MatchError("the API server does not answer"))
+	fail = false
 	g.Expect(s.Ungated(t.Context())).To(Equal([]string{"team-a", "team-b"}))
 	g.Expect(s.Ungated(t.Context())).To(Equal([]string{"team-a", "team-b"}))
 	g.Expect(lists).To(Equal(1), "they are remembered for a while")

@@ -72,7 +72,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	if config.Release {
 		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
 		p.known.OnChange(func(set types.NamespacedName) {
-			if o.gate.namespaces.gated(set.Namespace) {
+			if o.gate.namespaces.Gated(set.Namespace) {
 				p.reviews.Changed(set)
 			}
 		})

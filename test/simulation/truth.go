@@ -68,11 +68,14 @@ type admitting struct {
 // With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
 // comes back to one has no other.
 //
-// Two kinds of early start are counted apart, as limits. From 3.6 on the ApplicationSet controller names the revisions that it has recorded,
-// in the first step, too, which nobody judges. E then completes the change together with an older state of a source, and P starts
-// what E has completed, and nothing newer. Nothing that judges writes of operations can prevent the other kind. An operation names
+// Two kinds of early start are counted apart, as limits.
+//
+// A recorded revision: from 3.6 on the ApplicationSet controller names the revisions that it has recorded, in the first step, too, which
+// nobody judges. E then completes the change together with an older state of a source, and P starts what E has completed.
+//
+// A destination under way: nothing that judges writes of operations can prevent it. An operation names
 // its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
-// retry. A limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
+// retry. The limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
 // for a write that leaves the operation as it is. To refuse a write of both would not help: the ApplicationSet controller
 // writes the specification alone in another pass.
 type Early struct {

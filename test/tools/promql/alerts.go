@@ -24,7 +24,7 @@ var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // situation is what Prometheus has scraped, once a minute, until it looks at the alerts. It evaluates them once a minute, too.
 type situation struct {
-	// Rules are those of a PrometheusRule. Recording rules are left out.
+	// Rules come from a PrometheusRule. Recording rules are left out.
 	Rules []rule
 	// Series are in the notation of promtool's tests, such as `up{job="a"} 1x10 0x5`.
 	Series []string
