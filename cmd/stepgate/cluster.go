@@ -38,7 +38,12 @@ func connect(kubeconfig string, traces *tracer) (*cluster, error) {
 		return nil, err
 	}
 	traces.call(config)
-	c := &cluster{config: config}
+	return clients(config)
+}
+
+// clients makes the clients.
+func clients(config *rest.Config) (c *cluster, err error) {
+	c = &cluster{config: config}
 	if c.clientset, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("API server client: %w", err)
 	}

@@ -1,22 +1,27 @@
-// Command stepgate is an admission webhook that enforces the order of Argo CD's progressive syncs.
+// Command stepgate is an admission webhook that enforces the order of Argo CD's progressive syncs, and the command line that tells what
+// holds a rollout.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
+// Exit codes. The commands that answer questions keep 1 for an answer: something waits, or was found.
 const (
-	exitFailure = 1
+	exitFailure = 1 // of the commands that run stepgate
+	exitFound   = 1
 	exitUsage   = 2
+	exitError   = 2 // of the commands that answer questions
 )
 
 // usageError is a mistake in the command line. Its text is one line that names the mistake.
@@ -24,47 +29,83 @@ type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
+// errFound says that a command has answered, and that the answer is not "all is well". It has printed the answer.
+var errFound = errors.New("found")
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stderr)
+	code := run(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
+// The groups of sub-commands.
+const (
+	groupAsk   = "ask"
+	groupServe = "serve"
+)
+
 // subCommands are all sub-commands. Each has its own file.
-func subCommands() []*cobra.Command {
-	return []*cobra.Command{newServe(), newSelfTest(), newVersion()}
+func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
+	ask := []*cobra.Command{}
+	serve := []*cobra.Command{newServe(), newSelfTest(), newVersion()}
+	for _, c := range ask {
+		c.GroupID = groupAsk
+	}
+	for _, c := range serve {
+		c.GroupID = groupServe
+	}
+	return append(ask, serve...)
 }
 
-// run executes a command line and returns the exit code: 0, 1 when stepgate failed, 2 for a bad command line.
-func run(ctx context.Context, args []string, stderr io.Writer) int {
+// run executes a command line, which begins with the name of the program, and returns the exit code.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := &cobra.Command{
 		Use:           "stepgate",
-		Short:         "Keeps the order of Argo CD's progressive syncs",
+		Short:         "Keeps the order of Argo CD's progressive syncs, and tells what holds a rollout",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: calledAs(args[0])},
 		Args:          noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return &usageError{"stepgate needs a sub-command; see " + cmd.CommandPath() + " --help"}
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%s; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(subCommands()...)
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about rollouts:"}, &cobra.Group{ID: groupServe, Title: "Run stepgate:"})
+	root.AddCommand(subCommands(streams)...)
+	root.SetArgs(args[1:])
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, errFound) {
+		return exitFound
+	}
 	// Print one line, even if the error has several.
-	_, _ = fmt.Fprintln(stderr, "stepgate: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	_, _ = fmt.Fprintln(streams.ErrOut, "stepgate: "+strings.ReplaceAll(err.Error(), "\n", " "))
 	var usage *usageError
-	if errors.As(err, &usage) {
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case cmd.GroupID == groupAsk:
+		return exitError
 	}
 	return exitFailure
+}
+
+// calledAs is the name by which the program was called: kubectl and argocd run plugins by the names of their files.
+func calledAs(program string) string {
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	if host, isPlugin := strings.CutSuffix(name, "-stepgate"); isPlugin && (host == "kubectl" || host == "argocd") {
+		return host + " stepgate"
+	}
+	return "stepgate"
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

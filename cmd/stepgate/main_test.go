@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // complete is a command line without a mistake, up to the API server.
@@ -72,7 +72,7 @@ func TestBadCommandLines(t *testing.T) {
 				args = tc.args[1:]
 			}
 			var stderr bytes.Buffer
-			g.Expect(run(t.Context(), args, &stderr)).To(Equal(2))
+			g.Expect(command(t, args, nil, &stderr)).To(Equal(2))
 			g.Expect(stderr.String()).To(Equal("stepgate: " + tc.want + "\n"))
 		})
 	}
@@ -92,7 +92,7 @@ func TestFailures(t *testing.T) {
 			g := NewWithT(t)
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")
 			var stderr bytes.Buffer
-			g.Expect(run(t.Context(), strings.Fields(complete+" "+tc.args), &stderr)).To(Equal(1))
+			g.Expect(command(t, strings.Fields(complete+" "+tc.args), nil, &stderr)).To(Equal(1))
 			g.Expect(stderr.String()).To(HavePrefix("stepgate: " + tc.want))
 			g.Expect(strings.Count(stderr.String(), "\n")).To(Equal(1))
 			g.Expect(stderr.String()).To(HaveSuffix("\n"))
@@ -104,7 +104,9 @@ func TestHelp(t *testing.T) {
 	g := NewWithT(t)
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"help", "serve"}} {
 		var stderr bytes.Buffer
-		out := stdoutOf(t, func() { g.Expect(run(t.Context(), args, &stderr)).To(Equal(0)) })
+		var stdout bytes.Buffer
+		g.Expect(command(t, args, &stdout, &stderr)).To(Equal(0))
+		out := stdout.String()
 		g.Expect(stderr.String()).To(BeEmpty())
 		if !strings.Contains(strings.Join(args, " "), "serve") {
 			g.Expect(out).To(ContainSubstring("serve       Serve the admission webhook"))
@@ -121,31 +123,36 @@ func TestHelp(t *testing.T) {
 }
 
 func TestEverySubCommandRefusesArguments(t *testing.T) {
-	for _, c := range subCommands() {
+	for _, c := range subCommands(genericiooptions.IOStreams{}) {
 		t.Run(c.Name(), func(t *testing.T) {
 			g := NewWithT(t)
 			var stderr bytes.Buffer
 			g.Expect(c.Short).NotTo(BeEmpty())
-			g.Expect(run(t.Context(), []string{c.Name(), "now"}, &stderr)).To(Equal(2))
-			g.Expect(stderr.String()).To(Equal("stepgate: unexpected argument \"now\"; see stepgate " + c.Name() + " --help\n"))
+			g.Expect(command(t, []string{c.Name(), "one", "two"}, nil, &stderr)).To(Equal(2))
+			g.Expect(stderr.String()).To(MatchRegexp(`^stepgate: unexpected argument "(one|two)"; see stepgate ` + c.Name() + " --help\n$"))
 		})
 	}
 }
 
-// stdoutOf gives what f prints; cobra prints its help to standard output.
-func stdoutOf(t *testing.T, f func()) string {
+// kubectl and argocd run plugins by the names of their files. The usage shows what the user typed.
+func TestTheNameThatWasUsed(t *testing.T) {
+	for program, want := range map[string]string{
+		"/usr/bin/stepgate": "stepgate", "kubectl-stepgate": "kubectl stepgate", "argocd-stepgate.exe": "argocd stepgate", "my-stepgate": "stepgate",
+	} {
+		t.Run(program, func(t *testing.T) {
+			g := NewWithT(t)
+			var stdout, stderr bytes.Buffer
+			g.Expect(run(t.Context(), []string{program, "version", "--help"}, genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})).To(Equal(0))
+			g.Expect(stdout.String()).To(ContainSubstring("Usage:\n  " + want + " version [flags]"))
+		})
+	}
+}
+
+// command runs a command line of stepgate, and returns the exit code.
+func command(t *testing.T, args []string, stdout, stderr *bytes.Buffer) int {
 	t.Helper()
-	g := NewWithT(t)
-	file, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
-	g.Expect(err).NotTo(HaveOccurred())
-	stdout := os.Stdout
-	os.Stdout = file
-	defer func() { os.Stdout = stdout }()
-	f()
-	_, err = file.Seek(0, io.SeekStart)
-	g.Expect(err).NotTo(HaveOccurred())
-	text, err := io.ReadAll(file)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(file.Close()).To(Succeed())
-	return string(text)
+	if stdout == nil {
+		stdout = &bytes.Buffer{}
+	}
+	return run(t.Context(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr})
 }

@@ -47,6 +47,6 @@ func TestTheVersionIsStamped(t *testing.T) {
 func TestVersionTakesNoArguments(t *testing.T) {
 	g := NewWithT(t)
 	var stderr bytes.Buffer
-	g.Expect(run(t.Context(), []string{"version", "now"}, &stderr)).To(Equal(2))
+	g.Expect(command(t, []string{"version", "now"}, nil, &stderr)).To(Equal(2))
 	g.Expect(stderr.String()).To(Equal("stepgate: unexpected argument \"now\"; see stepgate version --help\n"))
 }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// cli is what the commands have in common that answer questions: whom they ask, and where they print.
+type cli struct {
+	genericiooptions.IOStreams
+	kube   *genericclioptions.ConfigFlags
+	getenv func(string) string
+	// output is the value of --output, one of outputs; the empty one is text.
+	output  string
+	outputs []string
+}
+
+func newCLI(streams genericiooptions.IOStreams) *cli {
+	kube := genericclioptions.NewConfigFlags(true)
+	kube.CacheDir = nil // the commands need no discovery
+	return &cli{IOStreams: streams, kube: kube, getenv: os.Getenv}
+}
+
+// shownFlags are the flags of the kubeconfig that the help shows; the others are those of kubectl, too.
+var shownFlags = []string{"as", "context", "kubeconfig", "namespace", "request-timeout"}
+
+// bindCluster adds the flags of a command that asks a cluster.
+func (c *cli) bindCluster(cmd *cobra.Command) {
+	kube := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.kube.AddFlags(kube)
+	kube.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
+	cmd.Flags().AddFlagSet(kube)
+}
+
+// bindOutput adds --output with these formats, beside text.
+func (c *cli) bindOutput(cmd *cobra.Command, outputs ...string) {
+	c.outputs = outputs
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "one of "+strings.Join(outputs, ", ")+"; without it, text for people")
+}
+
+// validate looks at the flags that all commands have.
+func (c *cli) validate() error {
+	if c.output != "" && !slices.Contains(c.outputs, c.output) {
+		return &usageError{fmt.Sprintf("--output: %q is not one of %s", c.output, strings.Join(c.outputs, ", "))}
+	}
+	return nil
+}
+
+// cluster makes the clients. It calls the API server only when they are used.
+func (c *cli) cluster() (*cluster, error) {
+	config, err := c.kube.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w; name one with --kubeconfig or KUBECONFIG, and a context of it with --context", err)
+	}
+	config.QPS = -1
+	config.UserAgent = "stepgate-cli"
+	config.WarningHandler = rest.NoWarnings{}
+	return clients(config)
+}
+
+// namespace is that of the command line, else that of the kubeconfig's context.
+func (c *cli) namespace() (string, error) {
+	namespace, _, err := c.kube.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
+// screen is where the command prints.
+func (c *cli) screen() screen.Screen { return screen.Of(c.Out, c.getenv) }
+
+// print writes lines to standard output.
+func (c *cli) print(lines ...string) error {
+	_, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
+	return err
+}
+
+// printObject writes an object as JSON or YAML, as --output says.
+func (c *cli) printObject(object runtime.Object) error {
+	printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(c.output)
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(object, c.Out)
+}
+
+// command is a command that answers questions. Its error says what could not be answered; errFound is an answer.
+func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: args}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.validate(); err != nil {
+			return err
+		}
+		return explained(run(cmd.Context(), args))
+	}
+	return cmd
+}
+
+// explained says what to do about an error of the API server.
+func explained(err error) error {
+	switch {
+	case err == nil || errors.Is(err, errFound):
+		return err
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; ask for the right to get and list applications and applicationsets of argoproj.io", err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w; log in to the cluster again", err)
+	}
+	return err
+}
+
+// atMost refuses more arguments than that.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return &usageError{fmt.Sprintf("unexpected argument %q; see %s --help", args[n], cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// exactly wants one argument, which is called name.
+func exactly(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return &usageError{fmt.Sprintf("%s is missing; see %s --help", name, cmd.CommandPath())}
+		}
+		return atMost(1)(cmd, args)
+	}
+}
