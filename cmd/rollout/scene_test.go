@@ -1,8 +1,6 @@
 package rollout_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // now is when everything is looked at.
@@ -130,23 +126,5 @@ func judged(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Rollout
 }
 
 func preview(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(webhook.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, evaluator{known}, known, known, func() time.Time { return now })
-}
-
-// evaluator decides on a Snapshot as if it were live.
-type evaluator struct{ known *rollout.Snapshot }
-
-func (e evaluator) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
-	set, _ := e.known.Set(name)
-	return set, nil
-}
-
-func (e evaluator) Evaluate(_ context.Context, in policy.Input) (policy.Decision, error) {
-	if in.ApplicationSet == nil {
-		return policy.Decision{}, errors.New("no ApplicationSet")
-	}
-	for _, p := range e.known.Owned(types.UID(in.ApplicationSet.UID)) {
-		in.Siblings = append(in.Siblings, &p.Application)
-	}
-	return policy.Evaluate(in), nil
+	return webhook.NewPreview(webhook.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, func() time.Time { return now })
 }

@@ -85,7 +85,9 @@ type Reader struct {
 }
 
 // NewReader returns a Reader. Both have to go to the API server with every read.
-func NewReader(objects client.Reader, live siblings.Live) *Reader { return &Reader{objects: objects, live: live} }
+func NewReader(objects client.Reader, live siblings.Live) *Reader {
+	return &Reader{objects: objects, live: live}
+}
 
 // All reads every ApplicationSet of a namespace, or of all, and their Applications, in pages. It lists no Applications where no ApplicationSet
 // has steps.
@@ -119,12 +121,13 @@ func (e *NotFoundError) Error() string {
 const (
 	// mostGets bounds the reads of single Applications at a time.
 	mostGets = 20
-	// fewOf is the part of a namespace's Applications below which they are read one by one.
+	// fewOf is how many times more Applications the namespace has to have than the ApplicationSet, so that reading its own one by one is less
+	// work than reading all.
 	fewOf = 3
 )
 
-// One reads one ApplicationSet and its Applications. It lists the metadata of the namespace's Applications, and then reads those of the
-// ApplicationSet, one by one where they are few of them.
+// One reads one ApplicationSet and its Applications. Where they are most of the namespace's it lists these whole, in pages. Otherwise it lists
+// the metadata, and then reads its own one by one.
 func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot, error) {
 	set, err := r.live.ApplicationSet(ctx, name)
 	if err != nil {
@@ -135,6 +138,15 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 	}
 	s := NewSnapshot()
 	s.sets[name] = set
+	if len(set.Recorded) > mostGets {
+		total, err := live.CountApplications(ctx, r.objects, name.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if total > 0 && len(set.Recorded)*fewOf > total {
+			return s, r.list(ctx, s, name.Namespace, set.UID)
+		}
+	}
 	versions, err := r.live.Versions(ctx, name.Namespace, labels.Everything())
 	if err != nil {
 		return nil, err
@@ -145,14 +157,19 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 			own = append(own, v.Name)
 		}
 	}
-	if len(own)*fewOf > len(versions) && len(own) > mostGets {
-		return s, live.Applications(ctx, r.objects, name.Namespace, func(app *argo.Application) {
-			if p := siblings.NewProjection(app); string(p.Owner) == set.UID {
-				s.add(p)
-			}
-		})
+	if len(own) > mostGets && len(own)*fewOf > len(versions) {
+		return s, r.list(ctx, s, name.Namespace, set.UID)
 	}
 	return s, r.each(ctx, s, name.Namespace, own)
+}
+
+// list reads all Applications of a namespace, and keeps those of an ApplicationSet.
+func (r *Reader) list(ctx context.Context, s *Snapshot, namespace, owner string) error {
+	return live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
+		if p := siblings.NewProjection(app); string(p.Owner) == owner {
+			s.add(p)
+		}
+	})
 }
 
 func (r *Reader) each(ctx context.Context, s *Snapshot, namespace string, names []string) error {
@@ -181,4 +198,3 @@ type NoObserver struct{}
 
 // ReadDone implements siblings.Observer.
 func (NoObserver) ReadDone(string, time.Duration, error) {}
-

@@ -120,7 +120,9 @@ func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace
 	var at time.Time
 	err := r.watch(ctx, namespace, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
 		list := g.judge(r, gate, known, name)
-		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
+			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		})
 		if changed {
 			at = time.Now()
 		}

@@ -32,7 +32,7 @@ func (c *cli) rollouts() (*rollouts, error) {
 
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
-	return webhook.NewPreview(gate.config, webhook.NewLiveEvaluator(siblings.NewReader(r.live, known)), known, known, time.Now)
+	return webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
 }
 
 // name reads NAME or NAMESPACE/NAME.
