@@ -40,6 +40,8 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 	switch e.Outcome {
 	case Running:
 		mark, style, text = screen.SignBusy, screen.Busy, "An operation runs now. It was let through: the gate judges an operation when it is written."
+	case Idle:
+		text = "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits."
 	case Allowed:
 		text = sync + " may start now."
 	case NotGated:
@@ -52,7 +54,7 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 		mark, style, text = screen.SignBad, screen.Bad, sync+" is refused now."
 	}
 	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", text)
-	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running {
+	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running && e.Outcome != Idle {
 		lines = append(lines, s.Wrap("  ", "  ", e.Reason+": "+e.Means)...)
 		if e.Do != "" && e.Waits() {
 			lines = append(lines, s.Wrap("  Do: ", "  ", e.Do)...)
@@ -83,7 +85,9 @@ func (e *Explanation) facts(s screen.Screen) []string {
 		title := s.Paint(screen.Bold, name) + strings.Repeat(" ", 14-len(name))
 		lines = append(lines, s.Wrap(title, strings.Repeat(" ", 14), text)...)
 	}
-	if len(e.Revisions) > 0 {
+	if len(e.Revisions) > 0 && e.Outcome == Idle {
+		fact("Compared with", shortAll(e.Revisions))
+	} else if len(e.Revisions) > 0 {
 		text := shortAll(e.Revisions)
 		if e.Pinned {
 			text += ", named in the operation, and the same at every retry"

@@ -73,6 +73,7 @@ func TestExplain(t *testing.T) {
 			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
 			by: rollout.ApplicationSetController, change: func(app *argo.Application) { app.Spec.Source.TargetRevision = "v2" }, want: rollout.Held,
 		},
+		"idle": {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
 		"in-no-step": {scene: "0:sandbox=Healthy/OutOfSync@new", app: "guestbook-sandbox", by: rollout.User, want: rollout.NotGated},
 	} {
 		x := explained(t, tc.scene, tc.app, tc.by, tc.change)

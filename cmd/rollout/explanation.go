@@ -28,6 +28,8 @@ const (
 	Audited Outcome = "Audited"
 	// NotGated: the gate has no say in it.
 	NotGated Outcome = "NotGated"
+	// Idle: the Application has been synced in its turn, and no sync of it is to come.
+	Idle Outcome = "Idle"
 	// Running: an operation runs already. It was let through.
 	Running Outcome = "Running"
 )
@@ -105,6 +107,8 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 		e.Revisions, e.Pinned = answer.Pinned, true
 	}
 	switch {
+	case d.Reason == policy.AlreadySynced && e.By == ApplicationSetController:
+		e.Outcome, e.Message = Idle, ""
 	case answer.Held:
 		e.Outcome = Held
 	case answer.Rejected():

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// settle is how long changes are collected before they are shown.
-	settle = 200 * time.Millisecond
+	// settle is how long changes are collected before they are shown on a terminal, and settleLines the same where each is a line.
+	settle      = 200 * time.Millisecond
+	settleLines = time.Second
 	// tick is how often the ages on a terminal are brought up to date.
 	tick = time.Second
 )
@@ -53,7 +54,10 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	changed := true
+	changed, pause := true, settleLines
+	if tick > 0 {
+		pause = settle
+	}
 	for {
 		if done, err := each(known, changed); done || err != nil {
 			return err
@@ -67,7 +71,7 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 			changed = true
 			select {
 			case <-ctx.Done():
-			case <-time.After(settle):
+			case <-time.After(pause):
 			}
 		}
 	}
