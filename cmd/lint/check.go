@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -68,6 +70,9 @@ func Check(s *Subject, options Options) Result {
 		c.checkSteps()
 	}
 	c.annotations()
+	slices.SortStableFunc(c.result.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Line, b.Line))
+	})
 	return c.result
 }
 

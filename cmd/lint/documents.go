@@ -116,9 +116,9 @@ func shift(node *yaml.Node, lines int) {
 }
 
 var (
-	lineOf = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+	lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
 	// helm are the marks of a template that Helm has to render first. The templates of an ApplicationSet are quoted.
-	helm = regexp.MustCompile(`(?m)^\s*\{\{|\{\{-?\s*(\.Values\b|\.Release\b|\.Chart\b|include\b|template\b|tpl\b|toYaml\b)`)
+	helm = regexp.MustCompile(`(?m)^[ \t]*\{\{|\{\{-?\s*(\.Values\b|\.Release\b|\.Chart\b|include\b|template\b|tpl\b|toYaml\b)`)
 )
 
 // failure says why a document cannot be read, and where.
@@ -131,7 +131,8 @@ func (d document) failure(file string, err error) *Failure {
 		f.Message = f.Message[len(m[0]):]
 	}
 	f.Message = "not valid YAML: " + short2(strings.TrimPrefix(f.Message, "yaml: "))
-	if helm.Match(d.text) {
+	if at := helm.FindIndex(d.text); at != nil {
+		f.Line = d.line + 1 + bytes.Count(d.text[:at[1]], []byte("\n"))
 		f.Message = fmt.Sprintf("a Helm template, and not YAML (%s): render it first, with helm template, and give lint the output", strings.TrimPrefix(f.Message, "not valid YAML: "))
 	}
 	return f

@@ -77,7 +77,7 @@ func (in *Input) read(name string, from io.Reader) {
 	case len(data) > maxFile:
 		in.fail(name, fmt.Errorf("the file is larger than %d MiB", maxFile>>20))
 	default:
-		in.Text(filepath.ToSlash(name), data)
+		in.Text(filepath.ToSlash(filepath.Clean(name)), data)
 	}
 }
 
@@ -86,5 +86,5 @@ func (in *Input) fail(name string, err error) {
 	if errors.As(err, &pathError) {
 		err = pathError.Err
 	}
-	in.Failures = append(in.Failures, Failure{File: filepath.ToSlash(name), Message: err.Error()})
+	in.Failures = append(in.Failures, Failure{File: filepath.ToSlash(filepath.Clean(name)), Message: err.Error()})
 }

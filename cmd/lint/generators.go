@@ -87,7 +87,7 @@ func (c *checker) generated(p part) []group {
 		if !slices.Equal(kinds, []string{p.kind}) {
 			inside = fmt.Sprintf("%s with %s", p.kind, and(kinds))
 		}
-		c.gap(strings.Join(kinds, ", "), fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step", p.index+1, inside))
+		c.gap(strings.Join(kinds, ", "), fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step; stepgate lint %s checks the live ones", p.index+1, inside, c.argument()))
 	}
 	t := mergedTemplate(c.Set, p.template, p.path())
 	r := renderer{checker: c, engine: e, part: p, template: t, reported: map[string]bool{}}
@@ -99,4 +99,12 @@ func (c *checker) generated(p part) []group {
 		c.gap("templates", fmt.Sprintf("generator %d (%s): the step of %s, whose labels come from a template that lint cannot render", p.index+1, p.kind, count(r.unrendered, "Application")))
 	}
 	return all
+}
+
+// argument names the ApplicationSet in a command line.
+func (c *checker) argument() string {
+	if c.Set.Namespace == "" {
+		return short(c.Set.Name)
+	}
+	return short("-n " + c.Set.Namespace + " " + c.Set.Name)
 }

@@ -137,6 +137,9 @@ func (in *Input) applicationSet(o object) {
 	if err != nil {
 		s.Set = &argo.ApplicationSet{ObjectMeta: o.meta()}
 		s.invalid = invalidBecause(err)
+		if path := located(o.node, s.invalid.path); path != nil {
+			s.invalid.path = path
+		}
 	}
 	in.Subjects = append(in.Subjects, s)
 }
@@ -149,6 +152,33 @@ func (o object) meta() metav1.ObjectMeta {
 	}
 	m := object{node: meta}
 	return metav1.ObjectMeta{Name: m.text("name"), Namespace: m.text("namespace")}
+}
+
+// located finds the entry of a list that a path without numbers leads to: the first one whose value is no text, if there is one.
+func located(node *yaml.Node, fields Path) Path {
+	if node.Kind == yaml.AliasNode && node.Alias != nil {
+		node = node.Alias
+	}
+	switch {
+	case node.Kind == yaml.SequenceNode:
+		for i, entry := range node.Content {
+			if p := located(entry, fields); p != nil {
+				return to(i).and(p...)
+			}
+		}
+		return nil
+	case len(fields) == 0:
+		if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
+			return nil
+		}
+		return Path{}
+	}
+	if _, next := child(node, fields[0]); next != nil {
+		if p := located(next, fields[1:]); p != nil {
+			return to(fields[0]).and(p...)
+		}
+	}
+	return nil
 }
 
 func (in *Input) application(o object) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/stepgate/stepgate/policy"
 )
 
@@ -33,7 +35,7 @@ func (c *checker) labelsNotSet(groups []group) {
 	for i, step := range c.steps {
 		for j, e := range step {
 			set := slices.ContainsFunc(groups, func(g group) bool { _, set := g.labels[e.Key]; return set || g.open })
-			if set || e.Key == "" {
+			if set || len(validation.IsQualifiedName(e.Key)) > 0 {
 				continue
 			}
 			c.broken[i] = c.broken[i] || e.Operator == "In"
@@ -78,8 +80,8 @@ func (c *checker) valuesNeverGiven(groups []group) {
 				continue
 			}
 			for k, value := range e.Values {
-				if slices.Contains(given, value) || slices.Contains(e.Values[:k], value) {
-					continue
+				if slices.Contains(given, value) || slices.Contains(e.Values[:k], value) || value == "" || len(validation.IsValidLabelValue(value)) > 0 {
+					continue // it is there, or another rule says why not
 				}
 				f := c.found("value-never-given", stepPath(i, "matchExpressions", j, "values", k),
 					fmt.Sprintf("Step %d lists the value %q of the label %s, which no generator gives.", i+1, short(value), short(e.Key)))
@@ -141,8 +143,7 @@ func (c *checker) placements(groups []group) {
 
 // outsiders reports the Applications in no step. A generator that has no other Applications is reported as a whole, if there are other generators.
 func (c *checker) outsiders(outside map[int][]group, inside map[int]bool) {
-	var single []string
-	unnamed := 0
+	var who []string
 	for i := -1; i < len(c.Set.Spec.Generators); i++ {
 		if len(outside[i]) == 0 {
 			continue
@@ -151,22 +152,25 @@ func (c *checker) outsiders(outside map[int][]group, inside map[int]bool) {
 			c.found("generator-in-no-step", to("spec", "generators", i), fmt.Sprintf("No step selects an Application of generator %d.", i+1))
 			continue
 		}
+		unnamed := false
 		for _, g := range outside[i] {
 			if g.name == "" {
-				unnamed++
+				unnamed = true
 			} else {
-				single = append(single, short(g.name))
+				who = append(who, short(g.name))
 			}
 		}
+		if unnamed {
+			who = append(who, fmt.Sprintf("some Applications of generator %d", i+1))
+		}
 	}
-	if len(single)+unnamed == 0 {
-		return
+	if len(who) > 0 {
+		verb := isAre(len(who))
+		if strings.HasPrefix(who[0], "some ") {
+			verb = "are"
+		}
+		c.found("in-no-step", to("spec", "strategy", "rollingSync", "steps"), fmt.Sprintf("%s %s in no step.", capital(names(who)), verb))
 	}
-	who := names(single)
-	if unnamed > 0 {
-		who = strings.TrimPrefix(fmt.Sprintf("%s and %s", who, count(unnamed, "other Application")), " and ")
-	}
-	c.found("in-no-step", to("spec", "strategy", "rollingSync", "steps"), fmt.Sprintf("%s %s in no step.", who, isAre(len(single)+unnamed)))
 }
 
 // overlaps reports the Applications that several steps select. An empty step selects all, and is reported as such.

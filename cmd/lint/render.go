@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strings"
 	"text/template"
@@ -79,7 +78,7 @@ var simple = template.FuncMap{
 }
 
 func isFalse(value any) bool {
-	truth, ok := template.IsTrue(reflect.Indirect(reflect.ValueOf(value)))
+	truth, ok := template.IsTrue(value)
 	return !ok || !truth
 }
 

@@ -48,6 +48,14 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// capital begins a sentence with a word of lint. A name stays as it is.
+func capital(text string) string {
+	if rest, ok := strings.CutPrefix(text, "some "); ok {
+		return "Some " + rest
+	}
+	return text
+}
+
 // isAre is the verb for a number of things.
 func isAre(n int) string {
 	if n == 1 {
