@@ -13,8 +13,11 @@ import (
 // members compares the Applications with the steps.
 func (c *checker) members() []group {
 	groups := c.groups()
+	c.result.AllApplications = true
 	for _, g := range groups {
-		if !g.many {
+		if g.many {
+			c.result.AllApplications = false
+		} else {
 			c.result.Applications++
 		}
 	}

@@ -40,9 +40,10 @@ type Result struct {
 	Document int    `json:"document,omitempty"`
 	// Steps is the number of steps.
 	Steps int `json:"steps"`
-	// Applications is the number of Applications whose step was looked at.
-	Applications int       `json:"applications"`
-	Findings     []Finding `json:"findings"`
+	// Applications is the number of Applications that were looked at. AllApplications says that there are no others.
+	Applications    int       `json:"applications"`
+	AllApplications bool      `json:"allApplications"`
+	Findings        []Finding `json:"findings"`
 	// NotChecked says what could not be checked, and why.
 	NotChecked []Gap `json:"notChecked,omitempty"`
 }

@@ -30,11 +30,8 @@ func (r Result) lines(s screen.Screen) []string {
 	if r.File != "" {
 		title = r.File + ": " + title
 	}
-	what := fmt.Sprintf(" (%s, %s)", count(r.Steps, "step"), count(r.Applications, "Application"))
-	lines := s.Wrap("", "  ", s.Paint(screen.Bold, title)+what)
-	if s.Colour {
-		lines = []string{s.Paint(screen.Bold, title) + what}
-	}
+	lines := s.Wrap("", "  ", title+" ("+r.size()+")")
+	lines[0] = strings.Replace(lines[0], title, s.Paint(screen.Bold, title), 1)
 	for _, f := range r.Findings {
 		head, style := f.head()
 		lines = append(lines, "  "+s.Paint(style, head)+" "+f.at())
@@ -49,6 +46,14 @@ func (r Result) lines(s screen.Screen) []string {
 		lines = append(lines, s.Wrap("  "+screen.SignWaiting+" not checked: ", "    ", gap.Message)...)
 	}
 	return lines
+}
+
+// size is the number of steps and of Applications.
+func (r Result) size() string {
+	if r.AllApplications {
+		return count(r.Steps, "step") + ", " + count(r.Applications, "Application")
+	}
+	return count(r.Steps, "step") + ", " + count(r.Applications, "known Application")
 }
 
 // head is the sign and the severity.
