@@ -24,6 +24,8 @@ type Subject struct {
 	File     string
 	Document int
 	node     *yaml.Node
+	// hidden says why its live Applications could not be read.
+	hidden string
 	// unknown are the paths of fields that Argo CD's types do not have, and invalid says why it does not fit them.
 	unknown []string
 	invalid *invalidObject
@@ -86,6 +88,9 @@ func (c *checker) checkSteps() {
 	c.maxUpdates(groups)
 	c.automatedSync()
 	c.updates()
+	if c.hidden != "" {
+		c.gap("Applications", "the live Applications: "+c.hidden)
+	}
 	if !c.Live {
 		c.gap("progressive syncs", "whether the ApplicationSet controller runs with progressive syncs: only the cluster shows it")
 	}

@@ -8,13 +8,21 @@ import (
 // AddLive adds a live ApplicationSet. Its Applications come with AddLiveApplication.
 func (in *Input) AddLive(set *argo.ApplicationSet) {
 	in.live = true
-	in.Subjects = append(in.Subjects, &Subject{Set: set, Live: true, Known: true})
+	in.Subjects = append(in.Subjects, &Subject{Set: set, Live: true})
 }
 
 // AddLiveApplication keeps of a live Application what its step depends on, if an ApplicationSet controls it.
 func (in *Input) AddLiveApplication(a *argo.Application) {
 	if owned := ownedApplication(&a.ObjectMeta); owned.owner != nil {
 		in.applications = append(in.applications, owned)
+	}
+}
+
+// WithoutApplications says why there are no live Applications. The ApplicationSets are then checked by their generators.
+func (in *Input) WithoutApplications(why string) {
+	in.applications = nil
+	for _, s := range in.Subjects {
+		s.hidden = why
 	}
 }
 

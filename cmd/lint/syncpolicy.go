@@ -50,8 +50,11 @@ func (c *checker) automated(p *argo.SyncPolicy, path Path) {
 
 // progressiveSyncs reports whether the ApplicationSet controller follows the steps. A live ApplicationSet shows it, if it has Applications.
 func (c *checker) progressiveSyncs() bool {
-	if c.Live && len(c.Applications) > 0 {
-		return !c.ignoredByController()
+	switch {
+	case c.ignoredByController():
+		return false
+	case c.Live && len(c.Set.Status.ApplicationStatus) > 0:
+		return true
 	}
 	return c.options.ProgressiveSyncs
 }

@@ -9,6 +9,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -113,7 +114,12 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 			return err
 		}
 	}
-	return live.Applications(ctx, c.objects, namespace, in.AddLiveApplication)
+	if err := live.Applications(ctx, c.objects, namespace, in.AddLiveApplication); apierrors.IsForbidden(err) {
+		in.WithoutApplications("you have no right to list applications.argoproj.io")
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 func (l *linter) printReport(report *lint.Report) error {
