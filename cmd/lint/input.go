@@ -216,6 +216,7 @@ func invalidBecause(err error) *invalidObject {
 		kind = "true or false"
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		kind = "a whole number"
+	default:
 	}
 	return &invalidObject{path: parsePath(e.Field), message: fmt.Sprintf("The field %s is of the wrong type (%s). It has to be %s.", short(e.Field), short(e.Value), kind)}
 }

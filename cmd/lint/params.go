@@ -113,7 +113,7 @@ func (e *engine) list(g *argo.ListGenerator, outer *params) ([]params, error) {
 	text, err := e.renderIn(g.ElementsYaml, outer)
 	if err != nil {
 		e.unknown("elementsYaml")
-		return append(all, params{open: true, many: true}), nil //nolint:nilerr // what cannot be rendered is not known
+		return append(all, params{open: true, many: true}), nil
 	}
 	var elements []map[string]any
 	if err := yaml.Unmarshal([]byte(text), &elements); err != nil {
