@@ -1,12 +1,17 @@
 package lint
 
 import (
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 const bad = `apiVersion: argoproj.io/v1alpha1
@@ -104,30 +109,73 @@ func TestFiles(t *testing.T) {
 
 // FuzzLint gives lint any text. It may find nothing, and never fails itself.
 func FuzzLint(f *testing.F) {
-	for _, r := range rows {
-		text := good
-		for i := 0; i < len(r.edits); i += 2 {
-			text = strings.Replace(text, r.edits[i], r.edits[i+1], 1)
-		}
-		f.Add([]byte(text))
+	for _, seed := range seeds() {
+		f.Add([]byte(seed))
 	}
-	f.Add([]byte(good + "---\n" + application("guestbook-dev", "dev", "guestbook")))
-	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- &a {kind: List, apiVersion: v1, items: [*a]}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var in Input
-		in.Text("x.yaml", data)
-		in.Link()
-		r := in.Check(Options{Now: now, ProgressiveSyncs: true})
-		for _, result := range r.ApplicationSets {
-			for _, finding := range result.Findings {
-				if ruleOf(finding.Rule).Short == "" || finding.Message == "" || strings.ContainsAny(finding.Message, "\n\x1b") {
-					t.Errorf("%+v", finding)
-				}
+	f.Fuzz(func(t *testing.T, data []byte) { survives(t, data) })
+}
+
+// TestLintSurvives does a little of that in every run: texts of which parts are missing, twice, or from another text.
+func TestLintSurvives(t *testing.T) {
+	random, all := rand.New(rand.NewPCG(20261121, 1)), seeds()
+	var words []string
+	for _, seed := range all {
+		words = append(words, strings.FieldsFunc(seed, func(r rune) bool { return strings.ContainsRune(" ,", r) })...)
+	}
+	words = append(words, "null", "[]", "{}", "-1", "1e400", "&a", "*a", "<<: *a", "{{", "{{.env.x}}", "\x00", "\ufeff", "!!binary", "? ", "|")
+	for range 4000 {
+		text := strings.SplitAfter(all[random.IntN(len(all))], " ")
+		for range random.IntN(4) + 1 {
+			i, j := random.IntN(len(text)), random.IntN(len(text))
+			switch random.IntN(4) {
+			case 0:
+				text[i] = words[random.IntN(len(words))] + " "
+			case 1:
+				text[i], text[j] = text[j], text[i]
+			case 2:
+				text[i] = ""
+			default:
+				text[i] += text[j]
 			}
 		}
-		if _, err := r.SARIF("test"); err != nil {
-			t.Error(err)
+		survives(t, []byte(strings.Join(text, "")))
+	}
+}
+
+// seeds are the texts of all tables, and lists that contain themselves.
+func seeds() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		text := good
+		for i := 0; i < len(rows[name].edits); i += 2 {
+			text = strings.Replace(text, rows[name].edits[i], rows[name].edits[i+1], 1)
 		}
-		r.GitHub()
-	})
+		all = append(all, text)
+	}
+	const generators = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
+	return append(all, good+"---\n"+application("guestbook-dev", "dev", "guestbook"),
+		strings.Replace(good, generators, "    - matrix: {generators: [{list: {elements: [{env: dev}]}}, {merge: {mergeKeys: [cluster], generators: [{list: {elements: [{cluster: '{{.env}}'}]}}, {clusters: {}}]}}]}\n", 1),
+		"apiVersion: v1\nkind: List\nitems:\n- &a {kind: List, apiVersion: v1, items: [*a]}\n",
+		"apiVersion: v1\nkind: List\nitems: &a [*a]\n", "&a apiVersion: v1\nkind: List\nitems: [*a]\n")
+}
+
+// survives checks one text, and that every finding has a rule and a message of one line.
+func survives(t *testing.T, data []byte) {
+	t.Helper()
+	var in Input
+	in.Text("x.yaml", data)
+	in.Link()
+	r := in.Check(Options{Now: now, ProgressiveSyncs: true})
+	for _, result := range r.ApplicationSets {
+		for _, finding := range result.Findings {
+			if ruleOf(finding.Rule).Short == "" || finding.Message == "" || strings.ContainsAny(finding.Message, "\n\x1b") {
+				t.Errorf("%+v in\n%s", finding, data)
+			}
+		}
+	}
+	if _, err := r.SARIF("test"); err != nil {
+		t.Error(err)
+	}
+	r.GitHub()
+	r.Lines(screen.Screen{Width: 80})
 }

@@ -138,5 +138,5 @@ func (r *Report) DeepCopyObject() runtime.Object {
 
 // title is the ApplicationSet as messages name it.
 func (r Result) title() string {
-	return "ApplicationSet " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+	return "ApplicationSet " + short(strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))
 }
