@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	past "github.com/stepgate/stepgate/cmd/audit"
+	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// earlyStart is the first start of an Application at a revision before its turn.
+type earlyStart struct{ application, revision string }
+
+// history holds `stepgate audit` against the observer: the early starts of one rollout that both saw, or one of them.
+type history struct {
+	found []earlyStart
+	// missed has a reason for each.
+	missed map[earlyStart]string
+	alone  []earlyStart
+	// unclear is the number of rollouts that the audit could not judge.
+	rollouts, unclear int
+}
+
+// readHistory audits the live Applications of the rollout as `stepgate audit` does, and compares.
+func (o *outcome) readHistory() {
+	r, collected := o.rollout, &past.Collection{}
+	script.Must(live.ApplicationSets(r.ctx, r.Admin, string(r.mode), func(set *argo.ApplicationSet) {
+		if set.Name == r.name {
+			collected.AddSet(set)
+		}
+	}))
+	script.Must(live.Applications(r.ctx, r.Admin, string(r.mode), collected.AddApplication))
+	r.debugDump()
+	report := collected.Report(past.Options{Now: time.Now()})
+	o.history = r.compareHistory(report, o.observedEarly())
+}
+
+// observedEarly are the early starts that the observer saw, each Application and revision once.
+func (o *outcome) observedEarly() map[earlyStart]bool {
+	observed := map[earlyStart]bool{}
+	for _, s := range o.starts {
+		for _, m := range o.rollout.members {
+			if m.name == s.Application && s.OutOfOrder() {
+				observed[earlyStart{m.name, m.changes[s.Change].Revision}] = true
+			}
+		}
+	}
+	return observed
+}
+
+func (r *rollout) compareHistory(report *past.Report, observed map[earlyStart]bool) *history {
+	h := &history{missed: map[earlyStart]string{}}
+	for e := range observed {
+		h.missed[e] = "no such sync on record"
+	}
+	if len(report.ApplicationSets) == 0 {
+		for e := range observed {
+			h.missed[e] = "the ApplicationSet is gone"
+		}
+		return h
+	}
+	for _, audited := range report.ApplicationSets[0].Rollouts {
+		if !r.measured(audited.Revision) {
+			continue
+		}
+		h.rollouts++
+		if audited.Verdict == past.Unclear {
+			h.unclear++
+		}
+		h.compare(audited, observed)
+	}
+	return h
+}
+
+// measured says that a revision is of a change that was made in the measured rollout.
+func (r *rollout) measured(revision string) bool {
+	for _, m := range r.members {
+		for i, state := range m.changes {
+			if !r.changedAt[i].Before(r.began) && slices.Contains(strings.Split(state.Revision, ","), revision) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compare compares the early starts of a revision.
+func (h *history) compare(audited past.Rollout, observed map[earlyStart]bool) {
+	claimed := map[string]bool{}
+	for _, e := range audited.Early {
+		claimed[e.Application] = true
+	}
+	for _, sync := range audited.Syncs {
+		seen := earlyStart{sync.Application, audited.Revision}
+		for e := range observed {
+			if e.application == sync.Application && slices.Contains(strings.Split(e.revision, ","), audited.Revision) {
+				seen = e
+			}
+		}
+		switch {
+		case claimed[sync.Application] && observed[seen]:
+			if !slices.Contains(h.found, seen) {
+				h.found = append(h.found, seen)
+			}
+			delete(h.missed, seen)
+		case claimed[sync.Application]:
+			h.alone = append(h.alone, seen)
+		case observed[seen] && !slices.Contains(h.found, seen):
+			h.missed[seen] = string(audited.Verdict)
+			if audited.Reason != "" {
+				h.missed[seen] += ": " + string(audited.Reason)
+			}
+		}
+	}
+}
+
+// why sums up the reasons for what was missed.
+func (h *history) why() string {
+	n := map[string]int{}
+	for _, reason := range h.missed {
+		n[reason]++
+	}
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(n)) {
+		all = append(all, fmt.Sprintf("%s (%d)", reason, n[reason]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// printHistory prints a table and the sums, and returns an error if the audit said something wrong, or found nothing where there was
+// something to find.
+func printHistory(chosen []scenario, all table, modes []mode) error {
+	var rollouts, found, missed, alone, unclear, seenOff, foundOff int
+	fmt.Println("stepgate audit, afterwards, from the live Applications alone:")
+	fmt.Println("| rollout | mode | revisions | found | missed | false | cannot tell | why missed |\n|---|---|---|---|---|---|---|---|")
+	for _, sc := range chosen {
+		for _, m := range modes {
+			o := all[sc.key][m]
+			if o == nil || o.history == nil {
+				continue
+			}
+			h := o.history
+			fmt.Printf("| `%s` | %s | %d | %d | %d | %d | %d | %s |\n", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
+			for _, e := range h.alone {
+				fmt.Printf("  false: %s at %.7s\n", e.application, e.revision)
+			}
+			rollouts, found, missed = rollouts+h.rollouts, found+len(h.found), missed+len(h.missed)
+			alone, unclear = alone+len(h.alone), unclear+h.unclear
+			if m == off {
+				seenOff, foundOff = seenOff+len(h.found)+len(h.missed), foundOff+len(h.found)
+			}
+		}
+	}
+	fmt.Printf("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d\n", rollouts, found, missed, alone, unclear)
+	if alone > 0 {
+		return fmt.Errorf("stepgate audit says of %d starts that they were early, and the observer does not", alone)
+	}
+	if seenOff > 0 && foundOff == 0 {
+		return fmt.Errorf("stepgate audit found none of %d early starts", seenOff)
+	}
+	return nil
+}
