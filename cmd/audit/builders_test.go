@@ -1,6 +1,8 @@
 package audit_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -123,7 +125,8 @@ func operationState(m []string, by argo.OperationInitiator, started metav1.Time,
 
 // commit makes a commit of a letter.
 func commit(letter string) string {
-	return strings.Repeat(fmt.Sprintf("%02x%c", letter[0], 'a'+(letter[0]-'a')%6), 14)[:40]
+	sum := sha256.Sum256([]byte(letter))
+	return hex.EncodeToString(sum[:20])
 }
 
 func number(text string) int {
@@ -133,6 +136,8 @@ func number(text string) int {
 	}
 	return n
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // audited is the report of a guestbook with these Applications, a day later.
 func audited(t *testing.T, lines ...string) *audit.Report {

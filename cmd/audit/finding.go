@@ -28,21 +28,20 @@ func (r *rollout) judge() *finding {
 	return f
 }
 
-func (f *finding) judge(late member) {
+// judge compares one member with those of earlier steps.
+func (f *finding) judge(late *member) {
 	before := &f.before[late.step]
 	started := late.sync().started
-	var early []member
-	verdict := InOrder
-	if started.After(before.finished) {
-		f.compared = f.compared || len(before.members) > 0
-	} else {
-		for _, e := range before.members {
-			v, reason := f.compare(late, e)
-			f.doubtful(reason, late, e.application)
-			f.compared = f.compared || v == InOrder
-			if v == OutOfOrder || v == ByHand {
-				early, verdict = append(early, e), v
-			}
+	early := Early{Sync: syncOf(late)}
+	for _, e := range before.members {
+		verdict, reason := compare(late, e)
+		f.doubtful(reason, late, e.application)
+		f.compared = f.compared || verdict == InOrder
+		if verdict == InOrder && !before.failed {
+			break // the others ended even sooner
+		}
+		if verdict == OutOfOrder || verdict == ByHand {
+			early.add(verdict, e)
 		}
 	}
 	if before.reaches.After(started) {
@@ -51,37 +50,29 @@ func (f *finding) judge(late member) {
 			f.doubtful(reason, late, app)
 		}
 	}
-	if len(early) > 0 {
-		f.early = append(f.early, earlyOf(late, early, verdict))
+	if early.BeforeCount > 0 {
+		f.early = append(f.early, early)
 	}
 }
 
 // doubtful keeps the first example of a reason.
-func (f *finding) doubtful(reason Reason, late member, early *application) {
+func (f *finding) doubtful(reason Reason, late *member, early *application) {
 	if reason != "" && f.unclear[reason] == nil {
 		f.unclear[reason] = &Pair{Later: late.name, LaterStep: late.step + 1, Earlier: early.name, EarlierStep: early.step + 1}
 	}
 }
 
-func earlyOf(late member, before []member, verdict Verdict) Early {
-	slices.SortStableFunc(before, func(a, b member) int { return b.ended().Compare(a.ended()) })
-	e := Early{Sync: syncOf(late), Verdict: verdict, BeforeCount: len(before)}
-	if last := before[0].sync().finished; !last.IsZero() {
-		seconds := int64(last.Sub(late.sync().started) / time.Second)
+// add adds an Application of an earlier step, of which the last to end comes first.
+func (e *Early) add(verdict Verdict, before *member) {
+	if e.BeforeCount == 0 && before.ended().Before(never) {
+		seconds := int64(before.ended().Sub(e.StartedAt.Time) / time.Second)
 		e.Seconds = &seconds
 	}
-	for _, b := range before[:min(len(before), mostBefore)] {
-		e.Before = append(e.Before, syncOf(b))
+	if e.BeforeCount < mostBefore {
+		e.Before = append(e.Before, syncOf(before))
 	}
-	return e
-}
-
-// ended is when a sync ended; far in the future while it runs.
-func (m member) ended() time.Time {
-	if m.sync().finished.IsZero() {
-		return never
-	}
-	return m.sync().finished
+	e.Verdict = verdict
+	e.BeforeCount++
 }
 
 func (f *finding) verdict() (Verdict, Reason) {
@@ -119,7 +110,7 @@ func (f *finding) report() Rollout {
 	return r
 }
 
-func syncOf(m member) Sync {
+func syncOf(m *member) Sync {
 	d := m.sync()
 	return Sync{
 		Application: m.name, Step: m.step + 1, StartedAt: metav1.NewTime(d.started), FinishedAt: timeOf(d.finished),

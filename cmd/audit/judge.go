@@ -3,7 +3,7 @@ package audit
 import "time"
 
 // compare tells whether the sync of a later step was in order, seen against an earlier one of the same rollout.
-func (r *rollout) compare(late, early member) (Verdict, Reason) {
+func compare(late, early *member) (Verdict, Reason) {
 	l, e := late.sync(), early.sync()
 	switch {
 	case e.outcome == Succeeded && l.started.After(e.finished):
@@ -16,13 +16,14 @@ func (r *rollout) compare(late, early member) (Verdict, Reason) {
 		return leftOut, ""
 	case early.created.Equal(l.started):
 		return Unclear, SameSecond
-	}
-	if reason := r.doubt(early, l.started); reason != "" {
-		return Unclear, reason
+	case early.mayHaveHadIt(l.started):
+		return Unclear, Trimmed
+	case early.doubt != "":
+		return Unclear, early.doubt
 	}
 	// The later one started before the earlier one had finished. It was to deploy this revision from the start on if it also finished
 	// before, or if the earlier one was deploying it already.
-	finishedFirst := !l.finished.IsZero() && (e.finished.IsZero() || l.finished.Before(e.finished))
+	finishedFirst := !l.finished.IsZero() && l.finished.Before(early.ended())
 	if !finishedFirst && e.started.After(l.started) {
 		return Unclear, MayHaveWaited
 	}
@@ -32,22 +33,25 @@ func (r *rollout) compare(late, early member) (Verdict, Reason) {
 	return OutOfOrder, ""
 }
 
-// doubt is why the first sync on record of an earlier step does not show that it lacked the revision until then.
-func (r *rollout) doubt(early member, since time.Time) Reason {
-	if early.trimmed && (early.at == 0 || early.syncs[0].started.After(since) || !early.syncs[early.at-1].automated) {
-		return Trimmed
-	}
-	sync := early.sync()
+// mayHaveHadIt says that a record of the revision may have been dropped, from before a moment: the sync is the oldest on record, or all on
+// record are younger, or it followed a rollback.
+func (m *member) mayHaveHadIt(before time.Time) bool {
+	return m.trimmed && (m.at == 0 || m.reaches().After(before) || !m.syncs[m.at-1].automated)
+}
+
+// doubt is why the first sync of the revision on record does not show that the Application lacked the revision until then.
+func (r *rollout) doubt(m *member) Reason {
+	sync := m.sync()
 	if !sync.automated {
 		return EarlierByHand
 	}
-	if early.at == 0 {
+	if m.at == 0 {
 		return ""
 	}
-	if !sync.onlyChanges(r.source.Key, early.syncs[early.at-1]) {
+	if !sync.onlyChanges(r.source.Key, m.syncs[m.at-1]) {
 		return OtherChange
 	}
-	for _, before := range early.syncs[:early.at] {
+	for _, before := range m.syncs[:m.at] {
 		if r.newer[before.revision(r.source.Key)] {
 			return WentBack
 		}
@@ -57,7 +61,7 @@ func (r *rollout) doubt(early member, since time.Time) Reason {
 
 // absent tells about an Application of an earlier step whose record of the revision may have been dropped. A dropped record is older
 // than all others, so it matters only if they all are younger than the later step's start.
-func absent(late member, early *application) (Verdict, Reason) {
+func absent(late *member, early *application) (Verdict, Reason) {
 	started := late.sync().started
 	if !early.created.After(started) && early.reaches().After(started) {
 		return Unclear, Trimmed

@@ -19,7 +19,7 @@ type set struct {
 type rollout struct {
 	set     *set
 	source  policy.Source
-	members []member
+	members []*member
 	// newer are the revisions that some Application deployed first after the rollout's.
 	newer map[string]bool
 	// before sums up, for each step, what is on record of the steps before it.
@@ -28,9 +28,10 @@ type rollout struct {
 
 // earlier sums up the Applications of all steps before one.
 type earlier struct {
-	members []member
-	// finished is when the last of them had finished; it is in the far future where one has not succeeded.
-	finished time.Time
+	// members are those with a record of the revision, the last to end first.
+	members []*member
+	// failed says that one of them failed.
+	failed bool
 	// absent are those whose record of the revision may have been dropped, and reaches is when the youngest of their records begins.
 	absent  []*application
 	reaches time.Time
@@ -44,9 +45,19 @@ type member struct {
 	*application
 	// at is the position of the sync in the Application's syncs.
 	at int
+	// doubt is why the sync may not have been needed for the revision, and so shows no lateness; empty if there is no reason.
+	doubt Reason
 }
 
-func (m member) sync() *deployment { return &m.syncs[m.at] }
+func (m *member) sync() *deployment { return &m.syncs[m.at] }
+
+// ended is when a sync ended; far in the future while it runs.
+func (m *member) ended() time.Time {
+	if m.sync().finished.IsZero() {
+		return never
+	}
+	return m.sync().finished
+}
 
 // rollouts are all of a set, in the order in which they began.
 func (s *set) rollouts() []*rollout {
@@ -65,13 +76,13 @@ func (s *set) rollouts() []*rollout {
 				if found[source] == nil {
 					found[source] = &rollout{set: s, source: source}
 				}
-				found[source].members = append(found[source].members, member{app, i})
+				found[source].members = append(found[source].members, &member{application: app, at: i})
 			}
 		}
 	}
 	all := make([]*rollout, 0, len(found))
 	for _, r := range found {
-		slices.SortFunc(r.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.name, b.name)) })
+		slices.SortFunc(r.members, func(a, b *member) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.name, b.name)) })
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *rollout) int {
@@ -103,29 +114,25 @@ func (r *rollout) prepare() {
 			}
 		}
 	}
+	for _, m := range r.members {
+		m.doubt = r.doubt(m)
+	}
 	r.before = make([]earlier, len(r.set.steps))
 	for step := 1; step < len(r.before); step++ {
 		b := &r.before[step]
 		for _, m := range r.members {
 			if m.step < step {
-				b.add(m)
+				b.members = append(b.members, m)
+				b.failed = b.failed || m.sync().outcome == Failed
 			}
 		}
+		slices.SortStableFunc(b.members, func(a, b *member) int { return b.ended().Compare(a.ended()) })
 		for _, app := range r.set.applications {
 			if app.step >= 0 && app.step < step && !has[app] && app.trimmed && app.uses(r.source.Key) {
 				b.lack(app)
 			}
 		}
 	}
-}
-
-func (b *earlier) add(m member) {
-	b.members = append(b.members, m)
-	finished := m.sync().finished
-	if m.sync().outcome != Succeeded {
-		finished = never
-	}
-	b.finished = later(b.finished, finished)
 }
 
 func (b *earlier) lack(app *application) {

@@ -16,7 +16,8 @@ import (
 const (
 	mostSets     = 20
 	mostRollouts = 5
-	mostEarly    = 5
+	mostEarly    = 3
+	mostExamples = 3
 )
 
 // text prints a Report for people.
@@ -31,7 +32,6 @@ func Text(s screen.Screen, r *Report, wide bool) []string {
 	t := &text{Screen: s, wide: wide}
 	t.summary(r)
 	if r.Totals.Rollouts == 0 {
-		t.nothing(r)
 		return t.lines
 	}
 	t.table(r)
@@ -47,41 +47,49 @@ func (t *text) add(lines ...string) { t.lines = append(t.lines, lines...) }
 // say adds wrapped text.
 func (t *text) say(first, rest, words string) { t.add(t.Wrap(first, rest, words)...) }
 
+// summary is the answer in one sentence, and below it the extent of what was looked at.
 func (t *text) summary(r *Report) {
-	words := headline(r)
+	style, sign := screen.Good, screen.SignGood
 	switch {
 	case r.Totals.OutOfOrder > 0:
-		t.say(t.Paint(screen.Bad, screen.SignBad)+" ", "  ", words)
-	case r.Totals.Rollouts == r.Totals.Unclear+r.Totals.OneStep:
-		t.say(t.Paint(screen.Busy, screen.SignWaiting)+" ", "  ", words)
-	default:
-		t.say(t.Paint(screen.Good, screen.SignGood)+" ", "  ", words)
+		style, sign = screen.Bad, screen.SignBad
+	case r.Totals.InOrder == 0:
+		style, sign = screen.Busy, screen.SignWaiting
 	}
+	t.say(t.Paint(style, sign)+" ", "  ", headline(r))
+	t.say("  ", "  ", extent(r))
 }
 
-// headline is the answer in one sentence.
+// headline is the answer.
 func headline(r *Report) string {
-	return fmt.Sprintf("%s of %s went out of order, in %s with steps; %s.", count(r.Totals.OutOfOrder, "", ""), count(r.Totals.Rollouts, "rollout", "rollouts"),
-		count(len(r.ApplicationSets), "ApplicationSet", "ApplicationSets"), period(r))
-}
-
-func period(r *Report) string {
-	if r.Since == nil {
-		return "all that is on record"
-	}
-	return "since " + clock(*r.Since)
-}
-
-// nothing says why there is no rollout.
-func (t *text) nothing(r *Report) {
 	switch {
-	case len(r.ApplicationSets) > 0:
-		t.say("  ", "  ", "No sync is on record. Look further back with --since, or see that revisionHistoryLimit of the Applications is not 0.")
-	case r.WithoutSteps > 0:
-		t.say("  ", "  ", fmt.Sprintf("%s have no strategy RollingSync with steps, so they have no order to keep.", count(r.WithoutSteps, "ApplicationSet", "ApplicationSets")))
-	default:
-		t.say("  ", "  ", "There is no ApplicationSet here. Name another namespace with -n, or all with -A.")
+	case r.Totals.Rollouts == 0:
+		return "There is no rollout to look at."
+	case r.Totals.OutOfOrder == 0:
+		return fmt.Sprintf("None of %s went out of order, as far as the records tell.", count(r.Totals.Rollouts, "rollout", "rollouts"))
 	}
+	return fmt.Sprintf("%d of %s went out of order.", r.Totals.OutOfOrder, count(r.Totals.Rollouts, "rollout", "rollouts"))
+}
+
+// extent is what was looked at, or why there was nothing.
+func extent(r *Report) string {
+	words := count(len(r.ApplicationSets), "ApplicationSet", "ApplicationSets") + " with steps"
+	if r.Since == nil {
+		words += "; everything on record."
+	} else {
+		words += "; since " + clock(*r.Since) + " UTC."
+	}
+	switch {
+	case len(r.ApplicationSets) == 0 && r.WithoutSteps > 0:
+		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, so there is no order to keep.", count(r.WithoutSteps, "ApplicationSet", "ApplicationSets"))
+	case len(r.ApplicationSets) == 0:
+		return "There is no ApplicationSet here. Name another namespace with -n, or all with -A."
+	case r.Totals.Rollouts == 0:
+		words += " No sync is on record: look further back with --since, or see that revisionHistoryLimit of the Applications is not 0."
+	case r.WithoutSteps > 0:
+		words += " " + count(r.WithoutSteps, "other ApplicationSet has", "other ApplicationSets have") + " no steps."
+	}
+	return words
 }
 
 // table has a line for each ApplicationSet, those with findings first.
@@ -144,9 +152,7 @@ func (t *text) set(s *ApplicationSet) {
 	t.rollouts(s, ByHand)
 	for _, u := range s.Unclear {
 		t.say("  "+t.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", fmt.Sprintf("%s unclear: %s", isOrAre(u.Rollouts), u.Text))
-		if t.wide {
-			t.examples(s, u.Reason)
-		}
+		t.examples(s, u.Reason)
 	}
 	if s.Totals.OneStep > 0 {
 		t.say("    ", "    ", fmt.Sprintf("%s on record in one step only", isOrAre(s.Totals.OneStep)))
@@ -162,14 +168,18 @@ func (t *text) set(s *ApplicationSet) {
 // isOrAre is a number of rollouts with its verb.
 func isOrAre(n int) string { return count(n, "rollout is", "rollouts are") }
 
-// examples has two Applications of each rollout that is unclear for a reason.
+// examples has two Applications of each rollout that is unclear for a reason: of the most suspicious one, unless everything is asked for.
 func (t *text) examples(s *ApplicationSet, reason Reason) {
-	for _, r := range s.Rollouts {
-		if r.Verdict == Unclear && r.Reason == reason {
-			t.say("      ", "        ", fmt.Sprintf("%s %s: %s (step %d), %s (step %d)", clock(r.BeganAt), short(r.Revision),
-				r.Example.Later, r.Example.LaterStep, r.Example.Earlier, r.Example.EarlierStep))
-		}
+	if !t.wide && reason != MayHaveWaited {
+		return
 	}
+	unclear := slices.DeleteFunc(slices.Clone(s.Rollouts), func(r Rollout) bool { return r.Verdict != Unclear || r.Reason != reason })
+	shown := t.most(len(unclear), mostExamples)
+	for _, r := range unclear[:shown] {
+		t.say("      ", "        ", fmt.Sprintf("%s %s: %s (step %d) and %s (step %d)", clock(r.BeganAt), short(r.Revision),
+			r.Example.Later, r.Example.LaterStep, r.Example.Earlier, r.Example.EarlierStep))
+	}
+	t.more(len(unclear)-shown, "      ", "such rollout", "such rollouts")
 }
 
 // rollouts tells of those with a verdict, the newest first.
@@ -216,16 +226,17 @@ func (e *Early) sentence() string {
 		fmt.Fprintf(&b, "by hand (%s) ", e.who())
 	}
 	last := e.Before[0]
+	name := fmt.Sprintf("%s (step %d)", last.Application, last.Step)
+	if e.BeforeCount > 1 {
+		name += fmt.Sprintf(", the last of %d,", e.BeforeCount)
+	}
 	switch {
 	case e.Seconds == nil:
-		fmt.Fprintf(&b, "while %s (step %d) was not done: it still runs", last.Application, last.Step)
+		fmt.Fprintf(&b, "before %s has finished", name)
 	case last.Outcome == Failed:
-		fmt.Fprintf(&b, "%s before %s (step %d) had ended, which failed", span(*e.Seconds), last.Application, last.Step)
+		fmt.Fprintf(&b, "%s before %s had failed", span(*e.Seconds), name)
 	default:
-		fmt.Fprintf(&b, "%s before %s (step %d) had finished", span(*e.Seconds), last.Application, last.Step)
-	}
-	if e.BeforeCount > 1 {
-		fmt.Fprintf(&b, ", and before %d more", e.BeforeCount-1)
+		fmt.Fprintf(&b, "%s before %s had finished", span(*e.Seconds), name)
 	}
 	switch e.Outcome {
 	case Failed:
@@ -263,10 +274,7 @@ func clock(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04:05") 
 
 // count is a number with its noun.
 func count(n int, one, many string) string {
-	switch {
-	case one == "":
-		return fmt.Sprint(n)
-	case n == 1:
+	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
