@@ -42,7 +42,7 @@ var syncs = regexp.MustCompile(`^([a-z])@(\d+)(?:-(\d+))?([hfvop]*)$`)
 
 // application makes an Application of an ApplicationSet from one line:
 //
-//	NAME ENV [created=S] [id=N] [limit=N] [repo=X] SYNC...
+//	NAME ENV [created=S] [id=N] [limit=N] [repo=X | chart=X] [second=X] SYNC...
 //
 // A SYNC is REVISION@START-END and flags: h is by hand, f failed, v has another path, o has another revision of the second source, p is
 // partial. A failed sync, and one without an end, is the operationState.
@@ -67,6 +67,8 @@ func application(set *argo.ApplicationSet, line string) *argo.Application {
 		case key == "limit":
 			limit := int64(number(value))
 			app.Spec.RevisionHistoryLimit = &limit
+		case key == "chart":
+			app.Spec.Source = &argo.ApplicationSource{RepoURL: "https://charts.example.com", Chart: value, TargetRevision: "1.*"}
 		case key == "repo":
 			app.Spec.Source.RepoURL = "https://github.com/acme/" + value
 		case key == "second":
@@ -90,6 +92,9 @@ func deploy(app *argo.Application, word string, id *int64) {
 	sources, revisions := app.Spec.GetSources().DeepCopy(), []string{commit(m[1]), commit("y")}
 	if flag("v") {
 		sources[0].Path += "-new"
+	}
+	if sources[0].Chart != "" {
+		revisions[0] = "1.0." + strconv.Itoa(int(m[1][0]-'a'))
 	}
 	if flag("o") {
 		revisions[1] = commit("z")

@@ -14,6 +14,8 @@ type finding struct {
 	early []Early
 	// unclear has an example for each reason.
 	unclear map[Reason]*Pair
+	// doubts are the most suspicious reasons of the members.
+	doubts map[*member]Reason
 	// compared says that some pair was comparable.
 	compared bool
 }
@@ -21,7 +23,7 @@ type finding struct {
 // judge compares all members of a rollout with those of earlier steps.
 func (r *rollout) judge() *finding {
 	r.prepare()
-	f := &finding{rollout: r, unclear: map[Reason]*Pair{}}
+	f := &finding{rollout: r, unclear: map[Reason]*Pair{}, doubts: map[*member]Reason{}}
 	for _, late := range r.members {
 		f.judge(late)
 	}
@@ -55,9 +57,15 @@ func (f *finding) judge(late *member) {
 	}
 }
 
-// doubtful keeps the first example of a reason.
+// doubtful keeps the first example of a reason, and the most suspicious reason of a member.
 func (f *finding) doubtful(reason Reason, late *member, early *application) {
-	if reason != "" && f.unclear[reason] == nil {
+	if reason == "" {
+		return
+	}
+	if known := f.doubts[late]; known == "" || reason.suspicion() < known.suspicion() {
+		f.doubts[late] = reason
+	}
+	if f.unclear[reason] == nil {
 		f.unclear[reason] = &Pair{Later: late.name, LaterStep: late.step + 1, Earlier: early.name, EarlierStep: early.step + 1}
 	}
 }
@@ -101,7 +109,9 @@ func (f *finding) report() Rollout {
 	r.Repository, r.Chart, r.TargetRevision = source.RepoURL, source.Chart, cmp.Or(source.TargetRevision, "HEAD")
 	var ended time.Time
 	for _, m := range f.members {
-		r.Syncs = append(r.Syncs, syncOf(m))
+		sync := syncOf(m)
+		sync.Unclear = f.doubts[m]
+		r.Syncs = append(r.Syncs, sync)
 		ended = later(ended, m.ended())
 	}
 	if ended.Before(never) {

@@ -88,11 +88,23 @@ func TestScreens(t *testing.T) {
 		"guestbook-dev dev a@0-12 b@3642-3680", "guestbook-qa qa a@30-44 b@3700-3722", "guestbook-prod-eu prod a@60-81 b@3801-3813",
 	}}, audit.Options{}), false)
 	screens(t, "many", report(many(), audit.Options{}), false)
+	screens(t, "ends", ends(), false)
 	screens(t, "nothing", report(map[string][]string{"guestbook": {"guestbook-dev dev"}}, audit.Options{}), false)
 	screens(t, "none", report(nil, audit.Options{}), false)
 	unordered := &audit.Collection{}
 	unordered.AddSet(&argo.ApplicationSet{})
 	screens(t, "without-steps", unordered.Report(audit.Options{Now: epoch}), false)
+}
+
+// ends has syncs that failed or still run, a chart, and steps that share no source.
+func ends() *audit.Report {
+	return report(map[string][]string{
+		"failing": {"failing-dev dev a@0-1 b@110-170f", "failing-prod prod a@5-6 b@100-105"},
+		"failed":  {"failed-dev dev a@0-1 b@110-170", "failed-prod prod a@5-6 b@100-105f"},
+		"running": {"running-dev dev a@0-1 b@110", "running-qa qa a@3-4 b@112", "running-prod prod a@5-6 b@100-105"},
+		"charts":  {"charts-dev dev chart=redis a@0-1 b@110-150", "charts-prod prod chart=redis a@5-6 b@100-105"},
+		"apart":   {"apart-dev dev repo=dev a@0-1", "apart-qa qa repo=qa b@2-3", "apart-prod prod repo=prod c@0-1"},
+	}, audit.Options{})
 }
 
 // many has more of everything than a screen shows.

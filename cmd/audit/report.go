@@ -101,6 +101,9 @@ type Sync struct {
 	By string `json:"by,omitempty"`
 	// Automated says that Argo CD started the sync by itself.
 	Automated bool `json:"automated"`
+	// Unclear is the most suspicious reason for which its order is unclear, seen against some Application of an earlier step. It is absent
+	// in Early and Before.
+	Unclear Reason `json:"unclear,omitempty"`
 }
 
 // Early is a sync that started too early.

@@ -3,11 +3,6 @@ package audit
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 )
@@ -96,12 +91,7 @@ func extent(r *Report) string {
 func (t *text) table(r *Report) {
 	columns := []screen.Column{
 		{Title: "APPLICATIONSET", Cuts: screen.InMiddle},
-		{Title: "ROLLOUTS"},
-		{Title: "OUT OF ORDER"},
-		{Title: "BY HAND"},
-		{Title: "UNCLEAR"},
-		{Title: "IN ORDER"},
-		{Title: "LONGEST"},
+		{Title: "OUT OF ORDER"}, {Title: "LONGEST"}, {Title: "BY HAND"}, {Title: "UNCLEAR"}, {Title: "IN ORDER"}, {Title: "ONE STEP"},
 	}
 	sets := slices.Clone(r.ApplicationSets)
 	slices.SortStableFunc(sets, func(a, b ApplicationSet) int { return b.Totals.OutOfOrder - a.Totals.OutOfOrder })
@@ -115,16 +105,20 @@ func (t *text) table(r *Report) {
 	t.more(len(sets)-shown, "", "ApplicationSet", "ApplicationSets")
 }
 
+// row has the totals of an ApplicationSet, which add up to its rollouts.
 func row(s ApplicationSet) []screen.Cell {
 	wrong, longest := screen.Text(fmt.Sprint(s.Totals.OutOfOrder)), "-"
 	if s.Totals.OutOfOrder > 0 {
 		wrong.Style = screen.Bad
+	}
+	if s.Totals.LongestSeconds > 0 {
 		longest = span(s.Totals.LongestSeconds)
 	}
-	return []screen.Cell{
-		screen.Text(s.Namespace + "/" + s.Name), screen.Text(fmt.Sprint(s.Totals.Rollouts)), wrong, screen.Text(fmt.Sprint(s.Totals.ByHand)),
-		screen.Text(fmt.Sprint(s.Totals.Unclear)), screen.Text(fmt.Sprint(s.Totals.InOrder)), screen.Text(longest),
+	cells := []screen.Cell{screen.Text(s.Namespace + "/" + s.Name), wrong, screen.Text(longest)}
+	for _, n := range []int{s.Totals.ByHand, s.Totals.Unclear, s.Totals.InOrder, s.Totals.OneStep} {
+		cells = append(cells, screen.Text(fmt.Sprint(n)))
 	}
+	return cells
 }
 
 // most is how many of a list are shown.
@@ -153,9 +147,6 @@ func (t *text) set(s *ApplicationSet) {
 	for _, u := range s.Unclear {
 		t.say("  "+t.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", fmt.Sprintf("%s unclear: %s", isOrAre(u.Rollouts), u.Text))
 		t.examples(s, u.Reason)
-	}
-	if s.Totals.OneStep > 0 {
-		t.say("    ", "    ", fmt.Sprintf("%s on record in one step only", isOrAre(s.Totals.OneStep)))
 	}
 	if s.NotComparable > 0 {
 		t.say("    ", "    ", count(s.NotComparable, "Application shares", "Applications share")+" no source with an earlier step: nothing to compare")
@@ -202,80 +193,10 @@ func (t *text) rollout(r *Rollout) {
 	if r.Verdict == ByHand {
 		sign, words = t.Paint(screen.Busy, screen.SignWarning), "by hand"
 	}
-	t.say("  "+sign+" ", "    ", fmt.Sprintf("%s %s: %s of %s", clock(r.BeganAt), words, short(r.Revision), where(r)))
+	t.say("  "+sign+" ", "    ", fmt.Sprintf("%s %s: %s %s", clock(r.BeganAt), words, short(r.Revision), where(r)))
 	shown := t.most(len(r.Early), mostEarly)
 	for _, e := range r.Early[:shown] {
 		t.say("      ", "        ", e.sentence()+".")
 	}
 	t.more(len(r.Early)-shown, "      ", "Application", "Applications")
-}
-
-// where is the source of a rollout.
-func where(r *Rollout) string {
-	if r.Chart != "" {
-		return fmt.Sprintf("%s %s (%s)", r.Chart, r.TargetRevision, r.Repository)
-	}
-	return fmt.Sprintf("%s (%s)", strings.TrimSuffix(strings.TrimPrefix(r.Repository, "https://"), ".git"), r.TargetRevision)
-}
-
-// sentence says who started before whom.
-func (e *Early) sentence() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (step %d) started ", e.Application, e.Step)
-	if e.Verdict == ByHand {
-		fmt.Fprintf(&b, "by hand (%s) ", e.who())
-	}
-	last := e.Before[0]
-	name := fmt.Sprintf("%s (step %d)", last.Application, last.Step)
-	if e.BeforeCount > 1 {
-		name += fmt.Sprintf(", the last of %d,", e.BeforeCount)
-	}
-	switch {
-	case e.Seconds == nil:
-		fmt.Fprintf(&b, "before %s has finished", name)
-	case last.Outcome == Failed:
-		fmt.Fprintf(&b, "%s before %s had failed", span(*e.Seconds), name)
-	default:
-		fmt.Fprintf(&b, "%s before %s had finished", span(*e.Seconds), name)
-	}
-	switch e.Outcome {
-	case Failed:
-		b.WriteString("; it failed")
-	case Running:
-		b.WriteString("; it still runs")
-	case Succeeded:
-	}
-	return b.String()
-}
-
-// who is the user of a sync.
-func (s *Sync) who() string {
-	switch {
-	case s.By != "":
-		return s.By
-	case s.Automated:
-		return "automated sync"
-	}
-	return "user not recorded"
-}
-
-// short is a revision as people know it: 7 characters of a commit, and the whole version of a chart.
-func short(revision string) string {
-	if len(revision) >= 40 && !strings.Contains(revision, ":") {
-		return revision[:7]
-	}
-	return screen.Cut(revision, 20)
-}
-
-// span is a length of time.
-func span(seconds int64) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) }
-
-func clock(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
-
-// count is a number with its noun.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

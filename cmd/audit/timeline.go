@@ -116,6 +116,10 @@ func (s scale) lane(r *Rollout, sync Sync, y int) lane {
 		took += ", " + string(sync.Outcome)
 	}
 	l.Title = fmt.Sprintf("%s (step %d): started %s, %s, by %s", sync.Application, sync.Step, clock(sync.StartedAt), took, sync.who())
+	if sync.Unclear != "" {
+		l.Class, l.Text = "unclear", screen.SignWaiting+" unclear"
+		l.Title += ". Unclear: " + sync.Unclear.Text()
+	}
 	for _, e := range r.Early {
 		if e.Application == sync.Application {
 			l.Class, l.Text = "early", e.label()

@@ -1,5 +1,7 @@
 package audit
 
+import "slices"
+
 // Verdict is how a rollout went.
 type Verdict string
 
@@ -54,6 +56,9 @@ const (
 func reasons() []Reason {
 	return []Reason{MayHaveWaited, EarlierFailed, EarlierByHand, OtherChange, WentBack, Trimmed, SameSecond}
 }
+
+// suspicion is the position of a reason among all; the most suspicious one has 0.
+func (r Reason) suspicion() int { return slices.Index(reasons(), r) }
 
 // Text says for people why the order is unclear.
 func (r Reason) Text() string {
