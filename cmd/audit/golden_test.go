@@ -119,6 +119,10 @@ func many() map[string][]string {
 		dev += strings.NewReplacer("R", revision, "S", itoa(1000*i+200), "E", itoa(1000*i+260)).Replace(" R@S-E")
 		prod += strings.NewReplacer("R", revision, "S", itoa(1000*i+100), "E", itoa(1000*i+110)).Replace(" R@S-E")
 	}
+	for i := range 8 {
+		name := "late-" + itoa(i+1)
+		sets[name] = []string{name + "-dev dev a@30-42", name + "-prod prod a@10-21"}
+	}
 	sets["shop"] = []string{dev}
 	for i := range 9 {
 		sets["shop"] = append(sets["shop"], "shop-prod-"+itoa(i+1)+" prod"+prod)

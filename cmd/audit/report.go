@@ -113,14 +113,14 @@ type Early struct {
 	Verdict Verdict `json:"verdict"`
 	// Seconds is the time between its start and the end of the last of the earlier syncs. It is absent while that one runs.
 	Seconds *int64 `json:"seconds,omitempty"`
-	// Before are Applications of earlier steps that had not finished when it started, the last to finish first; at most 5.
+	// Before are Applications of earlier steps that had not finished when it started, the last to finish first; at most 3.
 	Before []Sync `json:"before"`
 	// BeforeCount is the number of all of them.
 	BeforeCount int `json:"beforeCount"`
 }
 
 // mostBefore bounds Early.Before.
-const mostBefore = 5
+const mostBefore = 3
 
 // Found says that there is a rollout that Argo CD did out of order.
 func (r *Report) Found() bool { return r.Totals.OutOfOrder > 0 }

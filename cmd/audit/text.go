@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 // How much of long lists is shown without --output wide.
 const (
 	mostSets     = 20
+	mostDetailed = 5
 	mostRollouts = 5
 	mostEarly    = 3
 	mostExamples = 3
@@ -29,9 +31,20 @@ func Text(s screen.Screen, r *Report, wide bool) []string {
 	if r.Totals.Rollouts == 0 {
 		return t.lines
 	}
-	t.table(r)
-	for i := range r.ApplicationSets {
-		t.set(&r.ApplicationSets[i])
+	// Those with findings come first.
+	sets := slices.Clone(r.ApplicationSets)
+	slices.SortStableFunc(sets, func(a, b ApplicationSet) int {
+		return cmp.Or(b.Totals.OutOfOrder-a.Totals.OutOfOrder, b.Totals.ByHand-a.Totals.ByHand)
+	})
+	t.table(sets)
+	sets = slices.DeleteFunc(sets, func(s ApplicationSet) bool { return s.unremarkable() })
+	shown := t.most(len(sets), mostDetailed)
+	for i := range sets[:shown] {
+		t.set(&sets[i])
+	}
+	if shown < len(sets) {
+		t.add("")
+		t.more(len(sets)-shown, "", "ApplicationSet with remarks", "ApplicationSets with remarks")
 	}
 	t.limits(r)
 	return t.lines
@@ -87,14 +100,12 @@ func extent(r *Report) string {
 	return words
 }
 
-// table has a line for each ApplicationSet, those with findings first.
-func (t *text) table(r *Report) {
+// table has a line for each ApplicationSet.
+func (t *text) table(sets []ApplicationSet) {
 	columns := []screen.Column{
 		{Title: "APPLICATIONSET", Cuts: screen.InMiddle},
 		{Title: "OUT OF ORDER"}, {Title: "LONGEST"}, {Title: "BY HAND"}, {Title: "UNCLEAR"}, {Title: "IN ORDER"}, {Title: "ONE STEP"},
 	}
-	sets := slices.Clone(r.ApplicationSets)
-	slices.SortStableFunc(sets, func(a, b ApplicationSet) int { return b.Totals.OutOfOrder - a.Totals.OutOfOrder })
 	var rows [][]screen.Cell
 	shown := t.most(len(sets), mostSets)
 	for _, s := range sets[:shown] {
@@ -136,11 +147,13 @@ func (t *text) more(n int, indent, one, many string) {
 	}
 }
 
-// set tells what was found in an ApplicationSet; nothing if there is nothing to tell.
+// unremarkable says that there is nothing to tell about an ApplicationSet.
+func (s *ApplicationSet) unremarkable() bool {
+	return s.Totals.OutOfOrder+s.Totals.ByHand+s.Totals.Unclear+s.NotComparable+s.NotSelected == 0
+}
+
+// set tells what was found in an ApplicationSet.
 func (t *text) set(s *ApplicationSet) {
-	if s.Totals.OutOfOrder+s.Totals.ByHand+s.Totals.Unclear == 0 && s.NotComparable+s.NotSelected == 0 {
-		return
-	}
 	t.add("", t.Paint(screen.Bold, s.Namespace+"/"+s.Name))
 	t.rollouts(s, OutOfOrder)
 	t.rollouts(s, ByHand)

@@ -9,15 +9,21 @@ import (
 	"github.com/stepgate/stepgate/cmd/audit"
 )
 
-const auditLong = `Finds rollouts of the past in which a later step deployed a change before an earlier one.
+const auditLong = `Finds rollouts of the past in which a later step deployed a change before an
+earlier one.
 
-It reads the syncs that Argo CD has recorded in the Applications of each ApplicationSet with RollingSync steps. It needs nothing installed
-in the cluster, only the right to list applications and applicationsets, and it writes nothing.
+It reads the syncs that Argo CD has recorded in the Applications of each
+ApplicationSet with RollingSync steps. It needs nothing installed in the
+cluster, only the right to list applications and applicationsets, and it writes
+nothing.
 
-A rollout is one revision of one repository and branch, or of one chart. An Application is early if its first sync of the revision started
-before the first sync of it in an earlier step had finished. Where the records allow another explanation, the rollout is unclear.
+A rollout is one revision of one repository and branch, or of one chart. An
+Application is early if its first sync of the revision started before the first
+sync of it in an earlier step had finished. Where the records allow another
+explanation, the rollout is unclear.
 
-Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error. What is unclear or was done by hand does not count.`
+Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error. What is
+unclear or was done by hand does not count.`
 
 const auditExample = `  stepgate audit -A --since 7d
   stepgate audit guestbook -n argocd -o wide

@@ -27,6 +27,10 @@ type history struct {
 	rollouts, unclear int
 }
 
+// notOnRecord is why an early start was missed whose sync the Application has no record of, as that of a revision of the rollout: it
+// failed, was a repetition of an older revision, or its record was dropped.
+const notOnRecord = "no such sync on record"
+
 // readHistory audits the live Applications of the rollout as `stepgate audit` does, and compares.
 func (o *outcome) readHistory() {
 	r, collected := o.rollout, &past.Collection{}
@@ -36,7 +40,6 @@ func (o *outcome) readHistory() {
 		}
 	}))
 	script.Must(live.Applications(r.ctx, r.Admin, string(r.mode), collected.AddApplication))
-	r.debugDump()
 	report := collected.Report(past.Options{Now: time.Now()})
 	o.history = r.compareHistory(report, o.observedEarly())
 }
@@ -57,7 +60,7 @@ func (o *outcome) observedEarly() map[earlyStart]bool {
 func (r *rollout) compareHistory(report *past.Report, observed map[earlyStart]bool) *history {
 	h := &history{missed: map[earlyStart]string{}}
 	for e := range observed {
-		h.missed[e] = "no such sync on record"
+		h.missed[e] = notOnRecord
 	}
 	if len(report.ApplicationSets) == 0 {
 		for e := range observed {
@@ -67,7 +70,7 @@ func (r *rollout) compareHistory(report *past.Report, observed map[earlyStart]bo
 	}
 	for _, audited := range report.ApplicationSets[0].Rollouts {
 		if !r.measured(audited.Revision) {
-			continue
+			continue // not of a change of the measured rollout
 		}
 		h.rollouts++
 		if audited.Verdict == past.Unclear {
@@ -112,12 +115,20 @@ func (h *history) compare(audited past.Rollout, observed map[earlyStart]bool) {
 		case claimed[sync.Application]:
 			h.alone = append(h.alone, seen)
 		case observed[seen] && !slices.Contains(h.found, seen):
-			h.missed[seen] = string(audited.Verdict)
-			if audited.Reason != "" {
-				h.missed[seen] += ": " + string(audited.Reason)
-			}
+			h.missed[seen] = whyMissed(audited, sync)
 		}
 	}
+}
+
+// whyMissed says what the audit says of a sync instead.
+func whyMissed(audited past.Rollout, sync past.Sync) string {
+	if sync.Unclear != "" {
+		return string(sync.Unclear)
+	}
+	if audited.Verdict == past.OneStep {
+		return string(past.OneStep)
+	}
+	return string(past.InOrder)
 }
 
 // why sums up the reasons for what was missed.
@@ -133,36 +144,56 @@ func (h *history) why() string {
 	return strings.Join(all, ", ")
 }
 
-// printHistory prints a table and the sums, and returns an error if the audit said something wrong, or found nothing where there was
-// something to find.
-func printHistory(chosen []scenario, all table, modes []mode) error {
-	var rollouts, found, missed, alone, unclear, seenOff, foundOff int
+// historyTotals are the sums over all rollouts.
+type historyTotals struct {
+	rollouts, found, missed, alone, unclear int
+	// foundOff and seenOff count, without the gate, the early starts that were found, and those that could have been.
+	foundOff, seenOff int
+}
+
+func (t *historyTotals) add(m mode, h *history) {
+	t.rollouts, t.found, t.missed = t.rollouts+h.rollouts, t.found+len(h.found), t.missed+len(h.missed)
+	t.alone, t.unclear = t.alone+len(h.alone), t.unclear+h.unclear
+	if m != off {
+		return
+	}
+	t.foundOff, t.seenOff = t.foundOff+len(h.found), t.seenOff+len(h.found)
+	for _, why := range h.missed {
+		if why != string(past.OneStep) {
+			t.seenOff++
+		}
+	}
+}
+
+// verdict is an error if the audit said something wrong, or found nothing where there was something to find.
+func (t *historyTotals) verdict() error {
+	if t.alone > 0 {
+		return fmt.Errorf("stepgate audit says of %d starts that they were early, and the observer does not", t.alone)
+	}
+	if t.seenOff > 0 && t.foundOff == 0 {
+		return fmt.Errorf("stepgate audit found none of %d early starts", t.seenOff)
+	}
+	return nil
+}
+
+// printHistory prints a table and the sums.
+func printHistory(chosen []scenario, all table) error {
+	var t historyTotals
 	fmt.Println("stepgate audit, afterwards, from the live Applications alone:")
 	fmt.Println("| rollout | mode | revisions | found | missed | false | cannot tell | why missed |\n|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
-		for _, m := range modes {
-			o := all[sc.key][m]
-			if o == nil || o.history == nil {
+		for _, m := range slices.Sorted(maps.Keys(all[sc.key])) {
+			h := all[sc.key][m].history
+			if h == nil {
 				continue
 			}
-			h := o.history
 			fmt.Printf("| `%s` | %s | %d | %d | %d | %d | %d | %s |\n", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
 			for _, e := range h.alone {
 				fmt.Printf("  false: %s at %.7s\n", e.application, e.revision)
 			}
-			rollouts, found, missed = rollouts+h.rollouts, found+len(h.found), missed+len(h.missed)
-			alone, unclear = alone+len(h.alone), unclear+h.unclear
-			if m == off {
-				seenOff, foundOff = seenOff+len(h.found)+len(h.missed), foundOff+len(h.found)
-			}
+			t.add(m, h)
 		}
 	}
-	fmt.Printf("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d\n", rollouts, found, missed, alone, unclear)
-	if alone > 0 {
-		return fmt.Errorf("stepgate audit says of %d starts that they were early, and the observer does not", alone)
-	}
-	if seenOff > 0 && foundOff == 0 {
-		return fmt.Errorf("stepgate audit found none of %d early starts", seenOff)
-	}
-	return nil
+	fmt.Printf("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d\n", t.rollouts, t.found, t.missed, t.alone, t.unclear)
+	return t.verdict()
 }
