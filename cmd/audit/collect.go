@@ -94,6 +94,9 @@ func (s *set) report(since time.Time) ApplicationSet {
 		a.Rollouts = append(a.Rollouts, rollout)
 		a.Totals.count(rollout)
 		unclear[rollout.Reason]++
+		if rollout.Verdict == InOrder && rollout.LeftOut > 0 {
+			a.Partial++
+		}
 	}
 	for _, reason := range reasons() {
 		if n := unclear[reason]; n > 0 {

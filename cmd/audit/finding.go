@@ -102,7 +102,7 @@ func (f *finding) verdict() (Verdict, Reason) {
 
 // report is the rollout as it is reported.
 func (f *finding) report() Rollout {
-	r := Rollout{Revision: f.source.Revision, BeganAt: metav1.NewTime(f.began()), Early: f.early}
+	r := Rollout{Revision: f.source.Revision, BeganAt: metav1.NewTime(f.began()), Early: f.early, LeftOut: f.leftOut()}
 	r.Verdict, r.Reason = f.verdict()
 	r.Example = f.unclear[r.Reason]
 	source := f.members[0].sources[f.source.Key]

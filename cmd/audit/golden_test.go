@@ -75,6 +75,7 @@ func sample() *audit.Report {
 		},
 		"monitoring": {
 			"monitoring-dev dev repo=monitoring i@1000-1010 j@5000-5010",
+			"monitoring-qa qa repo=monitoring i@1020-1025",
 			"monitoring-prod prod repo=monitoring i@1030-1040 j@5020-5041 k@6000-6010",
 			"monitoring-lab lab repo=monitoring i@1000-1010",
 		},

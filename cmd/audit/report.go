@@ -46,8 +46,11 @@ type ApplicationSet struct {
 	NotSelected  int `json:"notSelected"`
 	// NotComparable is the number of Applications of later steps that share no source with any Application of an earlier step: no
 	// revision of theirs can be compared.
-	NotComparable int    `json:"notComparable"`
-	Totals        Totals `json:"totals"`
+	NotComparable int `json:"notComparable"`
+	// Partial is the number of rollouts that are in order among the Applications with a record of the revision, and of which others were
+	// left out.
+	Partial int    `json:"partial"`
+	Totals  Totals `json:"totals"`
 	// Unclear are the reasons of the unclear rollouts, each rollout under its most suspicious one.
 	Unclear []ReasonCount `json:"unclear"`
 	// Rollouts are all, the newest first.
@@ -75,6 +78,9 @@ type Rollout struct {
 	// Reason is the most suspicious one, if the rollout is unclear, and Example two Applications to which it applies.
 	Reason  Reason `json:"reason,omitempty"`
 	Example *Pair  `json:"example,omitempty"`
+	// LeftOut is the number of Applications of earlier steps that use the source and have no record of the revision: it may not have
+	// touched them, their sync may have failed, or they may have gone on to a newer one.
+	LeftOut int `json:"leftOut"`
 	// Early are the Applications that started too early, by the step and the name.
 	Early []Early `json:"early,omitempty"`
 	// Syncs are the first syncs of the revision, by the step and the name.

@@ -160,3 +160,20 @@ func later(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+// leftOut counts the Applications of earlier steps than the last that use the source, were there when the rollout began, and have no record
+// of it.
+func (r *rollout) leftOut() int {
+	last, n := r.members[len(r.members)-1].step, 0
+	has := map[*application]bool{}
+	for _, m := range r.members {
+		has[m.application] = true
+	}
+	began := r.began()
+	for _, app := range r.set.applications {
+		if app.step >= 0 && app.step < last && !has[app] && app.uses(r.source.Key) && !app.created.After(began) {
+			n++
+		}
+	}
+	return n
+}

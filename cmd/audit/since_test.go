@@ -31,7 +31,7 @@ func TestParseSince(t *testing.T) {
 
 // A rollout counts if it began since then, to the second.
 func TestSince(t *testing.T) {
-	sets := map[string][]string{"guestbook": {"dev dev a@0-1 b@100-110"}}
+	sets := map[string][]string{"guestbook": {"app-dev dev a@0-1 b@100-110"}}
 	for since, want := range map[time.Duration]int{0: 2, 24 * time.Hour: 2, 24*time.Hour - 100*time.Second: 1, 24*time.Hour - 101*time.Second: 0} {
 		NewWithT(t).Expect(report(sets, audit.Options{Since: since}).Totals.Rollouts).To(Equal(want), since.String())
 	}

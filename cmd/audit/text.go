@@ -149,7 +149,7 @@ func (t *text) more(n int, indent, one, many string) {
 
 // unremarkable says that there is nothing to tell about an ApplicationSet.
 func (s *ApplicationSet) unremarkable() bool {
-	return s.Totals.OutOfOrder+s.Totals.ByHand+s.Totals.Unclear+s.NotComparable+s.NotSelected == 0
+	return s.Totals.OutOfOrder+s.Totals.ByHand+s.Totals.Unclear+s.Partial+s.NotComparable+s.NotSelected == 0
 }
 
 // set tells what was found in an ApplicationSet.
@@ -160,6 +160,9 @@ func (t *text) set(s *ApplicationSet) {
 	for _, u := range s.Unclear {
 		t.say("  "+t.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", fmt.Sprintf("%s unclear: %s", isOrAre(u.Rollouts), u.Text))
 		t.examples(s, u.Reason)
+	}
+	if s.Partial > 0 {
+		t.say("    ", "    ", partial(s))
 	}
 	if s.NotComparable > 0 {
 		t.say("    ", "    ", count(s.NotComparable, "Application shares", "Applications share")+" no source with an earlier step: nothing to compare")

@@ -49,6 +49,12 @@ func (e *Early) sentence() string {
 	return b.String()
 }
 
+// partial says what was left out of the rollouts that are in order.
+func partial(s *ApplicationSet) string {
+	return fmt.Sprintf("In %d of %s in order, Applications of earlier steps without a record were left out",
+		s.Partial, count(s.Totals.InOrder, "rollout", "rollouts"))
+}
+
 // who is the user of a sync.
 func (s *Sync) who() string {
 	switch {

@@ -128,6 +128,9 @@ func whyMissed(audited past.Rollout, sync past.Sync) string {
 	if audited.Verdict == past.OneStep {
 		return string(past.OneStep)
 	}
+	if audited.LeftOut > 0 {
+		return "an earlier Application has no record"
+	}
 	return string(past.InOrder)
 }
 
