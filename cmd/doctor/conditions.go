@@ -99,7 +99,8 @@ func (r *Registration) conditions(release *Release) Check {
 // exemptOf is the list of names in the chart's condition not-exempt.
 func exemptOf(expression string) string {
 	_, names, _ := strings.Cut(expression, "[")
-	return strings.NewReplacer("'", "", "]", "").Replace(strings.TrimSpace(names))
+	names, _, _ = strings.Cut(names, "]")
+	return strings.ReplaceAll(names, "'", "")
 }
 
 // list joins a few names; it does not list more than five.

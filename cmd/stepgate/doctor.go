@@ -104,7 +104,7 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 		return err
 	}
 	if err := facts.Blind(); err != nil {
-		return fmt.Errorf("stepgate could not be looked for: %w", err)
+		return fmt.Errorf("stepgate could not be looked for: %s", err)
 	}
 	if report.Found() {
 		return errFound
@@ -126,7 +126,7 @@ const doctorSelfTest = 10 * time.Second
 // open prints the ways, or applies one.
 func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Facts) error {
 	if facts.Configurations != nil {
-		return fmt.Errorf("the webhook configurations cannot be read: %w", facts.Configurations)
+		return fmt.Errorf("the webhook configurations cannot be read: %s", facts.Configurations)
 	}
 	var namespaces []string
 	if n := *d.kube.Namespace; n != "" {
