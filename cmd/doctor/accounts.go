@@ -38,7 +38,7 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 }
 
 func (r *Release) accountOf(a *ArgoCD, part, flag, value string, named []string, effect string) Check {
-	name := map[string]string{partApplicationSet: "ApplicationSet acct.", partServer: "server account", partController: "controller account"}[part]
+	name := map[string]string{partApplicationSet: "appset account", partServer: "server account", partController: "controller account"}[part]
 	p := a.Parts[part]
 	if p == nil {
 		return unknown(name, "Not checked: there is no %s in namespace %s.", part, a.Namespace).do("If it runs elsewhere, name its account with argocd." + value + ".")
@@ -46,6 +46,9 @@ func (r *Release) accountOf(a *ArgoCD, part, flag, value string, named []string,
 	account := p.account()
 	if slices.Contains(named, account) || part == partApplicationSet && strings.HasSuffix(account, partApplicationSet) {
 		return ok(name, "%s.", account)
+	}
+	if len(named) == 0 {
+		named = []string{"nobody"}
 	}
 	return warning(name, "%s %s runs as %s, but --%s of release %s names %s: %s.", p.Kind, p.Name, account, flag, r.helm(), list(named), effect).
 		do("Name it.", r.upgrade(fmt.Sprintf("'argocd.%s={%s}'", value, account)))

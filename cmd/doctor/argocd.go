@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // The parts of Argo CD that the checks look at.
@@ -171,9 +172,9 @@ func (f *Facts) polling(a *ArgoCD) Check {
 		return warning(name, "%s is 0: Argo CD sees a commit only if a webhook of Git or a refresh tells it. stepgate refreshes only what holds a rollout up.", key).
 			do("Let it poll, unless webhooks of Git reach it reliably.", set, restart)
 	case every > slowest:
-		return warning(name, "%s is %s: without a webhook of Git, Argo CD sees a commit that late.", key, every).do("Let it poll more often.", set, restart)
+		return warning(name, "%s is %s: without a webhook of Git, Argo CD sees a commit that late.", key, duration.HumanDuration(every)).do("Let it poll more often.", set, restart)
 	}
-	return ok(name, "Argo CD compares every Application each %s.", every)
+	return ok(name, "Argo CD compares every Application after %s at the latest, and some jitter.", duration.HumanDuration(every))
 }
 
 func (a *ArgoCD) partName(part string) string {

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func (r *Release) refused(a *Attempts) Check {
 	case a.Refuse.Err != nil:
 		return ok(name, "stepgate refuses one of a copy of %s.", a.Application)
 	case r.Settings == nil:
-		return unknown(name, "The API server let one through. Whether stepgate should refuse it is not known, because the arguments of its Deployment are not.").do("Repair the check \"version\" first.")
+		return r.unsettled(name)
 	case r.Settings.Gate.Mode == webhook.Audit && strings.Contains(said, auditWarning):
 		return ok(name, "stepgate warns of one of a copy of %s, as audit mode does.", a.Application)
 	case r.Settings.Gate.Mode == webhook.Audit || r.Settings.Gate.Pin == webhook.PinOff:
@@ -150,10 +149,7 @@ func shortDenial(err error) string {
 	return oneLine(text)
 }
 
-// errNotTried is the error of an attempt that was not made.
-var errNotTried = errors.New("not tried")
-
-// candidate says why there is no Application to try with.
+// noCandidate says why there is no Application to try with.
 func noCandidate(sets int) string {
 	if sets == 0 {
 		return "no ApplicationSet with RollingSync is gated here and not switched off"

@@ -151,7 +151,7 @@ func (f *Facts) served(r *Release) (check Check, roots []*x509.Certificate) {
 		}
 	}
 	host := r.registrations()[0].host()
-	return ok(name, "%s by every caBundle, for %s.", count(len(r.Served.Value), "replica is verified", "replicas are verified"), host), roots
+	return ok(name, "%s a chain that every caBundle verifies, for %s.", count(len(r.Served.Value), "replica serves", "replicas serve"), host), roots
 }
 
 // oldest is the certificate that expires first.

@@ -34,6 +34,8 @@ type Check struct {
 	Result  Result `json:"result"`
 	// Found is one sentence.
 	Found string `json:"found"`
+	// Details are what Found counts, one each.
+	Details []string `json:"details,omitempty"`
 	// Remedy says what to do, and Commands are to be copied.
 	Remedy   string   `json:"remedy,omitempty"`
 	Commands []string `json:"commands,omitempty"`
@@ -58,11 +60,14 @@ func skipped(name, format string, args ...any) Check { return found(name, Skippe
 // lacked is a right as the API server's refusal names it.
 var lacked = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
+// askForRight is the remedy of every check that lacks a right. The check of the rights has the commands.
+const askForRight = "Ask for this right. The other checks do not need it."
+
 // notRead is a check for which something could not be read.
 func notRead(name, what string, err error) Check {
 	if match := lacked.FindStringSubmatch(err.Error()); apierrors.IsForbidden(err) && match != nil {
 		right := Right{Verb: match[1], Resource: match[2], APIGroup: match[3], Namespace: match[4]}
-		return unknown(name, "Not checked: you may not %s.", right).do("Ask for this right. The other checks do not need it.")
+		return unknown(name, "Not checked: you may not %s.", right).do(askForRight)
 	}
 	return unknown(name, "Not checked: %s cannot be read: %s.", what, oneLine(err.Error())).do("Try again; the other checks do not need it.")
 }
@@ -95,7 +100,7 @@ func (r *Report) DeepCopyObject() runtime.Object {
 		deep.Summary[result] = n
 	}
 	for _, c := range r.Checks {
-		c.Commands = append([]string(nil), c.Commands...)
+		c.Commands, c.Details = append([]string(nil), c.Commands...), append([]string(nil), c.Details...)
 		deep.Checks = append(deep.Checks, c)
 	}
 	return deep

@@ -53,13 +53,13 @@ func argoRows() map[string]row {
 		"Argo CD does not poll": {func(_ *testing.T, w *world) { w.cm.Data["timeout.reconciliation"] = "0s" }, ": polling", doctor.Warning, "timeout.reconciliation is 0", nil},
 		"Argo CD polls once an hour": {func(_ *testing.T, w *world) {
 			container(&w.controller.Spec.Template).Args = []string{"--app-resync", "3600"}
-		}, ": polling", doctor.Warning, "is 1h0m0s", nil},
+		}, ": polling", doctor.Warning, "is 60m", nil},
 		"an image without a version": {func(_ *testing.T, w *world) {
 			container(&w.sets.Spec.Template).Image = "registry.example.com/argocd:stable"
 		}, ": refresh barrier", doctor.Unknown, "no version", nil},
 		"another account of argocd-server":   {func(_ *testing.T, w *world) { w.server.Spec.Template.Spec.ServiceAccountName = "cd" }, ": server account", doctor.Warning, "runs as system:serviceaccount:argocd:cd", nil},
 		"another account of the controller":  {func(_ *testing.T, w *world) { w.controller.Spec.Template.Spec.ServiceAccountName = "" }, ": controller account", doctor.Warning, "system:serviceaccount:argocd:default", nil},
-		"another account of ApplicationSets": {func(_ *testing.T, w *world) { w.sets.Spec.Template.Spec.ServiceAccountName = "appsets" }, ": ApplicationSet acct.", doctor.Warning, "denies its early syncs instead of holding them", nil},
+		"another account of ApplicationSets": {func(_ *testing.T, w *world) { w.sets.Spec.Template.Spec.ServiceAccountName = "appsets" }, ": appset account", doctor.Warning, "denies its early syncs instead of holding them", nil},
 		"no argocd-server":                   {func(_ *testing.T, w *world) { w.server = nil }, ": server account", doctor.Unknown, "there is no server", nil},
 		"no Argo CD":                         {func(_ *testing.T, w *world) { w.server, w.sets, w.controller = nil, nil, nil }, ": instances", doctor.Unknown, "No Deployment", nil},
 		"namespaces that nobody gates": {func(_ *testing.T, w *world) {
@@ -93,7 +93,7 @@ func exemptRows() map[string]row {
 		"a bypass": {annotate(webhook.BypassUntilAnnotation, "2026-11-21T05:00:00Z", webhook.BypassReasonAnnotation, "INC-1"), sets, doctor.Warning,
 			"argocd/guestbook: bypass until 2026-11-21T05:00:00Z: INC-1", early},
 		"an exclusion": {annotate(webhook.ExcludeAnnotation, "guestbook-dev", webhook.ExcludeUntilAnnotation, "2026-11-21T05:00:00Z", webhook.ExcludeReasonAnnotation, "INC-1"), sets, doctor.Warning,
-			"exclusion guestbook-dev until 2026-11-21T05:00:00Z: INC-1", early},
+			"exclusion guestbook-dev until 2026-11-21T05:00:00Z: INC-1", nil},
 		"a bypass without a reason": {annotate(webhook.BypassUntilAnnotation, "2026-11-21T05:00:00Z"), sets, doctor.Warning, "stepgate.io/bypass-until is not valid", nil},
 		"the emergency switch is on": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[webhook.IgnoreLabel] = "true" }, exempt + "switched off", doctor.Warning,
 			"Namespace argocd has the label", early},
@@ -115,18 +115,18 @@ func rightRows() map[string]row {
 				return user != "" && verb == "patch" && resource == "applications"
 			}
 		}, "Rights: service account", doctor.Problem, "system:serviceaccount:stepgate:stepgate may not patch applications.argoproj.io", nil},
-		"you may not see mutating configurations": {lacks("list", "mutatingwebhookconfigurations"), mine, doctor.Unknown, "list mutatingwebhookconfigurations.admissionregistration.k8s.io to see the mutating webhook",
+		"you may not see mutating configurations": {lacks("list", "mutatingwebhookconfigurations"), mine, doctor.Unknown, "You lack 1 of the 15",
 			[]string{mutatingGroup + "registered"}},
-		"you may not see namespaces":   {lacks("list", "namespaces"), mine, doctor.Unknown, "list namespaces", []string{validatingGroup + "selectors", mutatingGroup + "selectors", exempt + "switched off"}},
-		"you may not see Pods":         {lacks("list", "pods"), mine, doctor.Unknown, "list pods in namespace stepgate", []string{certificate + "served chain"}},
-		"you may not forward":          {lacks("create", "pods/portforward"), mine, doctor.Unknown, "create pods/portforward", []string{certificate + "served chain"}},
-		"you may not see ConfigMaps":   {lacks("get", "configmaps"), mine, doctor.Unknown, "get configmaps in namespace argocd", []string{": progressive syncs", ": polling", ": namespaces"}},
-		"you may not see StatefulSets": {lacks("list", "statefulsets"), mine, doctor.Unknown, "list statefulsets.apps", []string{": instances"}},
-		"you may not see endpoints":    {lacks("list", "endpointslices"), mine, doctor.Unknown, "list endpointslices.discovery.k8s.io", []string{running + "endpoints"}},
-		"you may not see budgets":      {lacks("list", "poddisruptionbudgets"), mine, doctor.Unknown, "list poddisruptionbudgets.policy", []string{running + "disruption budget"}},
-		"you may not ask for others":   {lacks("create", "subjectaccessreviews"), mine, doctor.Unknown, "create subjectaccessreviews", []string{"Rights: service account"}},
-		"you may not create":           {lacks("create", "applications"), mine, doctor.Unknown, "create applications.argoproj.io for a server dry-run", []string{calling + "early sync"}},
-		"you may not patch":            {lacks("patch", "applications"), mine, doctor.Unknown, "patch applications.argoproj.io", []string{calling + "pin"}},
-		"you may not see Applications": {lacks("list", "applications"), mine, doctor.Unknown, "list applications.argoproj.io", []string{calling + "early sync"}},
+		"you may not see namespaces":   {lacks("list", "namespaces"), mine, doctor.Unknown, "You lack 1 of the 15", []string{validatingGroup + "selectors", mutatingGroup + "selectors", exempt + "switched off"}},
+		"you may not see Pods":         {lacks("list", "pods"), mine, doctor.Unknown, "You lack 1 of the 15", []string{certificate + "served chain"}},
+		"you may not forward":          {lacks("create", "pods/portforward"), mine, doctor.Unknown, "You lack 1 of the 15", []string{certificate + "served chain"}},
+		"you may not see ConfigMaps":   {lacks("get", "configmaps"), mine, doctor.Unknown, "You lack 1 of the 15", []string{": progressive syncs", ": polling", ": namespaces"}},
+		"you may not see StatefulSets": {lacks("list", "statefulsets"), mine, doctor.Unknown, "You lack 1 of the 15", []string{": instances"}},
+		"you may not see endpoints":    {lacks("list", "endpointslices"), mine, doctor.Unknown, "You lack 1 of the 15", []string{running + "endpoints"}},
+		"you may not see budgets":      {lacks("list", "poddisruptionbudgets"), mine, doctor.Unknown, "You lack 1 of the 15", []string{running + "disruption budget"}},
+		"you may not ask for others":   {lacks("create", "subjectaccessreviews"), mine, doctor.Unknown, "You lack 1 of the 15", []string{"Rights: service account"}},
+		"you may not create":           {lacks("create", "applications"), mine, doctor.Unknown, "You lack 1 of the 15", []string{calling + "early sync"}},
+		"you may not patch":            {lacks("patch", "applications"), mine, doctor.Unknown, "You lack 1 of the 15", []string{calling + "pin"}},
+		"you may not see Applications": {lacks("list", "applications"), mine, doctor.Unknown, "You lack 1 of the 15", []string{calling + "early sync"}},
 	}
 }

@@ -180,7 +180,7 @@ func runningRows() map[string]row {
 		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{
-			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated",
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated", running + "mode",
 		}},
 		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
 			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", "Rights: service account", exempt + "not gated",

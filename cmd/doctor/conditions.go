@@ -55,7 +55,7 @@ func namespaceCondition(namespaces []string) string {
 func (r *Registration) conditions(release *Release) Check {
 	const name = "match conditions"
 	if release.Settings == nil {
-		return unknown(name, "Not checked: the arguments of stepgate's Deployment are not known.").do("Repair the check \"version\" first.")
+		return release.unsettled(name)
 	}
 	want := map[string]string{}
 	for _, c := range Conditions(release.Settings.Namespaces) {
@@ -117,11 +117,20 @@ func list(names []string) string {
 
 // upgrade is the command that applies the chart again with the values that it has.
 func (r *Release) upgrade(values ...string) string {
+	if !r.byHelm() {
+		return strings.TrimSuffix("kubectl apply -k CONFIG  # with "+strings.Join(values, " and "), "  # with ")
+	}
 	command := fmt.Sprintf("helm upgrade %s CHART --namespace %s --reset-then-reuse-values", r.helm(), r.namespace())
 	for _, v := range values {
 		command += " --set " + v
 	}
 	return command
+}
+
+// byHelm reports whether the release was rendered by Helm, or by Argo CD with it, and not from config/.
+func (r *Release) byHelm() bool {
+	w := r.registrations()
+	return len(w) == 0 || w[0].Labels["app.kubernetes.io/managed-by"] == "Helm"
 }
 
 func (r *Release) helm() string {

@@ -122,6 +122,9 @@ func (f *Facts) labels(namespaces []string) Way {
 func (f *Facts) audit() Way {
 	w := Way{For: "you may not label namespaces", Effect: "stepgate admits and records everything, once its Pods have restarted."}
 	for _, r := range f.Releases {
+		if r.Settings != nil && r.Settings.Gate.Mode == webhook.Audit {
+			w.Hindrance = fmt.Sprintf("Release %s is in audit mode already.", r.helm())
+		}
 		w.Commands = append(w.Commands, r.upgrade("config.mode=audit"))
 		w.Back = append(w.Back, r.upgrade("config.mode=enforce"))
 	}
@@ -139,8 +142,12 @@ func (f *Facts) remove() Way {
 }
 
 // EmergencyLines are the ways, for people.
-func EmergencyLines(s screen.Screen, ways []Way) []string {
-	var lines []string
+func (f *Facts) EmergencyLines(s screen.Screen, ways []Way) []string {
+	if len(f.Releases) == 0 {
+		return s.Wrap("", "", "stepgate is not installed in this cluster: no webhook configuration has the webhook "+ValidatingWebhook+". It holds nothing up.")
+	}
+	lines := append(f.inTheWay(s), s.Wrap("", "", "The ways to take the gate out of the way, the least drastic first:")...)
+	lines = append(lines, "")
 	for i, w := range ways {
 		lines = append(lines, s.Wrap(fmt.Sprintf("%d. If ", i+1), "   ", w.For+":")...)
 		if w.Hindrance != "" {
@@ -159,5 +166,23 @@ func EmergencyLines(s screen.Screen, ways []Way) []string {
 		lines = append(lines, "")
 	}
 	lines = append(lines, s.Wrap("", "", "Do not delete the MutatingWebhookConfiguration alone: the validating webhook then denies every automated sync of step 2 and later (NotPinned).")...)
+	lines = append(lines, s.Wrap("", "", "stepgate doctor --emergency --apply does 3, after asking; with --way webhooks it does 5.")...)
 	return append(lines, s.Wrap("", "", "A sync that stepgate has held starts when something changes in its ApplicationSet. To start it at once: argocd app get APP --refresh")...)
+}
+
+// inTheWay says whether stepgate can be what holds syncs up.
+func (f *Facts) inTheWay(s screen.Screen) []string {
+	var lines []string
+	for _, r := range f.Releases {
+		lines = append(lines, s.Paint(screen.Bold, r.subject()))
+		if r.Settings != nil && r.Settings.Gate.Mode == webhook.Audit {
+			lines = append(lines, s.Wrap("  ", "  ", "In audit mode stepgate refuses no sync, unless an annotation of an ApplicationSet says enforce.")...)
+		}
+	}
+	for _, n := range f.Namespaces.Value {
+		if f.ignored(n.Name) {
+			lines = append(lines, s.Wrap("  ", "  ", fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, webhook.IgnoreLabel))...)
+		}
+	}
+	return append(lines, s.Wrap("  ", "  ", "Only syncs of Applications of ApplicationSets go through stepgate. If anything else hangs, stepgate is not the cause.")...)
 }

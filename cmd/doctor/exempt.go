@@ -49,7 +49,7 @@ func (f *Facts) exemptSets(r *Release) Check {
 	case gated == 0:
 		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
 	}
-	return ok(name, "None of the %s with RollingSync is switched off or bypassed.", count(gated, "ApplicationSet", "ApplicationSets"))
+	return ok(name, "%s RollingSync; none is switched off or bypassed.", count(gated, "ApplicationSet has", "ApplicationSets have"))
 }
 
 // annotationOf is the annotation that a kind of exemption comes from.
@@ -89,7 +89,7 @@ func (f *Facts) ungated(r *Release) Check {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
 	if r.Settings == nil {
-		return unknown(name, "Not checked: the arguments of stepgate's Deployment are not known.").do("Repair the check \"version\" first.")
+		return r.unsettled(name)
 	}
 	var open []string
 	for _, n := range f.rollingNamespaces() {

@@ -143,6 +143,7 @@ func healthy(t *testing.T) *world {
 			w.budget = o
 		}
 	}
+	w.validating.Labels["app.kubernetes.io/managed-by"], w.mutating.Labels["app.kubernetes.io/managed-by"] = "Helm", "Helm"
 	w.validating.Webhooks[0].ClientConfig.CABundle = ca.pem()
 	w.mutating.Webhooks[0].ClientConfig.CABundle = ca.pem()
 	w.deployment.Status.ReadyReplicas = 2
@@ -319,7 +320,7 @@ func (w *world) authorize(action k8stesting.Action) (bool, runtime.Object, error
 	case isCreate && action.GetResource().Resource == "selfsubjectreviews":
 		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "jane"}}}, nil
 	}
-	if w.mayNot(action.GetVerb(), action.GetResource().Resource, "") {
+	if action.GetResource().Resource != "version" && w.mayNot(action.GetVerb(), action.GetResource().Resource, "") {
 		return true, nil, forbidden(action.GetVerb(), action.GetResource().Resource, action.GetResource().Group, action.GetNamespace())
 	}
 	if isCreate && action.GetResource().Resource == "subjectaccessreviews" {

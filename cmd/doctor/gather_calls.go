@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -81,7 +82,8 @@ func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
 		if !isRollingSync(set) || !r.gated(set.Namespace) || f.ignored(set.Namespace) || set.DeletionTimestamp != nil {
 			continue
 		}
-		if exempt, _ := webhook.ExemptionsOf(config, argocd.NewApplicationSet(set), f.Now); len(exempt) == 0 {
+		exempt, _ := webhook.ExemptionsOf(config, argocd.NewApplicationSet(set), f.Now)
+		if !slices.ContainsFunc(exempt, func(e webhook.Exemption) bool { return e.Kind != "exclusion" }) {
 			all[set.UID] = set
 		}
 	}

@@ -44,12 +44,16 @@ func goldens(t *testing.T, name string, document any, lines func(screen.Screen) 
 	golden(t, name+".json", string(text)+"\n")
 }
 
+func uninstall(w *world) {
+	w.validating, w.mutating, w.deployment, w.budget, w.pods, w.slice = nil, nil, nil, nil, nil, nil
+}
+
 // worlds are clusters as somebody would see them.
 var worlds = map[string]func(*testing.T) *world{
 	"healthy": healthy,
 	"nothing-installed": func(t *testing.T) *world {
 		w := healthy(t)
-		w.validating, w.mutating, w.deployment, w.budget, w.pods, w.slice = nil, nil, nil, nil, nil, nil
+		uninstall(w)
 		return w
 	},
 	"broken": func(t *testing.T) *world {
@@ -99,7 +103,8 @@ func TestReports(t *testing.T) {
 
 func TestEmergencies(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"emergency": func(*world) {},
+		"emergency-nothing-installed": uninstall,
+		"emergency":                   func(*world) {},
 		"emergency-hindered": func(w *world) {
 			w.settings.Gate.BypassUsers = nil
 			w.settings.Gate.IgnoredAnnotations = []string{"stepgate.io/bypass-until"}
@@ -109,8 +114,9 @@ func TestEmergencies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := healthy(t)
 			change(w)
-			ways := w.sources(t).GatherInstalled(t.Context()).Ways(nil)
-			goldens(t, name, doctor.NewEmergency(ways), func(s screen.Screen) []string { return doctor.EmergencyLines(s, ways) })
+			facts := w.sources(t).GatherInstalled(t.Context())
+			ways := facts.Ways(nil)
+			goldens(t, name, doctor.NewEmergency(ways), func(s screen.Screen) []string { return facts.EmergencyLines(s, ways) })
 		})
 	}
 }

@@ -128,7 +128,7 @@ func (r *Release) account() Check {
 	case r.Deployment.Err != nil:
 		return noDeployment(name, r.Deployment.Err)
 	case r.Settings == nil:
-		return unknown(name, "Not checked: the arguments of the Deployment are not known.").do("Use the command line of the version that is installed.")
+		return r.unsettled(name)
 	}
 	var lacks []string
 	for _, right := range r.Rights {
@@ -157,14 +157,14 @@ func (r *Release) serviceAccount() string {
 // mine says which rights the person who asks lacks.
 func (f *Facts) mine() Check {
 	const name = "rights"
-	var lacks, names []string
+	var lacks []string
 	var readable []Right
 	for _, r := range f.Rights {
 		if r.Err != nil {
 			return notRead(name, "your rights", r.Err)
 		}
 		if !r.Allowed {
-			lacks, names = append(lacks, r.String()+" "+r.For), append(names, r.kind())
+			lacks = append(lacks, r.String()+", "+r.For)
 			if r.Verb == "list" || r.Verb == "get" {
 				readable = append(readable, r.Right)
 			}
@@ -173,8 +173,8 @@ func (f *Facts) mine() Check {
 	if len(lacks) == 0 {
 		return ok(name, "You have all %d that the checks need.", len(f.Rights))
 	}
-	c := unknown(name, "You lack %s of the %d that the checks need: you may not %s. Checks that need one say so; the others are complete.",
-		count(len(names), "right", "rights"), len(f.Rights), strings.Join(lacks, "; "))
+	c := unknown(name, "You lack %d of the %d that the checks need. Checks that need one say so; the others are complete. You may not", len(lacks), len(f.Rights))
+	c.Details = lacks
 	if len(readable) == 0 {
 		return c.do("Ask somebody who has them to run this command.")
 	}

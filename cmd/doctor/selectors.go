@@ -37,8 +37,7 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	left := f.leftOut(release, selector)
 	switch {
 	case len(left) > 0 && release.Settings == nil:
-		return unknown(name, "They leave out namespace %s. Whether stepgate should gate it is not known, because the arguments of its Deployment are not.", list(left)).
-			do("Repair the check \"version\" first.")
+		return release.unsettled(name)
 	case len(left) > 0:
 		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: nothing is gated there.", list(left)).
 			do("Install the chart again, and look at webhook.namespaceSelector.", fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name), release.upgrade())

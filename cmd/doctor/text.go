@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepgate/stepgate/cmd/screen"
@@ -20,7 +21,7 @@ var signs = map[Result]struct {
 }
 
 // nameWidth is the width of the column of names.
-const nameWidth = 18
+const nameWidth = 20
 
 // Lines is the report for people.
 func (r *Report) Lines(s screen.Screen) []string {
@@ -40,7 +41,11 @@ func (r *Report) Lines(s screen.Screen) []string {
 		}
 		lines = append(lines, c.lines(s)...)
 	}
-	return append(append(lines, ""), r.summary(s)...)
+	lines = append(lines, "")
+	if r.upgrades() {
+		lines = append(lines, s.Wrap("", "", "CHART is what you installed from, such as ./charts/stepgate.")...)
+	}
+	return append(lines, r.summary(s)...)
 }
 
 func (c Check) lines(s screen.Screen) []string {
@@ -53,7 +58,11 @@ func (c Check) lines(s screen.Screen) []string {
 			lines[i] = s.Paint(screen.Faint, lines[i])
 		}
 	}
-	if c.Remedy != "" {
+	for _, d := range c.Details {
+		lines = append(lines, s.Wrap(indent+"- ", indent+"  ", d)...)
+	}
+	// The check of the rights has the remedy for every right that is missing.
+	if c.Remedy != "" && c.Remedy != askForRight {
 		lines = append(lines, s.Wrap(indent+"→ ", indent+"  ", c.Remedy)...)
 	}
 	for _, command := range c.Commands {
@@ -64,6 +73,13 @@ func (c Check) lines(s screen.Screen) []string {
 
 // commandLine has a command alone on a line, with little before it: it is there to be copied, and so never broken.
 func commandLine(command string) string { return "    $ " + command }
+
+// upgrades reports whether a command needs the chart.
+func (r *Report) upgrades() bool {
+	return slices.ContainsFunc(r.Checks, func(c Check) bool {
+		return slices.ContainsFunc(c.Commands, func(command string) bool { return strings.Contains(command, " CHART ") })
+	})
+}
 
 // summary is last, because a terminal shows the last lines.
 func (r *Report) summary(s screen.Screen) []string {
@@ -80,7 +96,10 @@ func (r *Report) summary(s screen.Screen) []string {
 		}
 	}
 	text := strings.Join(parts, ", ") + fmt.Sprintf(", of %d checks.", len(r.Checks))
-	if !r.Found() {
+	switch {
+	case r.Summary[OK] == 0:
+		return []string{text + " Nothing could be checked."}
+	case !r.Found():
 		return []string{text + " The others are fine."}
 	}
 	return []string{text}

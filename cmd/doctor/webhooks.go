@@ -39,7 +39,7 @@ func (r *Release) mutatingExists() Check {
 	case r.MutatingErr != nil:
 		return notRead(name, "the MutatingWebhookConfiguration", r.MutatingErr)
 	case r.Mutating == nil && r.Settings == nil:
-		return unknown(name, "There is none, and the arguments of stepgate's Deployment, which say whether it needs one, are not known.").do("Repair the check \"version\" first.")
+		return r.unsettled(name)
 	case r.Mutating == nil && !r.Settings.mutates():
 		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Settings.Gate.Mode, r.Settings.Gate.Pin)
 	case r.Mutating == nil:
@@ -86,7 +86,7 @@ func (r *Registration) failurePolicy(release *Release) Check {
 	case r.Reinvocation != nil:
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
 	case release.Settings == nil:
-		return unknown(name, "%s. Whether that is right is not known, because the arguments of stepgate's Deployment are not.", policy).do("Repair the check \"version\" first.")
+		return release.unsettled(name)
 	case release.Settings.Gate.Mode == webhook.Enforce && policy == admissionv1.Ignore:
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
 			do("Set it back to Fail, unless you prefer availability to order.", release.upgrade("webhook.failurePolicy=Fail"))
@@ -135,7 +135,11 @@ func (r *Registration) options(release *Release) Check {
 	if len(wrong) > 0 {
 		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).do("Install the chart again.", release.upgrade())
 	}
-	return ok("options", "matchPolicy, sideEffects%s as the chart has them.", map[bool]string{true: " and reinvocationPolicy"}[r.Reinvocation != nil])
+	fields := []string{"matchPolicy", "sideEffects"}
+	if r.Reinvocation != nil {
+		fields = append(fields, "reinvocationPolicy")
+	}
+	return ok("options", "%s are as the chart has them.", list(fields))
 }
 
 // capital is a text with a capital letter first, unless its first word is the name of a field.

@@ -86,6 +86,17 @@ func (r *Release) replicas() Check {
 	return ok(name, "%d of %d are ready.", ready, wanted)
 }
 
+// unsettled is a check that needs the arguments of the Deployment, where they are not known.
+func (r *Release) unsettled(name string) Check {
+	switch {
+	case errors.IsNotFound(r.Deployment.Err):
+		return unknown(name, "Not checked: the release has no Deployment, whose arguments say what is right.").do("Repair the check \"version\" first.")
+	case r.Deployment.Err != nil:
+		return notRead(name, "stepgate's Deployment", r.Deployment.Err)
+	}
+	return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate serve has.").do("Use the command line of the version that is installed.")
+}
+
 // noDeployment is a check that needs a Deployment, and has none.
 func noDeployment(name string, err error) Check {
 	if errors.IsNotFound(err) {
@@ -174,10 +185,7 @@ func single(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spe
 func (r *Release) mode() Check {
 	const name = "mode"
 	if r.Settings == nil {
-		if r.Deployment.Err != nil {
-			return noDeployment(name, r.Deployment.Err)
-		}
-		return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate serve has.").do("Use the command line of the version that is installed.")
+		return r.unsettled(name)
 	}
 	g := r.Settings.Gate
 	switch {

@@ -137,7 +137,7 @@ func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Fact
 		if d.output != "" {
 			return d.printObject(doctor.NewEmergency(ways))
 		}
-		return d.print(doctor.EmergencyLines(d.screen(), ways)...)
+		return d.print(facts.EmergencyLines(d.screen(), ways)...)
 	}
 	for _, way := range ways {
 		if way.Name == d.way {
