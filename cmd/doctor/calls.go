@@ -74,7 +74,7 @@ func (r *Release) failed(name string, err error) *Check {
 		c = unknown(name, "Another webhook, %s, stopped the dry-run: %s.", failure.Webhook, oneLine(err.Error())).do("Repair that webhook, then try again.")
 	default:
 		meaning, remedy, commands := r.explain(failure.Cause)
-		c = problem(name, "The API server gets no answer of stepgate, since %s. It says: %s.", meaning, oneLine(err.Error())).do(remedy, commands...)
+		c = problem(name, "The API server gets no answer: %s. It says: %s.", meaning, oneLine(err.Error())).do(remedy, commands...)
 	}
 	return &c
 }
@@ -125,8 +125,11 @@ func (r *Release) pinned(a *Attempts) Check {
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "NotPinned"):
 		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out of the sync of %s again (NotPinned).", a.Application).
 			do("Find the webhook that changes .operation of Applications.", "kubectl get mutatingwebhookconfigurations")
+	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "TargetNotCompared"):
+		return ok(name, "The mutating webhook answers; Argo CD has not compared %s, so there is no revision to give it.", a.Application)
 	case a.Pin.Err != nil:
-		return ok(name, "The mutating webhook answers; a sync of %s is refused now: %s.", a.Application, shortDenial(a.Pin.Err))
+		// An automated sync without a revision would have been denied for that.
+		return ok(name, "A sync of %s gets its revision, and is too early now.", a.Application)
 	case names(a.Pin.Operation):
 		return ok(name, "A sync of %s gets its revision.", a.Application)
 	case r.Settings != nil && r.Settings.Gate.Pin == webhook.PinOff:
@@ -138,15 +141,6 @@ func (r *Release) pinned(a *Attempts) Check {
 // names reports whether an operation names a revision.
 func names(o *argo.Operation) bool {
 	return o != nil && o.Sync != nil && (o.Sync.Revision != "" || len(o.Sync.Revisions) > 0)
-}
-
-// shortDenial is the sentence of a denial, without the API server's prefix.
-func shortDenial(err error) string {
-	_, text, isDenial := strings.Cut(err.Error(), "denied the request: ")
-	if !isDenial {
-		text = err.Error()
-	}
-	return oneLine(text)
 }
 
 // noCandidate says why there is no Application to try with.
