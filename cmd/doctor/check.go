@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -65,7 +64,7 @@ const askForRight = "Ask for this right. The other checks do not need it."
 
 // notRead is a check for which something could not be read.
 func notRead(name, what string, err error) Check {
-	if match := lacked.FindStringSubmatch(err.Error()); apierrors.IsForbidden(err) && match != nil {
+	if match := lacked.FindStringSubmatch(err.Error()); match != nil {
 		right := Right{Verb: match[1], Resource: match[2], APIGroup: match[3], Namespace: match[4]}
 		return unknown(name, "Not checked: you may not %s.", right).do(askForRight)
 	}

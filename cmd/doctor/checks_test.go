@@ -205,8 +205,11 @@ func certificateRows() map[string]row {
 		"should be renewed":   {leaf("stepgate.stepgate.svc", 1, 6), certificate + "age", doctor.Warning, "It expires in 24 hours", nil},
 		"expired":             {leaf("stepgate.stepgate.svc", -1, 8), certificate + "age", doctor.Problem, "It has expired at 2026-11-20T03:00:00Z", []string{certificate + "served chain"}},
 		"no right to forward": {func(_ *testing.T, w *world) { w.chainErr = forbidden("create", "pods/portforward", "", "stepgate") }, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
-		"the port is closed":  {func(_ *testing.T, w *world) { w.chainErr = errText("lost connection to pod") }, certificate + "served chain", doctor.Unknown, "lost connection to pod", nil},
-		"no Pod runs":         {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},
+		"no right to forward, as a port-forward says it": {func(_ *testing.T, w *world) {
+			w.chainErr = errText(`error upgrading connection: pods "stepgate-6d5f9c7b8-5nq7c" is forbidden: User "jane" cannot create resource "pods/portforward" in API group "" in the namespace "stepgate"`)
+		}, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
+		"the port is closed": {func(_ *testing.T, w *world) { w.chainErr = errText("lost connection to pod") }, certificate + "served chain", doctor.Unknown, "lost connection to pod", nil},
+		"no Pod runs":        {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},
 		"the CA should be new": {func(t *testing.T, w *world) {
 			g := NewWithT(t)
 			ca := newAuthority(g, now.Add(-300*day), now.Add(30*day))

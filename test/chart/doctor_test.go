@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -21,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
@@ -171,6 +174,18 @@ func TestDoctor(t *testing.T) {
 		d.Expect(text).To(ContainSubstring("stepgate refuses one of a copy of doctored-apps/engineering-prod-guestbook"))
 		d.Log(text)
 	})
+	d.Run("once the earlier steps are done, a sync is pinned", func(t *testing.T) {
+		d := d.in(t)
+		for _, env := range []string{"dev", "qa"} {
+			change(d, guestbook.Application(set, env), "engineering-"+env+"-guestbook", func(app *argo.Application) {
+				guestbook.Compare(app, time.Now(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+			})
+		}
+		d.Eventually(func() string {
+			checks, _ := d.checks()
+			return checks[slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "pin" })].Found
+		}).Should(Equal("A sync of doctored-apps/engineering-prod-guestbook gets its revision."))
+	})
 	d.Run("it writes nothing", func(t *testing.T) {
 		d := d.in(t)
 		decisions, err := d.replica.Metric(d.Context(), "stepgate_decisions_total")
@@ -249,6 +264,34 @@ func breaks() map[string]broken {
 		"an ApplicationSet is off": {func(d *doctored) {
 			change(d, guestbook.Set("doctored-apps"), "guestbook", func(s *argo.ApplicationSet) { s.Annotations = map[string]string{"stepgate.io/mode": "off"} })
 		}, []string{"Off or exempt: ApplicationSets warning", "Calls of the API server (dry-runs): early sync unknown"}, "kubectl -n doctored-apps annotate applicationset guestbook stepgate.io/mode-"},
+	}
+}
+
+// The match conditions that the doctor expects are those of the chart.
+func TestDoctorKnowsTheConditionsOfTheChart(t *testing.T) {
+	for name, namespaces := range map[string][]string{
+		"all namespaces": nil, "names": {"argocd", "team-a"}, "a glob": {"argocd", "team-*", "t?[!a]"}, "a regular expression": {`/^team-[a-z]+\d$/`, "argocd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			args := []string{"template", "stepgate", helm.Chart, "--set=config.mode=enforce"}
+			for i, n := range namespaces {
+				args = append(args, fmt.Sprintf("--set-literal=argocd.namespaces[%d]=%s", i, n))
+			}
+			text, err := helm.Run(t.Context(), args...)
+			g.Expect(err).NotTo(HaveOccurred())
+			rendered := 0
+			for _, o := range decode(g, text) {
+				if !strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
+					continue
+				}
+				var c admissionregistrationv1.ValidatingWebhookConfiguration // a mutating one has the same conditions
+				g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c)).To(Succeed())
+				g.Expect(c.Webhooks[0].MatchConditions).To(Equal(doctor.Conditions(namespaces)))
+				rendered++
+			}
+			g.Expect(rendered).To(Equal(2))
+		})
 	}
 }
 
