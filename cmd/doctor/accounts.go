@@ -26,9 +26,9 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 		}
 		g := r.Settings.Gate
 		checks = append(checks,
-			r.accountOf(a, partApplicationSet, "argocd-applicationset-account", "applicationSetAccounts", g.ApplicationSetAccounts, "stepgate denies its early syncs instead of holding them"),
-			r.accountOf(a, partServer, "argocd-server-account", "serverAccounts", g.ServerAccounts, "stepgate honours no bypass in a sync"),
-			r.accountOf(a, partController, "argocd-controller-account", "controllerAccounts", g.ControllerAccounts, "the metrics call it other"),
+			f.accountOf(r, a, partApplicationSet, "argocd-applicationset-account", "applicationSetAccounts", g.ApplicationSetAccounts, "stepgate denies its early syncs instead of holding them"),
+			f.accountOf(r, a, partServer, "argocd-server-account", "serverAccounts", g.ServerAccounts, "stepgate honours no bypass in a sync"),
+			f.accountOf(r, a, partController, "argocd-controller-account", "controllerAccounts", g.ControllerAccounts, "the metrics call it other"),
 		)
 	}
 	if len(checks) == 0 && len(f.Releases) > 0 {
@@ -37,7 +37,7 @@ func (f *Facts) accounts(a *ArgoCD) []Check {
 	return checks
 }
 
-func (r *Release) accountOf(a *ArgoCD, part, flag, value string, named []string, effect string) Check {
+func (f *Facts) accountOf(r *Release, a *ArgoCD, part, flag, value string, named []string, effect string) Check {
 	name := map[string]string{partApplicationSet: "appset account", partServer: "server account", partController: "controller account"}[part]
 	p := a.Parts[part]
 	if p == nil {
@@ -51,5 +51,16 @@ func (r *Release) accountOf(a *ArgoCD, part, flag, value string, named []string,
 		named = []string{"nobody"}
 	}
 	return warning(name, "%s %s runs as %s, but --%s of release %s names %s: %s.", p.Kind, p.Name, account, flag, r.helm(), list(named), effect).
-		do("Name it.", r.upgrade(fmt.Sprintf("'argocd.%s={%s}'", value, account)))
+		do("Name it.", r.upgrade(fmt.Sprintf("'argocd.%s={%s}'", value, strings.Join(append(f.used(part, named), account), ","))))
+}
+
+// used are those of the accounts that a part of some Argo CD in this cluster has: they stay in the list.
+func (f *Facts) used(part string, accounts []string) []string {
+	var kept []string
+	for _, account := range accounts {
+		if slices.ContainsFunc(f.ArgoCDs.Value, func(a *ArgoCD) bool { return a.Parts[part] != nil && a.Parts[part].account() == account }) {
+			kept = append(kept, account)
+		}
+	}
+	return kept
 }

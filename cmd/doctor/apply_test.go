@@ -22,7 +22,7 @@ func wayOf(t *testing.T, name string, namespaces ...string) (doctor.Way, *fake.C
 	sources := healthy(t).sources(t)
 	for _, w := range sources.GatherInstalled(t.Context()).Ways(namespaces) {
 		if w.Name == name {
-			return w, sources.Kube.(*fake.Clientset) //nolint:errcheck // it is one
+			return w, sources.Kube.(*fake.Clientset)
 		}
 	}
 	t.Fatal("no such way")

@@ -76,9 +76,8 @@ func mainContainer(p *Part) *corev1.Container {
 	return &all[i]
 }
 
-// setting finds a setting of a part as the part finds it: the flag, else the environment, else "". The environment may come from a
-// ConfigMap.
-func (a *ArgoCD) setting(part, flag, env, configMap, key string) (value string, err error) {
+// setting finds a setting of a part as the part finds it: the flag, else the environment, which may come from a ConfigMap, else "".
+func (a *ArgoCD) setting(part, flag, env string) (value string, err error) {
 	p := a.Parts[part]
 	if p == nil {
 		return "", fmt.Errorf("the %s was not found", part)
@@ -102,8 +101,8 @@ func (a *ArgoCD) setting(part, flag, env, configMap, key string) (value string, 
 			return e.Value, nil
 		}
 		if e.Name == env && e.ValueFrom.ConfigMapKeyRef != nil {
-			configMap, key = e.ValueFrom.ConfigMapKeyRef.Name, e.ValueFrom.ConfigMapKeyRef.Key
-			return a.ConfigMaps.Value[configMap][key], a.ConfigMaps.Err
+			from := e.ValueFrom.ConfigMapKeyRef
+			return a.ConfigMaps.Value[from.Name][from.Key], a.ConfigMaps.Err
 		}
 	}
 	return "", nil
@@ -119,7 +118,7 @@ const paramsConfigMap = "argocd-cmd-params-cm"
 // progressive says whether the ApplicationSet controller runs progressive syncs.
 func (f *Facts) progressive(a *ArgoCD) Check {
 	const name, key = "progressive syncs", "applicationsetcontroller.enable.progressive.syncs"
-	value, err := a.setting(partApplicationSet, "enable-progressive-syncs", "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS", paramsConfigMap, key)
+	value, err := a.setting(partApplicationSet, "enable-progressive-syncs", "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS")
 	if err != nil {
 		return notRead(name, "the ApplicationSet controller's setting", err)
 	}
@@ -155,7 +154,7 @@ const slowest = 10 * time.Minute
 // cmd/argocd-application-controller/commands/argocd_application_controller.go.
 func (f *Facts) polling(a *ArgoCD) Check {
 	const name, key = "polling", "timeout.reconciliation"
-	value, err := a.setting(partController, "app-resync", "ARGOCD_RECONCILIATION_TIMEOUT", "argocd-cm", key)
+	value, err := a.setting(partController, "app-resync", "ARGOCD_RECONCILIATION_TIMEOUT")
 	if err != nil {
 		return notRead(name, "the application controller's setting", err)
 	}
@@ -202,12 +201,12 @@ func (f *Facts) grace(a *ArgoCD) Check {
 	}
 	for _, e := range mainContainer(p).Env {
 		if strings.HasSuffix(e.Name, env) {
-			if value, err := a.setting(partApplicationSet, flag, e.Name, "", ""); err == nil && value != "" {
+			if value, err := a.setting(partApplicationSet, flag, e.Name); err == nil && value != "" {
 				return ok(name, "The ApplicationSet controller waits %s s after a change before it starts a step.", value)
 			}
 		}
 	}
-	value, err := a.setting(partApplicationSet, flag, "", "", "")
+	value, err := a.setting(partApplicationSet, flag, "")
 	if err != nil || value == "" {
 		value = "30"
 	}
@@ -231,7 +230,7 @@ func atLeast(version string, major, minor int) (is, known bool) {
 // argoNamespaces compares the namespaces in which Argo CD takes ApplicationSets with those that are gated.
 func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 	const name = "namespaces"
-	value, err := a.setting(partApplicationSet, "applicationset-namespaces", "ARGOCD_APPLICATIONSET_CONTROLLER_NAMESPACES", paramsConfigMap, "applicationsetcontroller.namespaces")
+	value, err := a.setting(partApplicationSet, "applicationset-namespaces", "ARGOCD_APPLICATIONSET_CONTROLLER_NAMESPACES")
 	if err != nil {
 		return notRead(name, "the ApplicationSet controller's namespaces", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -51,9 +50,9 @@ func (f *Facts) selfTest(r *Release) Check {
 		if c := r.failed("selftest", err); c != nil {
 			return *c
 		}
-		return problem("selftest", "%s.", capital(oneLine(err.Error()))).do("See the other checks, and docs/runbook.md#stepgatenotcalled.")
+		return problem("selftest", "Failed: %s.", oneLine(err.Error())).do("See the other checks, and docs/runbook.md#stepgatenotcalled.")
 	}
-	return ok("selftest", "%s.", capital(oneLine(f.SelfTest.Passed)))
+	return ok("selftest", "Passed: %s.", oneLine(f.SelfTest.Passed))
 }
 
 // failed is the check for an answer that is a failure of the call, else nil.
@@ -68,7 +67,7 @@ func (r *Release) failed(name string, err error) *Check {
 		return nil
 	case failure.Cause == NoRight:
 		c = notRead(name, "the answer", err)
-	case failure.Cause == Other && failure.Webhook == "" && !apierrors.IsInternalError(err):
+	case failure.Cause == Other && failure.Webhook == "":
 		c = unknown(name, "The dry-run failed, and not by stepgate: %s.", oneLine(err.Error())).do("Try again, or with --selftest NAMESPACE.")
 	case failure.Webhook != "" && failure.Webhook != ValidatingWebhook && failure.Webhook != MutatingWebhook:
 		c = unknown(name, "Another webhook, %s, stopped the dry-run: %s.", failure.Webhook, oneLine(err.Error())).do("Repair that webhook, then try again.")

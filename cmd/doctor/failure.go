@@ -87,7 +87,7 @@ func Classify(text string) Failure {
 	match := failedCall.FindStringSubmatch(text)
 	if match == nil {
 		switch {
-		case strings.Contains(text, "matchCondition") || strings.Contains(text, "match condition"):
+		case strings.Contains(text, "' resulted in error: ") && !strings.Contains(text, "ValidatingAdmissionPolicy"):
 			return Failure{Cause: Condition}
 		case lacked.MatchString(text):
 			return Failure{Cause: NoRight}

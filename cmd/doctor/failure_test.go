@@ -37,14 +37,15 @@ func TestClassify(t *testing.T) {
 		"another path":               {serve + "failed to call webhook: the server could not find the requested resource", doctor.NotFound},
 		"stepgate cannot decide":     {serve + `failed to call webhook: an error on the server ("stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log") has prevented the request from succeeding`, doctor.Undecided},
 		"something else":             {call + "EOF", doctor.Other},
-		"a failing match condition":  {`applications.argoproj.io "guestbook-prod-eu" is forbidden: ValidatingAdmissionWebhook: failed to evaluate matchConditions: no such key: operation`, doctor.Condition},
+		"a failing match condition":  {`applications.argoproj.io "guestbook-prod-eu" is forbidden: expression 'object.spec.owner == "me"' resulted in error: no such key: owner`, doctor.Condition},
+		"a failing admission policy": {`applications.argoproj.io "guestbook-prod-eu" is forbidden: ValidatingAdmissionPolicy 'ours' with binding 'ours' denied request: expression 'object.spec.owner == "me"' resulted in error: no such key: owner`, doctor.Other},
 		"no right":                   {`applications.argoproj.io is forbidden: User "jane" cannot create resource "applications" in API group "argoproj.io" in the namespace "argocd"`, doctor.NoRight},
 		"nothing about webhooks":     {`Application.argoproj.io "x" is invalid: spec.project: Required value`, doctor.Other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, got := NewWithT(t), doctor.Classify(tc.text)
 			g.Expect(got.Cause).To(Equal(tc.want))
-			if tc.want != doctor.Condition && tc.want != doctor.NoRight && name != "nothing about webhooks" {
+			if tc.want != doctor.Condition && tc.want != doctor.NoRight && tc.want != doctor.Other || name == "something else" {
 				g.Expect(got.Webhook).To(Equal("operation.stepgate.io"))
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -167,7 +168,7 @@ func installed(g Gomega) []runtime.Object {
 		documents := yaml.NewYAMLReader(newReader(text))
 		for {
 			document, err := documents.Read()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			g.Expect(err).NotTo(HaveOccurred())
@@ -281,7 +282,7 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 		objects = append(objects, n)
 	}
 	kube := fake.NewClientset(objects...)
-	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: w.kubernetes} //nolint:errcheck // it is one
+	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: w.kubernetes}
 	kube.PrependReactor("*", "*", w.authorize)
 	return &doctor.Sources{
 		Kube: kube, Objects: w.objects(t, nil), Version: w.version, Now: func() time.Time { return now },
@@ -314,7 +315,7 @@ func (w *world) authorize(action k8stesting.Action) (bool, runtime.Object, error
 	create, isCreate := action.(k8stesting.CreateAction)
 	switch {
 	case isCreate && action.GetResource().Resource == "selfsubjectaccessreviews":
-		review := create.GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy() //nolint:errcheck // it is one
+		review := create.GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
 		review.Status.Allowed = allowed(review.Spec.ResourceAttributes, "")
 		return true, review, nil
 	case isCreate && action.GetResource().Resource == "selfsubjectreviews":
@@ -324,7 +325,7 @@ func (w *world) authorize(action k8stesting.Action) (bool, runtime.Object, error
 		return true, nil, forbidden(action.GetVerb(), action.GetResource().Resource, action.GetResource().Group, action.GetNamespace())
 	}
 	if isCreate && action.GetResource().Resource == "subjectaccessreviews" {
-		review := create.GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy() //nolint:errcheck // it is one
+		review := create.GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
 		review.Status.Allowed = allowed(review.Spec.ResourceAttributes, review.Spec.User)
 		return true, review, nil
 	}
@@ -375,14 +376,14 @@ func (w *world) objects(t *testing.T, handler rest.WarningHandler) client.Client
 				return forbidden("create", "applications", "argoproj.io", o.GetNamespace())
 			}
 			NewWithT(t).Expect(slices.Contains(options, client.CreateOption(client.DryRunAll))).To(BeTrue(), "the doctor stores nothing")
-			return reply(w.refuse, &o.(*argo.Application).Operation) //nolint:errcheck // it is one
+			return reply(w.refuse, &o.(*argo.Application).Operation)
 		},
 		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, options ...client.PatchOption) error {
 			if w.mayNot("patch", "applications", "") {
 				return forbidden("patch", "applications", "argoproj.io", o.GetNamespace())
 			}
 			NewWithT(t).Expect(slices.Contains(options, client.PatchOption(client.DryRunAll))).To(BeTrue(), "the doctor stores nothing")
-			return reply(w.pin, &o.(*argo.Application).Operation) //nolint:errcheck // it is one
+			return reply(w.pin, &o.(*argo.Application).Operation)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			resource := "applications"

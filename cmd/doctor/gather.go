@@ -51,7 +51,7 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 		r.Served = s.served(ctx, r)
 		r.Attempts = s.attempts(ctx, f, r)
 		if r.Settings != nil {
-			r.Rights = s.rights(ctx, neededByStepgate(r.Name, r.Namespace, r.Settings), r.serviceAccount())
+			r.Rights = s.rights(ctx, neededByStepgate(r.Settings), r.serviceAccount())
 		}
 	}
 	return f

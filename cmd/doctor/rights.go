@@ -79,7 +79,7 @@ func neededByDoctor() []Right {
 }
 
 // neededByStepgate are the rights of a release's service account, as the chart's rbac.yaml has them.
-func neededByStepgate(name, namespace string, s *Settings) []Right {
+func neededByStepgate(s *Settings) []Right {
 	var all []Right
 	for _, n := range s.watched() {
 		for _, resource := range []string{"applications", "applicationsets"} {

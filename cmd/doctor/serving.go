@@ -12,11 +12,11 @@ import (
 	"net/url"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // dialTimeout bounds a handshake with a replica.
@@ -70,7 +70,7 @@ func OfPod(config *rest.Config, kube kubernetes.Interface) func(ctx context.Cont
 			return nil, err
 		}
 		to := kube.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
-		return forwarded(ctx, spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), port, host)
+		return forwarded(ctx, spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), port, host)
 	}
 }
 
@@ -78,7 +78,7 @@ func OfPod(config *rest.Config, kube kubernetes.Interface) func(ctx context.Cont
 func forwarded(ctx context.Context, dialer httpstream.Dialer, port int32, host string) ([]*x509.Certificate, error) {
 	stop, ready, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	defer close(stop)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}

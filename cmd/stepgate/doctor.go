@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,15 +97,15 @@ func (d *doctorCommand) check() error {
 // answer prints a report.
 func (d *doctorCommand) answer(facts *doctor.Facts) error {
 	report := facts.Examine()
-	print := func() error { return d.print(report.Lines(d.screen())...) }
+	show := func() error { return d.print(report.Lines(d.screen())...) }
 	if d.output != "" {
-		print = func() error { return d.printObject(report) }
+		show = func() error { return d.printObject(report) }
 	}
-	if err := print(); err != nil {
+	if err := show(); err != nil {
 		return err
 	}
 	if err := facts.Blind(); err != nil {
-		return fmt.Errorf("stepgate could not be looked for: %s", err)
+		return errors.New("stepgate could not be looked for: " + err.Error()) // its own checks say which right to ask for
 	}
 	if report.Found() {
 		return errFound
@@ -126,7 +127,7 @@ const doctorSelfTest = 10 * time.Second
 // open prints the ways, or applies one.
 func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Facts) error {
 	if facts.Configurations != nil {
-		return fmt.Errorf("the webhook configurations cannot be read: %s", facts.Configurations)
+		return errors.New("the webhook configurations cannot be read: " + facts.Configurations.Error())
 	}
 	var namespaces []string
 	if n := *d.kube.Namespace; n != "" {
@@ -180,14 +181,14 @@ func (d *doctorCommand) agree(what string) error {
 	_, _ = fmt.Fprintf(d.ErrOut, "%s\nGo on? [y/N] ", what)
 	text, _ := bufio.NewReader(d.In).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(text)); answer != "y" && answer != "yes" {
-		return fmt.Errorf("nothing was changed")
+		return errors.New("nothing was changed")
 	}
 	return nil
 }
 
 func isTerminal(in io.Reader) bool {
 	file, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor is small
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // sourcesOf are what the doctor asks.

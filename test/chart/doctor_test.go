@@ -140,13 +140,13 @@ func change[T client.Object](d *doctored, o T, name string, how func(T)) {
 	d.Helper()
 	key := client.ObjectKey{Namespace: o.GetNamespace(), Name: name}
 	d.Expect(shared.Admin.Get(d.Context(), key, o)).To(Succeed())
-	before := o.DeepCopyObject().(T) //nolint:errcheck // a copy has its type
+	before := o.DeepCopyObject().(T)
 	how(o)
 	d.Expect(shared.Admin.Patch(d.Context(), o, client.MergeFrom(before))).To(Succeed())
 	d.Cleanup(func() {
-		now := before.DeepCopyObject().(T) //nolint:errcheck // a copy has its type
+		now := before.DeepCopyObject().(T)
 		d.Expect(shared.Admin.Get(contextOfCleanup(), key, now)).To(Succeed())
-		back := before.DeepCopyObject().(T) //nolint:errcheck // a copy has its type
+		back := before.DeepCopyObject().(T)
 		back.SetResourceVersion(now.GetResourceVersion())
 		d.Expect(shared.Admin.Update(contextOfCleanup(), back)).To(Succeed())
 	})
@@ -251,6 +251,12 @@ func breaks() map[string]broken {
 			validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.MatchConditions = w.MatchConditions[1:] }),
 			[]string{"Validating webhook: match conditions problem"}, "helm upgrade",
 		},
+		"a condition that fails": {
+			validating(func(w *admissionregistrationv1.ValidatingWebhook) {
+				w.MatchConditions = append(w.MatchConditions, admissionregistrationv1.MatchCondition{Name: "of-mine", Expression: "object.spec.owner == 'me'"})
+			}),
+			[]string{"Calls of the API server (dry-runs): early sync problem", "Calls of the API server (dry-runs): pin problem", "Validating webhook: match conditions warning"}, "--set webhook.matchConditions=null",
+		},
 		"a wrong account flag": {func(d *doctored) {
 			change(d, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "doctored"}}, "stepgate", func(o *appsv1.Deployment) {
 				args := o.Spec.Template.Spec.Containers[0].Args
@@ -264,6 +270,22 @@ func breaks() map[string]broken {
 		"an ApplicationSet is off": {func(d *doctored) {
 			change(d, guestbook.Set("doctored-apps"), "guestbook", func(s *argo.ApplicationSet) { s.Annotations = map[string]string{"stepgate.io/mode": "off"} })
 		}, []string{"Off or exempt: ApplicationSets warning", "Calls of the API server (dry-runs): early sync unknown"}, "kubectl -n doctored-apps annotate applicationset guestbook stepgate.io/mode-"},
+	}
+}
+
+// In audit mode, the API server's warning shows that stepgate is called.
+func TestDoctorInAuditMode(t *testing.T) {
+	d := newDoctored(t, "doctored-audit", "config.mode=audit")
+	rollout(t, "doctored-audit-apps")
+	d.Eventually(func() []string { return d.bad() }).Should(ConsistOf("Running: mode warning"))
+	checks, _ := d.checks("--selftest=doctored-audit-apps", "--yes")
+	for name, want := range map[string]string{
+		"early sync": "stepgate warns of one of a copy of doctored-audit-apps/engineering-prod-guestbook, as audit mode does.",
+		"selftest":   "Passed: stepgate is in audit mode; the API server warned",
+	} {
+		i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == name })
+		d.Expect(checks[i].Result).To(Equal(doctor.OK))
+		d.Expect(checks[i].Found).To(ContainSubstring(want))
 	}
 }
 
