@@ -1,0 +1,220 @@
+package doctor_test
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// audit makes an installation one in audit mode.
+func audit(w *world) {
+	ignore := admissionv1.Ignore
+	w.settings.Gate.Mode, w.settings.Gate.Pin = webhook.Audit, webhook.PinOff
+	w.mutating, w.settings.Mutating = nil, nil
+	w.validating.Webhooks[0].FailurePolicy = &ignore
+	w.refuse = answer{warnings: []string{"stepgate (audit mode) would deny this sync: step 2 of ApplicationSet argocd/guestbook may not sync yet"}}
+}
+
+func TestTheHealthyInstallationIsFine(t *testing.T) {
+	g := NewWithT(t)
+	report := healthy(t).sources(t).Gather(t.Context()).Examine()
+	for _, c := range report.Checks {
+		g.Expect(c.Result).To(Or(Equal(doctor.OK), Equal(doctor.Skipped)), "%+v", c)
+	}
+	g.Expect(report.Found()).To(BeFalse())
+}
+
+// row is a world in which one thing is different from the healthy one.
+type row struct {
+	change func(*testing.T, *world)
+	check  string
+	result doctor.Result
+	found  string
+	// also are other checks that are not fine then.
+	also []string
+}
+
+func TestOneThingIsWrong(t *testing.T) {
+	for name, tc := range rows() {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), healthy(t)
+			tc.change(t, w)
+			report := w.sources(t).Gather(t.Context()).Examine()
+			var bad []string
+			for _, c := range report.Checks {
+				if c.Result == doctor.OK || c.Result == doctor.Skipped {
+					continue
+				}
+				label := c.Group + ": " + c.Name
+				bad = append(bad, label)
+				g.Expect(c.Remedy+list(c.Commands)).NotTo(BeEmpty(), "every finding has a remedy: %+v", c)
+				if label == tc.check {
+					g.Expect(c.Result).To(Equal(tc.result), "%+v", c)
+					g.Expect(c.Found).To(ContainSubstring(tc.found))
+				}
+			}
+			slices.Sort(bad)
+			g.Expect(slices.Compact(bad)).To(ConsistOf(append(tc.also, tc.check)), "exactly that is named")
+		})
+	}
+}
+
+func list(texts []string) (all string) {
+	for _, t := range texts {
+		all += t
+	}
+	return all
+}
+
+const (
+	validatingGroup = "Validating webhook: "
+	mutatingGroup   = "Mutating webhook: "
+	running         = "Running: "
+	certificate     = "Certificate: "
+	calling         = "Calls of the API server (dry-runs): "
+	exempt          = "Off or exempt: "
+)
+
+func rows() map[string]row {
+	all := map[string]row{}
+	for _, some := range []map[string]row{webhookRows(), runningRows(), certificateRows(), callRows(), argoRows(), exemptRows(), rightRows()} {
+		for name, r := range some {
+			all[name] = r
+		}
+	}
+	return all
+}
+
+func webhookRows() map[string]row {
+	v := func(change func(*admissionv1.ValidatingWebhook)) func(*testing.T, *world) {
+		return func(_ *testing.T, w *world) { change(&w.validating.Webhooks[0]) }
+	}
+	m := func(change func(*admissionv1.MutatingWebhook)) func(*testing.T, *world) {
+		return func(_ *testing.T, w *world) { change(&w.mutating.Webhooks[0]) }
+	}
+	one, long := int32(1), int32(30)
+	ignore, fail, exact, never, none := admissionv1.Ignore, admissionv1.Fail, admissionv1.Exact, admissionv1.NeverReinvocationPolicy, admissionv1.SideEffectClassNone
+	elsewhere := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{"elsewhere"}}
+	return map[string]row{
+		"the validating configuration is missing": {func(_ *testing.T, w *world) { w.validating = nil }, validatingGroup + "registered", doctor.Problem, "every sync goes through", nil},
+		"the mutating configuration is missing":   {func(_ *testing.T, w *world) { w.mutating = nil }, mutatingGroup + "registered", doctor.Problem, "NotPinned", nil},
+		"audit mode with a mutating configuration": {func(_ *testing.T, w *world) {
+			kept := w.mutating
+			audit(w)
+			w.mutating = kept
+		}, mutatingGroup + "registered", doctor.Warning, "needs none", []string{running + "mode"}},
+		"no CREATE": {v(func(w *admissionv1.ValidatingWebhook) {
+			w.Rules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
+		}), validatingGroup + "rules", doctor.Problem, "They leave out CREATE", nil},
+		"another version of the API": {v(func(w *admissionv1.ValidatingWebhook) { w.Rules[0].APIVersions = []string{"v1beta1"} }), validatingGroup + "rules", doctor.Problem, "They leave out CREATE and UPDATE", nil},
+		"a condition is missing":     {v(func(w *admissionv1.ValidatingWebhook) { w.MatchConditions = w.MatchConditions[1:] }), validatingGroup + "match conditions", doctor.Problem, "operation-set is missing", nil},
+		"a condition is changed":     {m(func(w *admissionv1.MutatingWebhook) { w.MatchConditions[2].Expression = "true" }), mutatingGroup + "match conditions", doctor.Problem, "owned-by-applicationset differs", nil},
+		"a condition of somebody": {v(func(w *admissionv1.ValidatingWebhook) {
+			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{Name: "not-on-fridays", Expression: "false"})
+		}), validatingGroup + "match conditions", doctor.Warning, "not-on-fridays is not of the chart", nil},
+		"an exempt Application": {v(func(w *admissionv1.ValidatingWebhook) {
+			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{Name: "not-exempt", Expression: "!(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in\n['argocd/stepgate'])"})
+		}), validatingGroup + "match conditions", doctor.Warning, "never gated: argocd/stepgate.", nil},
+		"failurePolicy Ignore":                       {v(func(w *admissionv1.ValidatingWebhook) { w.FailurePolicy = &ignore }), validatingGroup + "failure policy", doctor.Warning, "every sync goes through", nil},
+		"failurePolicy Fail of the mutating webhook": {m(func(w *admissionv1.MutatingWebhook) { w.FailurePolicy = &fail }), mutatingGroup + "failure policy", doctor.Warning, "Fail", nil},
+		"failurePolicy Fail in audit mode": {func(_ *testing.T, w *world) {
+			audit(w)
+			w.validating.Webhooks[0].FailurePolicy = &fail
+		}, validatingGroup + "failure policy", doctor.Warning, "Fail in audit mode", []string{running + "mode"}},
+		"a timeout of 1 s":  {v(func(w *admissionv1.ValidatingWebhook) { w.TimeoutSeconds = &one }), validatingGroup + "timeout", doctor.Warning, "1 s", nil},
+		"a timeout of 30 s": {m(func(w *admissionv1.MutatingWebhook) { w.TimeoutSeconds = &long }), mutatingGroup + "timeout", doctor.Warning, "30 s", nil},
+		"matchPolicy Exact": {v(func(w *admissionv1.ValidatingWebhook) { w.MatchPolicy = &exact }), validatingGroup + "options", doctor.Warning, "matchPolicy is Exact", nil},
+		"sideEffects None":  {v(func(w *admissionv1.ValidatingWebhook) { w.SideEffects = &none }), validatingGroup + "options", doctor.Warning, "sideEffects", nil},
+		"no reinvocation":   {m(func(w *admissionv1.MutatingWebhook) { w.ReinvocationPolicy = &never }), mutatingGroup + "options", doctor.Warning, "reinvocationPolicy", nil},
+		"a narrower selector": {v(func(w *admissionv1.ValidatingWebhook) {
+			w.NamespaceSelector.MatchExpressions = append(w.NamespaceSelector.MatchExpressions, elsewhere)
+		}), validatingGroup + "selectors", doctor.Problem, "leaves out namespace argocd", nil},
+		"a selector that nothing matches now, and no ApplicationSet": {func(_ *testing.T, w *world) {
+			w.guestbook.Spec.Strategy = nil
+			w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions = append(w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions, elsewhere)
+		}, calling + "early sync", doctor.Unknown, "no ApplicationSet with RollingSync", nil},
+		"no emergency switch": {v(func(w *admissionv1.ValidatingWebhook) { w.NamespaceSelector = &metav1.LabelSelector{} }), validatingGroup + "selectors", doctor.Warning, "the emergency switch does nothing", nil},
+		"an object selector": {m(func(w *admissionv1.MutatingWebhook) {
+			w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"gated": "yes"}}
+		}), mutatingGroup + "selectors", doctor.Warning, "gated=yes", nil},
+		"an empty caBundle":     {m(func(w *admissionv1.MutatingWebhook) { w.ClientConfig.CABundle = nil }), mutatingGroup + "caBundle", doctor.Problem, "It is empty", []string{certificate + "served chain"}},
+		"garbage in a caBundle": {v(func(w *admissionv1.ValidatingWebhook) { w.ClientConfig.CABundle = []byte("x") }), validatingGroup + "caBundle", doctor.Problem, "no certificate", []string{certificate + "served chain"}},
+	}
+}
+
+func runningRows() map[string]row {
+	zero, oneReplica := int32(0), int32(1)
+	no := false
+	return map[string]row{
+		"an older version":    {func(_ *testing.T, w *world) { w.version = "v0.2.0" }, running + "version", doctor.Warning, "v0.1.0, and this command line is v0.2.0", nil},
+		"one of two is ready": {func(_ *testing.T, w *world) { w.deployment.Status.ReadyReplicas = 1 }, running + "replicas", doctor.Warning, "1 of 2", nil},
+		"none is ready": {func(_ *testing.T, w *world) {
+			w.deployment.Status.ReadyReplicas = 0
+			w.pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}}}
+		}, running + "replicas", doctor.Problem, "ImagePullBackOff Back-off pulling image", nil},
+		"scaled to 0": {func(_ *testing.T, w *world) { w.deployment.Spec.Replicas = &zero }, running + "replicas", doctor.Problem, "scaled to 0", nil},
+		"one replica": {func(_ *testing.T, w *world) {
+			w.deployment.Spec.Replicas = &oneReplica
+			w.deployment.Status.ReadyReplicas = 1
+		}, running + "replicas", doctor.Warning, "only one", nil},
+		"no endpoints": {func(_ *testing.T, w *world) { w.slice = nil }, running + "endpoints", doctor.Problem, "Service stepgate/stepgate has no ready endpoint", nil},
+		"none is ready to be called": {func(_ *testing.T, w *world) {
+			for i := range w.slice.Endpoints {
+				w.slice.Endpoints[i].Conditions.Ready = &no
+			}
+		}, running + "endpoints", doctor.Problem, "no ready endpoint", nil},
+		"no disruption budget": {func(_ *testing.T, w *world) { w.budget = nil }, running + "disruption budget", doctor.Warning, "There is none", nil},
+		"a budget of others": {func(_ *testing.T, w *world) {
+			w.budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		}, running + "disruption budget", doctor.Warning, "There is none", nil},
+		"audit mode":      {func(_ *testing.T, w *world) { audit(w) }, running + "mode", doctor.Warning, "refuses none", nil},
+		"without release": {func(_ *testing.T, w *world) { w.settings.Gate.Release = false }, running + "mode", doctor.Warning, "without release", nil},
+		"without pin":     {func(_ *testing.T, w *world) { w.settings.Gate.Pin = webhook.PinOff }, running + "mode", doctor.Warning, "pin off", nil},
+		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
+		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
+		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated", running + "mode",
+		}},
+		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", "Rights: service account", exempt + "not gated",
+		}},
+	}
+}
+
+func certificateRows() map[string]row {
+	leaf := func(host string, left, lived int) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) {
+			g := NewWithT(t)
+			ca := newAuthority(g, now.Add(-100*day), now.Add(265*day))
+			w.validating.Webhooks[0].ClientConfig.CABundle, w.mutating.Webhooks[0].ClientConfig.CABundle = ca.pem(), ca.pem()
+			w.chain[0] = ca.leaf(g, host, now.AddDate(0, 0, -lived), now.AddDate(0, 0, left))
+		}
+	}
+	return map[string]row{
+		"another CA": {func(t *testing.T, w *world) {
+			w.mutating.Webhooks[0].ClientConfig.CABundle = newAuthority(NewWithT(t), now.Add(-day), now.Add(day)).pem()
+		}, certificate + "served chain", doctor.Problem, "MutatingWebhookConfiguration stepgate does not verify the certificate of Pod stepgate-6d5f9c7b8-5nq7c: x509", nil},
+		"another name":        {leaf("stepgate.elsewhere.svc", 5, 2), certificate + "served chain", doctor.Problem, "valid for stepgate.elsewhere.svc, not stepgate.stepgate.svc", nil},
+		"should be renewed":   {leaf("stepgate.stepgate.svc", 1, 6), certificate + "age", doctor.Warning, "It expires in 24 hours", nil},
+		"expired":             {leaf("stepgate.stepgate.svc", -1, 8), certificate + "age", doctor.Problem, "It has expired at 2026-11-20T03:00:00Z", []string{certificate + "served chain"}},
+		"no right to forward": {func(_ *testing.T, w *world) { w.chainErr = forbidden("create", "pods/portforward", "", "stepgate") }, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
+		"no right to forward, as a port-forward says it": {func(_ *testing.T, w *world) {
+			w.chainErr = errText(`error upgrading connection: pods "stepgate-6d5f9c7b8-5nq7c" is forbidden: User "jane" cannot create resource "pods/portforward" in API group "" in the namespace "stepgate"`)
+		}, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
+		"the port is closed": {func(_ *testing.T, w *world) { w.chainErr = errText("lost connection to pod") }, certificate + "served chain", doctor.Unknown, "lost connection to pod", nil},
+		"no Pod runs":        {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},
+		"the CA should be new": {func(t *testing.T, w *world) {
+			g := NewWithT(t)
+			ca := newAuthority(g, now.Add(-300*day), now.Add(30*day))
+			w.validating.Webhooks[0].ClientConfig.CABundle, w.mutating.Webhooks[0].ClientConfig.CABundle = ca.pem(), ca.pem()
+			w.chain[0] = ca.leaf(g, "stepgate.stepgate.svc", now.Add(-2*day), now.Add(5*day))
+		}, certificate + "age of the CA", doctor.Warning, "It expires in 30 days", nil},
+	}
+}

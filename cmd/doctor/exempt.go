@@ -1,0 +1,106 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// exemptions says what a release leaves out now.
+func (f *Facts) exemptions(r *Release) []Check {
+	return in(r.subject(), "Off or exempt", f.exemptSets(r), f.ignoredNamespaces(r), f.ungated(r))
+}
+
+// exemptSets names the ApplicationSets that annotations take out of the gate.
+func (f *Facts) exemptSets(r *Release) Check {
+	const name = "ApplicationSets"
+	if f.ApplicationSets.Err != nil {
+		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
+	}
+	var config webhook.Config
+	if r.Settings != nil {
+		config = r.Settings.Gate
+	}
+	gated := 0
+	var exempt, commands, wrong []string
+	for i := range f.ApplicationSets.Value {
+		set := &f.ApplicationSets.Value[i]
+		if !isRollingSync(set) || !r.gated(set.Namespace) {
+			continue
+		}
+		gated++
+		kinds, invalid := webhook.ExemptionsOf(config, argocd.NewApplicationSet(set), f.Now)
+		for _, e := range kinds {
+			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, set.Name, e.Kind, e.Detail)))
+			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name, annotationOf(e.Kind)))
+		}
+		for _, text := range invalid {
+			wrong = append(wrong, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, text))
+		}
+	}
+	switch {
+	case len(exempt) > 0:
+		return warning(name, "%s.", strings.Join(exempt, "; ")).do("To gate them like the others:", slices.Compact(commands)...)
+	case len(wrong) > 0:
+		return warning(name, "%s.", strings.Join(wrong, "; ")).do("Correct the annotation, or remove it.")
+	case gated == 0:
+		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
+	}
+	return ok(name, "%s RollingSync; none is switched off or bypassed.", count(gated, "ApplicationSet has", "ApplicationSets have"))
+}
+
+// annotationOf is the annotation that a kind of exemption comes from.
+func annotationOf(kind string) string {
+	switch kind {
+	case "bypass":
+		return webhook.BypassUntilAnnotation
+	case "exclusion":
+		return webhook.ExcludeAnnotation
+	}
+	return webhook.ModeAnnotation
+}
+
+// ignoredNamespaces names the gated namespaces whose emergency switch is on.
+func (f *Facts) ignoredNamespaces(r *Release) Check {
+	const name = "switched off"
+	if f.Namespaces.Err != nil {
+		return notRead(name, "the namespaces", f.Namespaces.Err)
+	}
+	var names, commands []string
+	for _, n := range f.Namespaces.Value {
+		if f.ignored(n.Name) && r.gated(n.Name) {
+			names = append(names, n.Name)
+			commands = append(commands, fmt.Sprintf("kubectl label namespace %s %s-", n.Name, webhook.IgnoreLabel))
+		}
+	}
+	if len(names) > 0 {
+		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names), webhook.IgnoreLabel).do("If the emergency is over:", commands...)
+	}
+	return ok(name, "No namespace has the label %s.", webhook.IgnoreLabel)
+}
+
+// ungated names the namespaces with RollingSync ApplicationSets that no release gates.
+func (f *Facts) ungated(r *Release) Check {
+	const name = "not gated"
+	if f.ApplicationSets.Err != nil {
+		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
+	}
+	if r.Settings == nil {
+		return r.unsettled(name)
+	}
+	var open []string
+	for _, n := range f.rollingNamespaces() {
+		if !slices.ContainsFunc(f.Releases, func(r *Release) bool { return r.gated(n) }) {
+			open = append(open, n)
+		}
+	}
+	if len(open) > 0 {
+		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).", list(open), list(r.Settings.Namespaces)).
+			do("Gate it as well, unless it belongs to another Argo CD that needs no order.",
+				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.Settings.Namespaces), open...), ","))))
+	}
+	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
+}

@@ -1,0 +1,104 @@
+package doctor
+
+import (
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// Read is something that was read, or why it was not.
+type Read[T any] struct {
+	Value T
+	Err   error
+}
+
+// Facts are everything that the checks look at.
+type Facts struct {
+	// Now is the time of all of it.
+	Now time.Time
+	// Version is the version of this command line, and Kubernetes that of the API server.
+	Version    string
+	Kubernetes Read[string]
+	// User is the name by which the API server knows the person who asks.
+	User   Read[string]
+	Rights []RightRead
+
+	Releases []*Release
+	// Configurations is why the webhook configurations could not be listed, if they could not.
+	Configurations error
+
+	Namespaces      Read[[]corev1.Namespace]
+	ApplicationSets Read[[]argo.ApplicationSet]
+	ArgoCDs         Read[[]*ArgoCD]
+	// SelfTest is the outcome of the selftest, if it was run.
+	SelfTest *SelfTest
+}
+
+// SelfTest is the outcome of `stepgate selftest` in a namespace.
+type SelfTest struct {
+	Namespace, Passed string
+	Err               error
+}
+
+// Release is one installation of stepgate.
+type Release struct {
+	// Name is the name of its webhook configurations and of its other objects; Helm is the name of the Helm release.
+	Name, Helm string
+	// Namespace is empty where it cannot be known.
+	Namespace string
+	// Validating and Mutating are its webhooks, nil where they do not exist.
+	Validating, Mutating *Registration
+	// MutatingErr is why the mutating webhook configuration could not be read.
+	MutatingErr error
+
+	Deployment Read[*appsv1.Deployment]
+	// Settings are the arguments of the Deployment; nil without a Deployment.
+	Settings *Settings
+	Pods     Read[[]corev1.Pod]
+	Slices   Read[[]discoveryv1.EndpointSlice]
+	Budgets  Read[[]policyv1.PodDisruptionBudget]
+	Rights   []RightRead
+	Served   Read[[]Served]
+	Attempts *Attempts
+}
+
+// registrations are the webhooks of a release that exist.
+func (r *Release) registrations() []*Registration {
+	var all []*Registration
+	for _, w := range []*Registration{r.Validating, r.Mutating} {
+		if w != nil {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// Settings are the flags of `stepgate serve` that the checks compare with the cluster.
+type Settings struct {
+	Gate webhook.Config
+	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
+	Namespaces []string
+	Gated      func(namespace string) bool
+	// OwnCA is --cert-mode self, and CASecret its Secret.
+	OwnCA    bool
+	CASecret types.NamespacedName
+	// Validating and Mutating are the configurations that it publishes its CA to.
+	Validating, Mutating []string
+}
+
+// mutates reports whether it needs the mutating webhook, by the same rule as the chart's.
+func (s *Settings) mutates() bool {
+	return s.Gate.Pin != webhook.PinOff || s.Gate.Hold && s.Gate.Mode == webhook.Enforce
+}
+
+// gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.
+func (r *Release) gated(namespace string) bool {
+	return r.Settings == nil || r.Settings.Gated(namespace)
+}

@@ -1,0 +1,122 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// updateGoldens is the environment variable that rewrites the golden files.
+const updateGoldens = "UPDATE_GOLDENS"
+
+var screens = map[string]screen.Screen{
+	"80.golden": {Width: 80}, "80-colour.golden": {Width: 80, Colour: true}, "140.golden": {Width: 140}, "140-colour.golden": {Width: 140, Colour: true},
+}
+
+// golden compares a text with testdata/NAME.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	g, file := NewWithT(t), filepath.Join("testdata", name)
+	if os.Getenv(updateGoldens) != "" {
+		g.Expect(os.MkdirAll("testdata", 0o750)).To(Succeed())
+		g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+	}
+	want, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred(), "to write it: %s=1 go test ./cmd/doctor", updateGoldens)
+	g.Expect(text).To(Equal(string(want)), "to accept it: %s=1 go test ./cmd/doctor", updateGoldens)
+}
+
+func goldens(t *testing.T, name string, document any, lines func(screen.Screen) []string) {
+	t.Helper()
+	for suffix, s := range screens {
+		golden(t, name+"-"+suffix, strings.Join(lines(s), "\n")+"\n")
+	}
+	text, err := json.MarshalIndent(document, "", "  ")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	golden(t, name+".json", string(text)+"\n")
+}
+
+func uninstall(w *world) {
+	w.validating, w.mutating, w.deployment, w.budget, w.pods, w.slice = nil, nil, nil, nil, nil, nil
+}
+
+// worlds are clusters as somebody would see them.
+var worlds = map[string]func(*testing.T) *world{
+	"healthy": healthy,
+	"nothing-installed": func(t *testing.T) *world {
+		w := healthy(t)
+		uninstall(w)
+		return w
+	},
+	"broken": func(t *testing.T) *world {
+		w := healthy(t)
+		ignore := admissionv1.Ignore
+		w.mutating = nil
+		w.validating.Webhooks[0].FailurePolicy = &ignore
+		w.validating.Webhooks[0].ClientConfig.CABundle = newAuthority(NewWithT(t), now.Add(-day), now.Add(day)).pem()
+		w.deployment.Status.ReadyReplicas = 1
+		w.refuse, w.pin = answer{}, answer{}
+		w.settings.Gate.ServerAccounts = []string{"system:serviceaccount:openshift-gitops:openshift-gitops-argocd-server"}
+		w.guestbook.Annotations["stepgate.io/exclude"] = "guestbook-dev"
+		w.guestbook.Annotations["stepgate.io/exclude-until"] = "2026-11-21T18:00:00Z"
+		w.guestbook.Annotations["stepgate.io/exclude-reason"] = "INC-1234"
+		w.params.Data["applicationsetcontroller.namespaces"] = "team-*"
+		w.cm.Data["timeout.reconciliation"] = "0s"
+		w.settings.Namespaces, w.settings.Gated = []string{"argocd"}, func(n string) bool { return n == "argocd" }
+		return w
+	},
+	"without-rights": func(t *testing.T) *world {
+		w := healthy(t)
+		w.mayNot = func(_, resource, user string) bool {
+			return user == "" && resource != "validatingwebhookconfigurations" && resource != "applicationsets" && resource != "applications"
+		}
+		return w
+	},
+	"no-right-at-all": func(t *testing.T) *world {
+		w := healthy(t)
+		w.mayNot = func(_, _, user string) bool { return user == "" }
+		return w
+	},
+	"audit": func(t *testing.T) *world {
+		w := healthy(t)
+		audit(w)
+		return w
+	},
+}
+
+func TestReports(t *testing.T) {
+	for name, make := range worlds {
+		t.Run(name, func(t *testing.T) {
+			report := make(t).sources(t).Gather(t.Context()).Examine()
+			goldens(t, name, report, report.Lines)
+		})
+	}
+}
+
+func TestEmergencies(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"emergency-nothing-installed": uninstall,
+		"emergency":                   func(*world) {},
+		"emergency-hindered": func(w *world) {
+			w.settings.Gate.BypassUsers = nil
+			w.settings.Gate.IgnoredAnnotations = []string{"stepgate.io/bypass-until"}
+			w.validating.Webhooks[0].NamespaceSelector = nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := healthy(t)
+			change(w)
+			facts := w.sources(t).GatherInstalled(t.Context())
+			ways := facts.Ways(nil)
+			goldens(t, name, doctor.NewEmergency(ways), func(s screen.Screen) []string { return facts.EmergencyLines(s, ways) })
+		})
+	}
+}

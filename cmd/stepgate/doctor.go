@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/cmd/doctor"
+)
+
+// doctorCommand asks whether the gate really works.
+type doctorCommand struct {
+	*cli
+	selfTest         string
+	emergency, apply bool
+	way              string
+	yes              bool
+}
+
+func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
+	d := &doctorCommand{cli: newCLI(streams)}
+	cmd := d.command("doctor", "Is the gate really working here? Checks everything between Argo CD and stepgate, and says what to do", noArgs, d.run)
+	cmd.Long = `Is the gate really working here?
+
+doctor looks at both webhook configurations, the certificate that is served, the replicas, Argo CD's accounts and settings, and at everything
+that is switched off now. It sends two syncs as server dry-runs: one that must be refused, and one that must be pinned. It changes nothing.
+A right that you lack costs the checks that need it, and no others.
+
+--selftest creates an ApplicationSet without generators in a namespace, sees that a sync of it is refused, and deletes it.
+
+--emergency prints the commands that take the gate out of the way, the least drastic first. --emergency --apply runs them, after asking.
+
+Exit code: 0 nothing is wrong (read what could not be checked), 1 a warning or a problem was found, 2 it could not look, or an error.`
+	f := cmd.Flags()
+	f.SortFlags = false
+	d.bindOutput(cmd, "json", "yaml")
+	f.StringVar(&d.selfTest, "selftest", "", "namespace in which to create and delete an ApplicationSet, to see a sync of it refused; stepgate must gate it")
+	f.BoolVar(&d.emergency, "emergency", false, "print the commands that take the gate out of the way")
+	f.BoolVar(&d.apply, "apply", false, "with --emergency: run those of --way, after asking")
+	f.StringVar(&d.way, "way", doctor.WayNamespace, "with --apply: namespace (label the gated namespaces, or the one of --namespace) or webhooks (delete both webhook configurations)")
+	f.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	d.bindCluster(cmd)
+	return cmd
+}
+
+func (d *doctorCommand) run(ctx context.Context, _ []string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	c, err := d.cluster()
+	if err != nil {
+		return err
+	}
+	sources := sourcesOf(c)
+	if d.emergency {
+		return d.open(ctx, c, sources.GatherInstalled(ctx))
+	}
+	var tested *doctor.SelfTest
+	if d.selfTest != "" {
+		if err := d.agree(fmt.Sprintf("This creates ApplicationSet stepgate-selftest in namespace %s and deletes it again.", d.selfTest)); err != nil {
+			return err
+		}
+	}
+	facts := sources.Gather(ctx)
+	if d.selfTest != "" {
+		tested = d.test(ctx, c, facts)
+	}
+	facts.SelfTest = tested
+	return d.answer(facts)
+}
+
+// check looks at flags that go together.
+func (d *doctorCommand) check() error {
+	switch {
+	case d.apply && !d.emergency:
+		return &usageError{"--apply goes with --emergency only"}
+	case d.emergency && d.selfTest != "":
+		return &usageError{"--selftest and --emergency exclude each other"}
+	case d.way != doctor.WayNamespace && d.way != doctor.WayWebhooks:
+		return &usageError{fmt.Sprintf("--way: %q is not one of %s, %s", d.way, doctor.WayNamespace, doctor.WayWebhooks)}
+	}
+	return nil
+}
+
+// answer prints a report.
+func (d *doctorCommand) answer(facts *doctor.Facts) error {
+	report := facts.Examine()
+	show := func() error { return d.print(report.Lines(d.screen())...) }
+	if d.output != "" {
+		show = func() error { return d.printObject(report) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	if err := facts.Blind(); err != nil {
+		return errors.New("stepgate could not be looked for: " + err.Error()) // its own checks say which right to ask for
+	}
+	if report.Found() {
+		return errFound
+	}
+	return nil
+}
+
+// test runs the selftest, as `stepgate selftest` does.
+func (d *doctorCommand) test(ctx context.Context, c *cluster, facts *doctor.Facts) *doctor.SelfTest {
+	var out strings.Builder
+	t := &selfTest{namespace: d.selfTest, name: "stepgate-selftest", mutating: facts.Mutates(d.selfTest), timeout: doctorSelfTest, out: &out}
+	err := t.run(ctx, rest.CopyConfig(c.config))
+	return &doctor.SelfTest{Namespace: d.selfTest, Passed: strings.TrimPrefix(strings.TrimSpace(out.String()), "passed: "), Err: err}
+}
+
+// doctorSelfTest is shorter than the time of `helm test`, which may have to wait for an installation.
+const doctorSelfTest = 10 * time.Second
+
+// open prints the ways, or applies one.
+func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Facts) error {
+	if facts.Configurations != nil {
+		return errors.New("the webhook configurations cannot be read: " + facts.Configurations.Error())
+	}
+	var namespaces []string
+	if n := *d.kube.Namespace; n != "" {
+		namespaces = []string{n}
+	}
+	ways := facts.Ways(namespaces)
+	if !d.apply {
+		if d.output != "" {
+			return d.printObject(doctor.NewEmergency(ways))
+		}
+		return d.print(facts.EmergencyLines(d.screen(), ways)...)
+	}
+	for _, way := range ways {
+		if way.Name == d.way {
+			return d.applyWay(ctx, c, way)
+		}
+	}
+	return nil
+}
+
+func (d *doctorCommand) applyWay(ctx context.Context, c *cluster, way doctor.Way) error {
+	if err := way.Applicable(); err != nil {
+		return fmt.Errorf("--way %s: %w", way.Name, err)
+	}
+	if err := d.agree("This does the same as:\n    " + strings.Join(way.Commands, "\n    ") + "\n" + way.Effect); err != nil {
+		return err
+	}
+	err := way.Apply(ctx, c.clientset, func(text string) { _ = d.print(text) })
+	if err != nil {
+		return fmt.Errorf("not all of it was done: %w", err)
+	}
+	return d.print(append([]string{"", "To take it back:"}, indented(way.Back)...)...)
+}
+
+func indented(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = "    $ " + line
+	}
+	return all
+}
+
+// agree asks before something is changed. Without a terminal, only --yes agrees.
+func (d *doctorCommand) agree(what string) error {
+	if d.yes {
+		return nil
+	}
+	if !isTerminal(d.In) {
+		return &usageError{"this changes the cluster, and there is no terminal to ask at; --yes does it without asking"}
+	}
+	_, _ = fmt.Fprintf(d.ErrOut, "%s\nGo on? [y/N] ", what)
+	text, _ := bufio.NewReader(d.In).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(text)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+func isTerminal(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// sourcesOf are what the doctor asks.
+func sourcesOf(c *cluster) *doctor.Sources {
+	return &doctor.Sources{
+		Kube: c.clientset, Objects: c.objects, Version: thisBuild().version, Now: time.Now, Parse: parseServe,
+		OfURL: doctor.OfURL, OfPod: doctor.OfPod(c.config, c.clientset),
+		Warned: func(handler rest.WarningHandler) (client.Client, error) {
+			config := rest.CopyConfig(c.config)
+			config.WarningHandler = handler
+			return argoObjects(config)
+		},
+	}
+}
+
+// parseServe understands the arguments of a Deployment as `stepgate serve` does. Flags that this version does not know change nothing.
+func parseServe(args []string) (*doctor.Settings, error) {
+	if len(args) == 0 || args[0] != "serve" {
+		return nil, fmt.Errorf("these are not arguments of stepgate serve: %q", args)
+	}
+	o := &options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.SetOutput(io.Discard)
+	o.bind(flags)
+	if err := flags.Parse(args[1:]); err != nil {
+		return nil, err
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	s := &doctor.Settings{
+		Gate: config, Namespaces: o.gate.namespaces, Gated: o.gate.namespaces.Gated, OwnCA: o.certificates.mode == "self",
+		Validating: o.certificates.configurations.Validating, Mutating: o.certificates.configurations.Mutating,
+	}
+	if s.OwnCA {
+		s.CASecret, err = o.certificates.secretName()
+	}
+	return s, err
+}
