@@ -1,0 +1,187 @@
+package rehearsal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// between is how long after the commit for one step the commit for the next one lands, where they have branches of their own. Changes
+// that land within two seconds have no order.
+const between = 3 * time.Second
+
+// most branches of one Application are modelled.
+const modelledBranches = 2
+
+// translation is a rollout in the words of the model.
+type translation struct {
+	*simulation.Scenario
+	// steps are the names of the Applications, by step.
+	steps [][]string
+	// unselected are in no step.
+	unselected []string
+	// branches counts those that Applications deploy from.
+	branches int
+	// limits says what of the ApplicationSet is not modelled.
+	limits []string
+}
+
+// translate puts a rollout into the words of the model.
+func translate(r *Rollout, o Options) (*translation, error) {
+	steps := r.Set.Spec.Strategy.RollingSync.Steps
+	t := &translation{
+		Scenario: &simulation.Scenario{
+			Version: o.Version, Layout: "shared", Poll: o.Poll, Replicas: 1, Jitter: o.Seed, Hashes: true, Takes: o.Healthy,
+			Set: types.NamespacedName{Namespace: cmp.Or(r.Set.Namespace, "argocd"), Name: r.Set.Name},
+		},
+		steps: make([][]string, len(steps)),
+	}
+	for _, step := range steps {
+		t.Steps = append(t.Steps, simulation.Step{MaxUpdate: step.MaxUpdate})
+		if step.MaxUpdate != nil && o.Version == "3.2" {
+			return nil, errors.New("maxUpdate is not modelled for Argo CD 3.2; play --argocd 3.5, or take it out of the file")
+		}
+	}
+	t.addApplications(r, o)
+	if len(t.Applications) == 0 {
+		return nil, fmt.Errorf("no step of ApplicationSet %s selects an Application: compare spec.strategy.rollingSync.steps with the labels of the template", r.Set.Name)
+	}
+	return t, t.addCommits(o)
+}
+
+// addApplications adds all that are in a step, in the order of the steps: so they are shown.
+func (t *translation) addApplications(r *Rollout, o Options) {
+	rule := argocd.NewApplicationSet(r.Set).Steps
+	branches := newBranches(r.Applications)
+	for _, app := range r.Applications {
+		step := policy.StepOf(rule, app.Labels)
+		if step < 0 {
+			t.unselected = append(t.unselected, app.Name)
+			continue
+		}
+		t.steps[step] = append(t.steps[step], app.Name)
+		from, cut := branches.of(app)
+		if cut {
+			t.limit("Of an Application with more than two sources, the first two are played.")
+		}
+		t.Applications = append(t.Applications, simulation.Application{Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name)})
+	}
+	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
+	if branches.hydrated {
+		t.Layout = "hydrated"
+	}
+	if len(t.unselected) > 0 {
+		t.limit("Applications that are in no step are left out.")
+	}
+}
+
+func (t *translation) limit(text string) {
+	if !slices.Contains(t.limits, text) {
+		t.limits = append(t.limits, text)
+	}
+}
+
+// comparedAgo draws when an Application was last compared: Argo CD polls each at a moment of its own.
+func comparedAgo(o Options, name string) time.Duration {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%d/%s", o.Seed, name)
+	return time.Duration(h.Sum32()%uint32(o.Poll/time.Second)+1) * time.Second //nolint:gosec // Validate bounds it
+}
+
+// addCommits has a commit land in every branch that somebody deploys, those of earlier steps first.
+func (t *translation) addCommits(o Options) error {
+	known := map[string]bool{}
+	var does strings.Builder
+	for _, app := range t.Applications {
+		known[app.Name] = true
+		if failure, fails := o.Failures[app.Name]; fails {
+			fmt.Fprintf(&does, " %s=%s", app.Name, failure)
+		}
+	}
+	for name := range o.Failures {
+		switch {
+		case slices.Contains(t.unselected, name):
+			return fmt.Errorf("--fail %s: the Application is in no step, and the rollout does not touch it", name)
+		case !known[name]:
+			return fmt.Errorf("--fail %s: there is no such Application; they are %s", name, list(t.names(), 5))
+		}
+	}
+	landed, step := map[string]bool{}, 0
+	for _, app := range t.Applications {
+		from := app.From
+		if len(from) == 0 {
+			from = []string{"app"}
+		}
+		for _, branch := range from {
+			if landed[branch] {
+				continue
+			}
+			landed[branch] = true
+			event := simulation.Event{Do: "commit " + branch + " all slow" + does.String()}
+			if step > 0 {
+				event.After = time.Duration(app.Step-step) * between
+			}
+			step = app.Step
+			t.Events = append(t.Events, event)
+			if o.GitWebhook {
+				t.Events = append(t.Events, simulation.Event{Do: "githook " + branch})
+			}
+		}
+	}
+	t.branches = len(landed)
+	return nil
+}
+
+func (t *translation) names() []string {
+	var all []string
+	for _, app := range t.Applications {
+		all = append(all, app.Name)
+	}
+	return all
+}
+
+// branches numbers the branches that Applications deploy.
+type branches struct {
+	hydrated bool
+	numbers  map[string]int
+}
+
+func newBranches(apps []*argo.Application) *branches {
+	return &branches{
+		hydrated: slices.ContainsFunc(apps, func(app *argo.Application) bool { return app.Spec.SourceHydrator != nil }),
+		numbers:  map[string]int{},
+	}
+}
+
+// of names the branches of an Application, and says whether there are more. Hydrated Applications have the model's own.
+func (b *branches) of(app *argo.Application) (names []string, cut bool) {
+	if b.hydrated {
+		return nil, false
+	}
+	for _, source := range app.Spec.GetSources() {
+		key := source.RepoURL + "\n" + source.Chart + "\n" + source.TargetRevision
+		if _, known := b.numbers[key]; !known {
+			b.numbers[key] = len(b.numbers) + 1
+		}
+		name := fmt.Sprintf("branch-%d", b.numbers[key])
+		if slices.Contains(names, name) {
+			continue
+		}
+		if len(names) == modelledBranches {
+			return names, true
+		}
+		names = append(names, name)
+	}
+	return names, false
+}
