@@ -26,8 +26,9 @@ type Report struct {
 	Steps []Step `json:"steps"`
 	// Unselected are the Applications that are in no step.
 	Unselected []string `json:"unselected,omitempty"`
-	Branches   int      `json:"branches"`
-	Events     []Event  `json:"events"`
+	// Branches are those on which commits land, in that order.
+	Branches []string `json:"branches"`
+	Events   []Event  `json:"events"`
 	// Complete says that all Applications are done in the end.
 	Complete bool `json:"complete"`
 	// Seconds is when the last Application was done, or when anything last changed.
@@ -38,6 +39,8 @@ type Report struct {
 
 	options Options
 	stepOf  map[string]int
+	// annotated is the annotation of the ApplicationSet that sets the mode, empty where it has none.
+	annotated string
 }
 
 // Step is a step of the plan.
@@ -92,6 +95,7 @@ const longest = 30 * 24 * time.Hour
 
 // Play plays a rollout.
 func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
+	o.Mode = r.mode(o.Mode)
 	t, err := translate(r, o)
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	report := &Report{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
 		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
-		Unselected: t.unselected, Branches: t.branches, options: o, stepOf: map[string]int{},
+		Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
 	}
 	for i, names := range t.steps {
 		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})
@@ -107,6 +111,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 			report.stepOf[name] = i + 1
 		}
 	}
+	report.annotated = r.Set.Annotations[webhook.ModeAnnotation]
 	t.Audit = o.Mode == webhook.Audit
 	script := newScript(report)
 	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != webhook.Off, longest, script.hear)

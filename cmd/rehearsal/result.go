@@ -43,15 +43,16 @@ func (r *Report) early(s screen.Screen) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%s %s too early: %s.", counted(len(names), "Application", "Applications"), plural(len(names) > 1, "starts", "start"), list(r.byStep(names), 5))
-	text = plural(len(names) > 1, "1 Application starts", fmt.Sprintf("%d Applications start", len(names))) + " too early: " + list(r.byStep(names), 5) + ". "
-	switch r.options.Mode {
-	case webhook.Off:
-		text += "Play it without --without-gate to see the same rollout with stepgate."
-	case webhook.Audit:
+	text := plural(len(names) > 1, "1 Application starts", fmt.Sprintf("%d Applications start", len(names))) + " too early: " + list(r.byStep(names), 5) + ". "
+	switch {
+	case r.options.Mode == webhook.Enforce:
+		text += "stepgate has let this through. Please report it, with the files and this seed."
+	case r.annotated != "":
+		text += "Take the annotation away to have stepgate keep the order."
+	case r.options.Mode == webhook.Audit:
 		text += "Mode audit only reports. Play it with --mode enforce to see it in order."
-	case webhook.Enforce:
-		text += "stepgate let this through: please report it."
+	default:
+		text += "Play it without --without-gate to see the same rollout with stepgate."
 	}
 	return s.Wrap(s.Paint(screen.Bad, screen.SignBad)+" ", "  ", text)
 }
@@ -131,7 +132,10 @@ func (r *Report) groups() []*group {
 		if x.fails() != "" {
 			continue
 		}
-		recorded := "the ApplicationSet's status says " + x.Recorded
+		recorded := ""
+		if x.Message == "" {
+			recorded = "the ApplicationSet's status says " + x.Recorded
+		}
 		n := slices.IndexFunc(all, func(g *group) bool { return g.step == x.Step && g.message == x.Message && g.recorded == recorded })
 		if n < 0 {
 			n = len(all)

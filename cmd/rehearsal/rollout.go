@@ -87,10 +87,11 @@ func (r *Rollout) check() error {
 	return nil
 }
 
-// Mode is the mode of stepgate for the ApplicationSet: its annotation overrides that of the installation.
-func (r *Rollout) Mode(installation webhook.Mode) webhook.Mode {
+// mode is the mode of stepgate for the ApplicationSet: its annotation overrides that of the installation. Where there is no stepgate, it
+// has no effect.
+func (r *Rollout) mode(installation webhook.Mode) webhook.Mode {
 	text, annotated := r.Set.Annotations[webhook.ModeAnnotation]
-	if !annotated {
+	if !annotated || installation == webhook.Off {
 		return installation
 	}
 	mode, _ := webhook.ParseMode(text) // anything else is enforce

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +29,12 @@ const modelledBranches = 2
 type translation struct {
 	*simulation.Scenario
 	// steps are the names of the Applications, by step.
-	steps [][]string
+	steps    [][]string
+	branches *branches
 	// unselected are in no step.
 	unselected []string
-	// branches counts those that Applications deploy from.
-	branches int
+	// landings name the branches on which commits land, in that order.
+	landings []string
 	// limits says what of the ApplicationSet is not modelled.
 	limits []string
 }
@@ -63,7 +65,7 @@ func translate(r *Rollout, o Options) (*translation, error) {
 // addApplications adds all that are in a step, in the order of the steps: so they are shown.
 func (t *translation) addApplications(r *Rollout, o Options) {
 	rule := argocd.NewApplicationSet(r.Set).Steps
-	branches := newBranches(r.Applications)
+	t.branches = newBranches(r.Applications)
 	for _, app := range r.Applications {
 		step := policy.StepOf(rule, app.Labels)
 		if step < 0 {
@@ -71,14 +73,14 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 			continue
 		}
 		t.steps[step] = append(t.steps[step], app.Name)
-		from, cut := branches.of(app)
+		from, cut := t.branches.of(app)
 		if cut {
 			t.limit("Of an Application with more than two sources, the first two are played.")
 		}
 		t.Applications = append(t.Applications, simulation.Application{Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name)})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
-	if branches.hydrated {
+	if t.branches.hydrated {
 		t.Layout = "hydrated"
 	}
 	if len(t.unselected) > 0 {
@@ -96,7 +98,7 @@ func (t *translation) limit(text string) {
 func comparedAgo(o Options, name string) time.Duration {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%d/%s", o.Seed, name)
-	return time.Duration(h.Sum32()%uint32(o.Poll/time.Second)+1) * time.Second //nolint:gosec // Validate bounds it
+	return time.Duration(h.Sum32()%uint32(o.Poll/time.Second-1)+1) * time.Second //nolint:gosec // Validate bounds it
 }
 
 // addCommits has a commit land in every branch that somebody deploys, those of earlier steps first.
@@ -128,6 +130,7 @@ func (t *translation) addCommits(o Options) error {
 				continue
 			}
 			landed[branch] = true
+			t.landings = append(t.landings, t.branches.labels[branch])
 			event := simulation.Event{Do: "commit " + branch + " all slow" + does.String()}
 			if step > 0 {
 				event.After = time.Duration(app.Step-step) * between
@@ -139,7 +142,6 @@ func (t *translation) addCommits(o Options) error {
 			}
 		}
 	}
-	t.branches = len(landed)
 	return nil
 }
 
@@ -154,13 +156,16 @@ func (t *translation) names() []string {
 // branches numbers the branches that Applications deploy.
 type branches struct {
 	hydrated bool
-	numbers  map[string]int
+	// names are those that the model gives, by repository, chart and revision.
+	names map[string]string
+	// labels are for people, by the name.
+	labels map[string]string
 }
 
 func newBranches(apps []*argo.Application) *branches {
 	return &branches{
 		hydrated: slices.ContainsFunc(apps, func(app *argo.Application) bool { return app.Spec.SourceHydrator != nil }),
-		numbers:  map[string]int{},
+		names:    map[string]string{}, labels: map[string]string{"app": "main"},
 	}
 }
 
@@ -171,10 +176,12 @@ func (b *branches) of(app *argo.Application) (names []string, cut bool) {
 	}
 	for _, source := range app.Spec.GetSources() {
 		key := source.RepoURL + "\n" + source.Chart + "\n" + source.TargetRevision
-		if _, known := b.numbers[key]; !known {
-			b.numbers[key] = len(b.numbers) + 1
+		name := b.names[key]
+		if name == "" {
+			name = fmt.Sprintf("branch-%d", len(b.names)+1)
+			repository := strings.TrimSuffix(path.Base(source.RepoURL), ".git")
+			b.names[key], b.labels[name] = name, fmt.Sprintf("%s of %s", cmp.Or(source.TargetRevision, "HEAD"), cmp.Or(source.Chart, repository))
 		}
-		name := fmt.Sprintf("branch-%d", b.numbers[key])
 		if slices.Contains(names, name) {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/simulation"
 )
 
@@ -25,6 +26,8 @@ type script struct {
 	events []*Event
 	of     map[string]*part
 	heldAt time.Duration
+	// landed counts the commits.
+	landed int
 }
 
 // part is what the script knows of one Application.
@@ -57,7 +60,8 @@ func (s *script) hear(h simulation.Happening) {
 	p := s.of[h.Application]
 	if p == nil {
 		if h.Kind == simulation.Landed {
-			s.write(h, &Event{})
+			s.write(h, &Event{Message: s.report.Branches[s.landed]})
+			s.landed++
 		}
 		return
 	}
@@ -68,7 +72,7 @@ func (s *script) hear(h simulation.Happening) {
 		s.recorded(h, p)
 	case simulation.Held, simulation.WouldDeny:
 		s.heldAt = h.At
-		if !p.told[h.Text] {
+		if repeated := h.Reason == string(policy.AlreadySynced); !repeated && !p.told[h.Text] {
 			p.told[h.Text] = true
 			s.write(h, &Event{Message: h.Text, Reason: h.Reason})
 		}
@@ -132,10 +136,21 @@ func (s *script) why(p *part) string {
 			return fmt.Sprintf("step %d is not done: %s", step, list(behind, 3))
 		}
 	}
-	if most := s.report.Steps[p.step-1].MaxUpdate; most != nil {
-		return "maxUpdate of step " + fmt.Sprint(p.step) + " is " + most.String()
+	most := s.report.Steps[p.step-1].MaxUpdate
+	if most == nil {
+		return ""
 	}
-	return ""
+	why := fmt.Sprintf("maxUpdate of step %d is %s", p.step, most.String())
+	var busy []string
+	for _, name := range s.report.Steps[p.step-1].Applications {
+		if status := s.of[name].recorded; status == string(argo.ProgressiveSyncPending) || status == string(argo.ProgressiveSyncProgressing) {
+			busy = append(busy, name)
+		}
+	}
+	if len(busy) > 0 {
+		why += ", and " + list(busy, namedInLine) + " " + plural(len(busy) > 1, "is", "are") + " under way"
+	}
+	return why
 }
 
 func (s *script) write(h simulation.Happening, e *Event) *Event {

@@ -35,6 +35,9 @@ func (r *Report) plan(s screen.Screen) []string {
 	}
 	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with, r.Seed))
 	lines[0] = s.Paint(screen.Bold, lines[0])
+	if r.annotated != "" {
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("Its annotation %s: %s sets the mode.", webhook.ModeAnnotation, r.annotated))...)
+	}
 	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
 	var rows [][]screen.Cell
 	for _, step := range r.Steps {
@@ -93,19 +96,12 @@ func (r *Report) timeline(s screen.Screen) []string {
 		width = max(width, len(clock(x.at)))
 	}
 	indent := strings.Repeat(" ", width+4)
-	shown := map[string]bool{}
+	quotes := quotes{messages: map[string]bool{}, names: map[string]bool{}}
 	var lines []string
 	for _, x := range entries {
 		sign, style := x.sign()
-		text, quote := x.text(r.Branches), ""
-		if x.quoted() {
-			if shown[x.message] {
-				text += ", for the same reason"
-			} else {
-				quote = x.message
-			}
-			shown[x.message] = true
-		}
+		again, quote := quotes.of(x)
+		text := x.text() + again
 		head := fmt.Sprintf("%*s  ", width, clock(x.at))
 		for i, line := range s.Wrap(head+sign+" ", indent, text) {
 			if i == 0 {
@@ -120,4 +116,30 @@ func (r *Report) timeline(s screen.Screen) []string {
 		}
 	}
 	return lines
+}
+
+// quotes are the texts of stepgate that have been shown.
+type quotes struct{ messages, names map[string]bool }
+
+// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once, and of the further texts about the
+// same Applications only that which differs is shown.
+func (q *quotes) of(x *entry) (again, quote string) {
+	if !x.quoted() {
+		return "", ""
+	}
+	who := strings.Join(x.names, ",")
+	if x.of > 0 {
+		who = fmt.Sprint(x.step)
+	}
+	known, held := q.messages[x.message], q.names[who]
+	q.messages[x.message], q.names[who] = true, true
+	_, after, _ := strings.Cut(x.message, " not done: ")
+	blockers, _, cut := strings.Cut(after, ". Next: ")
+	switch {
+	case known:
+		return ", for the same reason", ""
+	case held && cut:
+		return ", now because of " + blockers, ""
+	}
+	return "", x.message
 }

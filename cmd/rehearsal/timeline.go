@@ -29,61 +29,104 @@ type entry struct {
 	message string
 	retries int
 	behind  []string
-	// atOnce is how many of a crowd are under way at the same time, at most; all is how many there are. They are 0 for others.
-	atOnce, all int
+	// of is the number of Applications of a large step, else 0.
+	of int
+	// whole says that it is about the whole step, and atOnce how many of it are under way at the same time, at most.
+	whole  bool
+	atOnce int
+}
+
+// timeliner puts events together.
+type timeliner struct {
+	r   *Report
+	all []*entry
+	// crowds are the entries of large steps.
+	crowds     map[string]*entry
+	busy, done map[int]int
 }
 
 // entries puts the events together, and tells large steps as a whole.
 func (r *Report) entries() []*entry {
-	var all []*entry
-	crowds := map[int]*entry{}
-	busy, done := map[int]int{}, map[int]int{}
+	t := &timeliner{r: r, crowds: map[string]*entry{}, busy: map[int]int{}, done: map[int]int{}}
 	for i := range r.Events {
 		e := &r.Events[i]
-		size := 0
-		if e.Step > 0 {
-			size = len(r.Steps[e.Step-1].Applications)
-		}
-		switch {
-		case size >= crowd && e.Kind == simulation.Started:
-			c := crowds[e.Step]
-			if c == nil {
-				c = &entry{at: e.Seconds, kind: e.Kind, step: e.Step, all: size}
-				crowds[e.Step] = c
-				all = append(all, c)
-			}
-			busy[e.Step]++
-			c.atOnce = max(c.atOnce, busy[e.Step])
-			if e.Behind != "" {
-				all = r.join(all, e)
-			}
-		case size >= crowd && e.Kind == simulation.Done:
-			busy[e.Step]--
-			if done[e.Step]++; done[e.Step] == size {
-				all = append(all, &entry{at: e.Seconds, kind: e.Kind, step: e.Step, all: size})
-			}
-		default:
-			all = r.join(all, e)
+		if e.Step > 0 && len(r.Steps[e.Step-1].Applications) >= crowd {
+			t.addToCrowd(e, len(r.Steps[e.Step-1].Applications))
+		} else {
+			t.add(e)
 		}
 	}
-	return all
+	for from := 0; from < len(t.all); {
+		to := from + 1
+		for ; to < len(t.all) && t.all[from].waitsWith(t.all[to]); to++ {
+		}
+		slices.SortStableFunc(t.all[from:to], func(a, b *entry) int { return cmp.Compare(a.step, b.step) })
+		from = to
+	}
+	return t.all
 }
 
-// join adds an event to the entry that it belongs to, or makes a new one.
-func (r *Report) join(all []*entry, e *Event) []*entry {
-	for i := len(all) - 1; i >= 0 && all[i].at > e.Seconds-together.Seconds(); i-- {
-		if x := all[i]; x.all == 0 && x.kind == e.Kind && x.step == e.Step && x.message == e.Message && (e.Behind == "") == (len(x.behind) == 0) {
+// waitsWith reports whether two entries say at the same second that somebody waits. They are shown by step.
+func (x *entry) waitsWith(other *entry) bool {
+	return x.kind == Waits && other.kind == Waits && clock(x.at) == clock(other.at)
+}
+
+// addToCrowd adds an event of a large step. Its first start, its end, and whom it waits for are told once.
+func (t *timeliner) addToCrowd(e *Event, size int) {
+	switch e.Kind {
+	case simulation.Started:
+		c := t.crowd(e, "")
+		c.whole = true
+		t.busy[e.Step]++
+		c.atOnce = max(c.atOnce, t.busy[e.Step])
+		if e.Behind != "" {
+			t.crowd(e, "early").add(e)
+		}
+	case simulation.Done:
+		t.busy[e.Step]--
+		if t.done[e.Step]++; t.done[e.Step] == size {
+			t.crowd(e, "").whole = true
+		}
+	case Waits:
+		t.crowd(e, "").add(e)
+	case simulation.Held, simulation.WouldDeny:
+		t.crowd(e, e.Message).add(e)
+	default:
+		t.add(e)
+	}
+}
+
+// crowd is the entry of a large step for events of this kind.
+func (t *timeliner) crowd(e *Event, which string) *entry {
+	key := fmt.Sprint(e.Step, e.Kind, which)
+	if t.crowds[key] == nil {
+		x := &entry{at: e.Seconds, kind: e.Kind, step: e.Step, message: e.Message, of: len(t.r.Steps[e.Step-1].Applications)}
+		t.crowds[key], t.all = x, append(t.all, x)
+	}
+	return t.crowds[key]
+}
+
+// add adds an event to the entry that it belongs to, or makes a new one.
+func (t *timeliner) add(e *Event) {
+	for i := len(t.all) - 1; i >= 0 && t.all[i].at > e.Seconds-together.Seconds(); i-- {
+		if x := t.all[i]; x.of == 0 && x.kind == e.Kind && x.step == e.Step && (x.message == e.Message || e.Kind == simulation.Landed) && (e.Behind == "") == (len(x.behind) == 0) {
 			x.add(e)
-			return all
+			return
 		}
 	}
 	x := &entry{at: e.Seconds, kind: e.Kind, step: e.Step, message: e.Message, retries: e.Retries}
 	x.add(e)
-	return append(all, x)
+	t.all = append(t.all, x)
 }
 
 func (x *entry) add(e *Event) {
-	x.names = append(x.names, e.Application)
+	name := e.Application
+	if e.Kind == simulation.Landed {
+		name = e.Message
+	}
+	if !slices.Contains(x.names, name) {
+		x.names = append(x.names, name)
+	}
 	if e.Behind != "" && !slices.Contains(x.behind, e.Behind) {
 		x.behind = append(x.behind, e.Behind)
 	}
@@ -112,47 +155,53 @@ func (x *entry) sign() (string, screen.Style) {
 	}
 }
 
-// text of an entry. full says that the message has not been shown yet.
-func (x *entry) text(branches int) string {
-	who, many := list(x.names, namedInLine), len(x.names) > 1
+// who are the Applications of an entry, and their step.
+func (x *entry) who() string {
+	if x.of > 0 && len(x.names) > 1 {
+		return fmt.Sprintf("%d of %d Applications of step %d", len(x.names), x.of, x.step)
+	}
+	return fmt.Sprintf("%s (step %d)", list(x.names, namedInLine), x.step)
+}
+
+// text of an entry, without the message of stepgate.
+func (x *entry) text() string {
+	many := len(x.names) > 1
 	switch x.kind {
 	case simulation.Landed:
-		if branches > 1 {
-			return fmt.Sprintf("a commit lands on %s", counted(len(x.names), "branch", "branches"))
-		}
-		return "a commit lands"
+		return "a commit lands on " + list(x.names, namedInLine)
 	case Waits:
-		return fmt.Sprintf("%s (step %d) %s: %s", who, x.step, plural(many, "waits", "wait"), x.message)
+		return fmt.Sprintf("%s %s: %s", x.who(), plural(many, "waits", "wait"), x.message)
 	case simulation.Held:
-		return fmt.Sprintf("%s (step %d): stepgate holds the sync", who, x.step)
+		return x.who() + ": stepgate holds the sync"
 	case simulation.WouldDeny:
-		return fmt.Sprintf("%s (step %d): in mode enforce, stepgate would hold the sync", who, x.step)
+		return x.who() + ": in mode enforce, stepgate would hold the sync"
 	case simulation.Refreshed:
-		return fmt.Sprintf("stepgate has Argo CD compare %s again", who)
+		return "stepgate has Argo CD compare " + list(x.names, namedInLine)
 	case simulation.Started:
-		return x.starts(who, many)
+		return x.starts(many)
 	case simulation.Failed:
-		return fmt.Sprintf("%s (step %d): the sync has failed, after %s", who, x.step, counted(x.retries, "retry", "retries"))
+		return fmt.Sprintf("%s: the sync has failed, after %s", x.who(), counted(x.retries, "retry", "retries"))
 	case simulation.Degraded:
-		return fmt.Sprintf("%s (step %d) %s Degraded", who, x.step, plural(many, "is", "are"))
+		return fmt.Sprintf("%s %s Degraded", x.who(), plural(many, "is", "are"))
 	default:
-		if x.all > 0 {
-			return fmt.Sprintf("step %d is done, all %d Applications", x.step, x.all)
+		if x.whole {
+			return fmt.Sprintf("step %d is done, all %d Applications", x.step, x.of)
 		}
-		return fmt.Sprintf("%s %s done", who, plural(many, "is", "are"))
+		return fmt.Sprintf("%s %s done", list(x.names, namedInLine), plural(many, "is", "are"))
 	}
 }
 
-func (x *entry) starts(who string, many bool) string {
+func (x *entry) starts(many bool) string {
 	switch {
-	case x.all > 0:
-		atOnce := fmt.Sprintf(", at most %d at a time", x.atOnce)
-		return fmt.Sprintf("the first of %d Applications of step %d starts%s", x.all, x.step, atOnce)
+	case x.whole && x.atOnce == x.of:
+		return fmt.Sprintf("step %d starts: %d Applications, all at once", x.step, x.of)
+	case x.whole:
+		return fmt.Sprintf("step %d starts: %d Applications, at most %d at a time", x.step, x.of, x.atOnce)
 	case len(x.behind) > 0:
-		return fmt.Sprintf("%s (step %d) %s TOO EARLY: %s %s not done", who, x.step, plural(many, "starts", "start"),
+		return fmt.Sprintf("%s %s TOO EARLY: %s %s not done", x.who(), plural(many, "starts", "start"),
 			list(x.behind, namedInLine), plural(len(x.behind) > 1, "is", "are"))
 	}
-	return fmt.Sprintf("%s (step %d) %s", who, x.step, plural(many, "starts", "start"))
+	return fmt.Sprintf("%s %s", x.who(), plural(many, "starts", "start"))
 }
 
 func plural(many bool, one, more string) string {

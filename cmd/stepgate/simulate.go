@@ -65,9 +65,6 @@ func (s *simulate) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.options.Mode != webhook.Off {
-		s.options.Mode = rollout.Mode(s.options.Mode)
-	}
 	report, err := rehearsal.Play(ctx, rollout, s.options)
 	if err != nil {
 		return err
