@@ -99,6 +99,32 @@ func TestGoldens(t *testing.T) {
 			},
 			options: with(func(o *Options) { o.GitWebhook = true }),
 		},
+		"hydrated": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, `      source:
+        repoURL: https://github.com/example/guestbook.git
+        targetRevision: main
+        path: deploy/{{.name}}
+`, `      sourceHydrator:
+        drySource: {repoURL: https://github.com/example/guestbook.git, targetRevision: main, path: "deploy/{{.name}}"}
+        syncSource: {targetBranch: "env/{{.name}}", path: "."}
+`, 1)
+			},
+			options: defaults(),
+		},
+		"two-sources": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, `      source:
+        repoURL: https://github.com/example/guestbook.git
+        targetRevision: main
+        path: deploy/{{.name}}
+`, `      sources:
+        - {repoURL: https://charts.example.com, chart: guestbook, targetRevision: 1.x}
+        - {repoURL: https://github.com/example/values.git, targetRevision: main, ref: values}
+`, 1)
+			},
+			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} }),
+		},
 		"fleet": {change: func(t *testing.T, _ string) string { return fleet(t) }, options: defaults()},
 		"fleet-degraded": {
 			change:  func(t *testing.T, _ string) string { return fleet(t) },

@@ -35,6 +35,7 @@ func drawRollout(t *rapid.T) *Rollout {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, step)
 	}
 	r := &Rollout{Set: set}
+	hydrated := rapid.IntRange(0, 4).Draw(t, "hydrated") == 0
 	revision := rapid.SampledFrom([]string{"main", "main", "%s"}).Draw(t, "branches")
 	for i := range rapid.IntRange(1, 7).Draw(t, "applications") {
 		env := rapid.SampledFrom(environments).Draw(t, "env")
@@ -43,7 +44,11 @@ func drawRollout(t *rapid.T) *Rollout {
 		if revision == "%s" {
 			source.TargetRevision = env
 		}
-		app.Spec.Source = &source
+		if hydrated {
+			app.Spec.SourceHydrator = &argo.SourceHydrator{DrySource: argo.DrySource{RepoURL: source.RepoURL, TargetRevision: source.TargetRevision}}
+		} else {
+			app.Spec.Source = &source
+		}
 		r.Applications = append(r.Applications, app)
 	}
 	return r
@@ -76,10 +81,22 @@ func TestInOrder(t *testing.T) {
 		}
 		g.Expect(outOfOrder(report)).To(BeEmpty())
 		g.Expect(report.Early()).To(BeEmpty())
+		g.Expect(report.Complete).To(Equal(len(done(report)) == len(report.stepOf)), "it is complete when all are done")
 		for _, line := range report.Text(screen.Screen{Width: 80}) {
 			g.Expect(screen.Length(line)).To(BeNumerically("<=", 80))
 		}
 	})
+}
+
+// done are the Applications that are done in the end.
+func done(r *Report) map[string]bool {
+	all := map[string]bool{}
+	for _, e := range r.Events {
+		if e.Kind == simulation.Done {
+			all[e.Application] = true
+		}
+	}
+	return all
 }
 
 // outOfOrder looks for a start before an Application of an earlier step was done. Where all deploy one branch, the events alone tell.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"path"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
@@ -21,9 +20,6 @@ import (
 // between is how long after the commit for one step the commit for the next one lands, where they have branches of their own. Changes
 // that land within two seconds have no order.
 const between = 3 * time.Second
-
-// most branches of one Application are modelled.
-const modelledBranches = 2
 
 // translation is a rollout in the words of the model.
 type translation struct {
@@ -66,6 +62,10 @@ func translate(r *Rollout, o Options) (*translation, error) {
 func (t *translation) addApplications(r *Rollout, o Options) {
 	rule := argocd.NewApplicationSet(r.Set).Steps
 	t.branches = newBranches(r.Applications)
+	if t.branches.dry {
+		t.Layout = "hydrated"
+		t.limit("The source hydrator is modelled roughly: all Applications are hydrated from one branch.")
+	}
 	for _, app := range r.Applications {
 		step := policy.StepOf(rule, app.Labels)
 		if step < 0 {
@@ -75,16 +75,13 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 		t.steps[step] = append(t.steps[step], app.Name)
 		from, cut := t.branches.of(app)
 		if cut {
-			t.limit("Of an Application with more than two sources, the first two are played.")
+			t.limit("Of an Application with more than two branches, the first two are played.")
 		}
 		t.Applications = append(t.Applications, simulation.Application{Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name)})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
-	if t.branches.hydrated {
-		t.Layout = "hydrated"
-	}
 	if len(t.unselected) > 0 {
-		t.limit("Applications that are in no step are left out.")
+		t.limit("Applications that are in no step are left out. Argo CD counts them in step 1 where its maxUpdate is a percentage.")
 	}
 }
 
@@ -101,48 +98,19 @@ func comparedAgo(o Options, name string) time.Duration {
 	return time.Duration(h.Sum32()%uint32(o.Poll/time.Second-1)+1) * time.Second //nolint:gosec // Validate bounds it
 }
 
-// addCommits has a commit land in every branch that somebody deploys, those of earlier steps first.
-func (t *translation) addCommits(o Options) error {
-	known := map[string]bool{}
+// effects says what a commit does to those that fail, as the model has it.
+func (t *translation) effects(o Options) (string, error) {
 	var does strings.Builder
-	for _, app := range t.Applications {
-		known[app.Name] = true
-		if failure, fails := o.Failures[app.Name]; fails {
-			fmt.Fprintf(&does, " %s=%s", app.Name, failure)
-		}
-	}
-	for name := range o.Failures {
+	for _, name := range slices.Sorted(maps.Keys(o.Failures)) {
 		switch {
 		case slices.Contains(t.unselected, name):
-			return fmt.Errorf("--fail %s: the Application is in no step, and the rollout does not touch it", name)
-		case !known[name]:
-			return fmt.Errorf("--fail %s: there is no such Application; they are %s", name, list(t.names(), 5))
+			return "", fmt.Errorf("--fail %s: the Application is in no step, and the rollout does not touch it", name)
+		case !slices.Contains(t.names(), name):
+			return "", fmt.Errorf("--fail %s: there is no such Application; they are %s", name, list(t.names(), 5))
 		}
+		fmt.Fprintf(&does, " %s=%s", name, o.Failures[name])
 	}
-	landed, step := map[string]bool{}, 0
-	for _, app := range t.Applications {
-		from := app.From
-		if len(from) == 0 {
-			from = []string{"app"}
-		}
-		for _, branch := range from {
-			if landed[branch] {
-				continue
-			}
-			landed[branch] = true
-			t.landings = append(t.landings, t.branches.labels[branch])
-			event := simulation.Event{Do: "commit " + branch + " all slow" + does.String()}
-			if step > 0 {
-				event.After = time.Duration(app.Step-step) * between
-			}
-			step = app.Step
-			t.Events = append(t.Events, event)
-			if o.GitWebhook {
-				t.Events = append(t.Events, simulation.Event{Do: "githook " + branch})
-			}
-		}
-	}
-	return nil
+	return does.String(), nil
 }
 
 func (t *translation) names() []string {
@@ -153,42 +121,33 @@ func (t *translation) names() []string {
 	return all
 }
 
-// branches numbers the branches that Applications deploy.
-type branches struct {
-	hydrated bool
-	// names are those that the model gives, by repository, chart and revision.
-	names map[string]string
-	// labels are for people, by the name.
-	labels map[string]string
-}
-
-func newBranches(apps []*argo.Application) *branches {
-	return &branches{
-		hydrated: slices.ContainsFunc(apps, func(app *argo.Application) bool { return app.Spec.SourceHydrator != nil }),
-		names:    map[string]string{}, labels: map[string]string{"app": "main"},
+// addCommits has a commit land in every branch that somebody deploys, those of earlier steps first.
+func (t *translation) addCommits(o Options) error {
+	does, err := t.effects(o)
+	if err != nil {
+		return err
 	}
-}
-
-// of names the branches of an Application, and says whether there are more. Hydrated Applications have the model's own.
-func (b *branches) of(app *argo.Application) (names []string, cut bool) {
-	if b.hydrated {
-		return nil, false
+	landed, step := map[string]bool{}, t.Applications[0].Step
+	for _, app := range t.Applications {
+		from := app.From
+		if t.branches.dry {
+			from = []string{dryBranch}
+		}
+		for _, branch := range from {
+			if landed[branch] {
+				continue
+			}
+			landed[branch] = true
+			t.landings = append(t.landings, t.branches.labels[branch])
+			if app.Step > step {
+				t.limit(fmt.Sprintf("Commits for later steps land %s after those for earlier ones.", between))
+			}
+			t.Events = append(t.Events, simulation.Event{After: time.Duration(app.Step-step) * between, Do: "commit " + branch + " all slow" + does})
+			step = app.Step
+			if o.GitWebhook {
+				t.Events = append(t.Events, simulation.Event{Do: "githook " + branch})
+			}
+		}
 	}
-	for _, source := range app.Spec.GetSources() {
-		key := source.RepoURL + "\n" + source.Chart + "\n" + source.TargetRevision
-		name := b.names[key]
-		if name == "" {
-			name = fmt.Sprintf("branch-%d", len(b.names)+1)
-			repository := strings.TrimSuffix(path.Base(source.RepoURL), ".git")
-			b.names[key], b.labels[name] = name, fmt.Sprintf("%s of %s", cmp.Or(source.TargetRevision, "HEAD"), cmp.Or(source.Chart, repository))
-		}
-		if slices.Contains(names, name) {
-			continue
-		}
-		if len(names) == modelledBranches {
-			return names, true
-		}
-		names = append(names, name)
-	}
-	return names, false
+	return nil
 }

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -96,11 +97,14 @@ func (r *Report) timeline(s screen.Screen) []string {
 		width = max(width, len(clock(x.at)))
 	}
 	indent := strings.Repeat(" ", width+4)
-	quotes := quotes{messages: map[string]bool{}, names: map[string]bool{}}
+	quotes := quotes{messages: map[string]bool{}, blockers: map[string]string{}}
 	var lines []string
 	for _, x := range entries {
+		again, quote, known := quotes.of(x)
+		if known {
+			continue
+		}
 		sign, style := x.sign()
-		again, quote := quotes.of(x)
 		text := x.text() + again
 		head := fmt.Sprintf("%*s  ", width, clock(x.at))
 		for i, line := range s.Wrap(head+sign+" ", indent, text) {
@@ -119,27 +123,38 @@ func (r *Report) timeline(s screen.Screen) []string {
 }
 
 // quotes are the texts of stepgate that have been shown.
-type quotes struct{ messages, names map[string]bool }
+type quotes struct {
+	messages map[string]bool
+	// blockers are those that were shown last, by whom they block.
+	blockers map[string]string
+}
 
-// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once, and of the further texts about the
-// same Applications only that which differs is shown.
-func (q *quotes) of(x *entry) (again, quote string) {
+// why is what stands between parentheses: a reason and its detail.
+var why = regexp.MustCompile(` \([^)]*\)`)
+
+// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once. Of further texts about the same
+// Applications, only other blockers are shown; where these are the same, the entry is known: their reasons change every moment.
+func (q *quotes) of(x *entry) (again, quote string, known bool) {
 	if !x.quoted() {
-		return "", ""
+		return "", "", false
 	}
 	who := strings.Join(x.names, ",")
 	if x.of > 0 {
 		who = fmt.Sprint(x.step)
 	}
-	known, held := q.messages[x.message], q.names[who]
-	q.messages[x.message], q.names[who] = true, true
 	_, after, _ := strings.Cut(x.message, " not done: ")
-	blockers, _, cut := strings.Cut(after, ". Next: ")
+	blockers, _, named := strings.Cut(after, ". Next: ")
+	before, held := q.blockers[who]
+	q.blockers[who] = why.ReplaceAllString(blockers, "")
+	shown := q.messages[x.message]
+	q.messages[x.message] = true
 	switch {
-	case known:
-		return ", for the same reason", ""
-	case held && cut:
-		return ", now because of " + blockers, ""
+	case held && named && before == q.blockers[who]:
+		return "", "", true
+	case shown:
+		return ", for the same reason", "", false
+	case held && named:
+		return ", now because of " + blockers, "", false
 	}
-	return "", x.message
+	return "", x.message, false
 }

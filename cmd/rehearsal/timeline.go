@@ -109,7 +109,7 @@ func (t *timeliner) crowd(e *Event, which string) *entry {
 // add adds an event to the entry that it belongs to, or makes a new one.
 func (t *timeliner) add(e *Event) {
 	for i := len(t.all) - 1; i >= 0 && t.all[i].at > e.Seconds-together.Seconds(); i-- {
-		if x := t.all[i]; x.of == 0 && x.kind == e.Kind && x.step == e.Step && (x.message == e.Message || e.Kind == simulation.Landed) && (e.Behind == "") == (len(x.behind) == 0) {
+		if x := t.all[i]; x.takes(e) {
 			x.add(e)
 			return
 		}
@@ -117,6 +117,17 @@ func (t *timeliner) add(e *Event) {
 	x := &entry{at: e.Seconds, kind: e.Kind, step: e.Step, message: e.Message, retries: e.Retries}
 	x.add(e)
 	t.all = append(t.all, x)
+}
+
+// takes reports whether an event of the same moment belongs to an entry.
+func (x *entry) takes(e *Event) bool {
+	if x.of > 0 || x.kind != e.Kind {
+		return false
+	}
+	if e.Kind == simulation.Landed || e.Kind == simulation.Refreshed {
+		return true
+	}
+	return x.step == e.Step && x.message == e.Message && (e.Behind == "") == (len(x.behind) == 0)
 }
 
 func (x *entry) add(e *Event) {

@@ -55,10 +55,15 @@ func (p *Player) Rehearse(ctx context.Context, s *Scenario, gated bool, most tim
 	return r
 }
 
-// finished reports whether all is done, and the ApplicationSet says the same.
+// finished reports whether all is done and hydrated, and the ApplicationSet says the same.
 func (w *world) finished() bool {
 	if len(w.undone()) > 0 || w.busy() {
 		return false
+	}
+	for _, b := range w.branches {
+		if b.dry != nil && b.states[b.head()].dry < b.dry.head() {
+			return false
+		}
 	}
 	for _, s := range w.api.set.Status.ApplicationStatus {
 		if s.Status != "Healthy" {
