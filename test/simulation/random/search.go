@@ -1,4 +1,4 @@
-package simulation
+package random
 
 import (
 	"cmp"
@@ -6,10 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stepgate/stepgate/test/simulation"
 )
 
 // Plan is how many histories to play, and which.
@@ -48,7 +49,7 @@ func Search(plan Plan) *Found {
 	var running sync.WaitGroup
 	for range plan.Workers {
 		running.Go(func() {
-			player := NewPlayer()
+			player := simulation.NewPlayer()
 			for i := next.Add(1); i <= end.Load(); i = next.Add(1) {
 				seed := plan.Seed + int(i) - 1
 				result := player.Play(histories.Example(seed), nil)
@@ -68,7 +69,7 @@ func Search(plan Plan) *Found {
 }
 
 // note counts a result. The lock is held.
-func (f *Found) note(seed int, r Result) {
+func (f *Found) note(seed int, r simulation.Result) {
 	if len(r.Early) > 0 {
 		f.Early++
 	}
@@ -81,38 +82,12 @@ func (f *Found) note(seed int, r Result) {
 			k = &Kind{First: seed}
 			f.Kinds[name] = k
 		}
-		if f.Progress != nil && Wrong(name) {
+		if f.Progress != nil && simulation.Wrong(name) {
 			_, _ = fmt.Fprintf(f.Progress, "%s: seed %d\n", name, seed)
 		}
 		k.Count++
 		k.First = min(k.First, seed)
 	}
-}
-
-// Kinds names what went wrong in a history, each once, and that something is a limit, held or stranded.
-func (r Result) Kinds() []string {
-	names := map[string]bool{}
-	for _, e := range r.Early {
-		names["early "+e.Kind] = true
-	}
-	for _, e := range r.Limits {
-		names["limit "+e.Kind] = true
-	}
-	for _, s := range r.Stuck {
-		names["stuck "+s.Kind] = true
-	}
-	names["held"] = len(r.Held) > 0
-	names["stranded"] = len(r.Stranded) > 0
-	maps.DeleteFunc(names, func(_ string, there bool) bool { return !there })
-	return slices.Sorted(maps.Keys(names))
-}
-
-// Wrong reports whether something went wrong in a history.
-func (r Result) Wrong() bool { return len(r.Early)+len(r.Stuck) > 0 }
-
-// Wrong reports whether a kind is a violation: limits, held and stranded are only counted.
-func Wrong(kind string) bool {
-	return strings.HasPrefix(kind, "early") || strings.HasPrefix(kind, "stuck")
 }
 
 // Report prints the kinds, and of each violation some counterexamples, shrunk.
@@ -125,9 +100,9 @@ func (f *Found) Report(out io.Writer, show int) {
 	if show == 0 {
 		return
 	}
-	player := NewPlayer()
+	player := simulation.NewPlayer()
 	for _, name := range names {
-		if !Wrong(name) {
+		if !simulation.Wrong(name) {
 			continue
 		}
 		s := ShrinkKind(f.Version, f.Kinds[name].First, name)
@@ -136,25 +111,13 @@ func (f *Found) Report(out io.Writer, show int) {
 }
 
 // ShrinkKind shrinks the history of a seed to the smallest that shows the same kind of counterexample.
-func ShrinkKind(version string, seed int, kind string) *Scenario {
-	player := NewPlayer()
-	return Shrink(Histories(version), seed, func(s *Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
+func ShrinkKind(version string, seed int, kind string) *simulation.Scenario {
+	player := simulation.NewPlayer()
+	return Shrink(Histories(version), seed, func(s *simulation.Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
 }
 
 // String is the summary on one line.
 func (f *Found) String() string {
 	return fmt.Sprintf("simulate: histories=%d early=%d stuck=%d seed=%d per_second=%.0f",
 		f.Played, f.Early, f.Stuck, f.Seed, float64(f.Played)/max(f.Took.Seconds(), 0.001))
-}
-
-// String lists what went wrong, one line each.
-func (r Result) String() string {
-	var b strings.Builder
-	for _, e := range r.Early {
-		fmt.Fprintln(&b, "#", e)
-	}
-	for _, s := range r.Stuck {
-		fmt.Fprintln(&b, "#", s)
-	}
-	return b.String()
 }

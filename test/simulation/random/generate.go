@@ -1,4 +1,4 @@
-package simulation
+package random
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/test/simulation"
 )
 
 // Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever, as far as neither this
 // file nor rapid changes; what has to be kept for longer is kept as text.
-func Histories(version string) *rapid.Generator[*Scenario] {
-	return rapid.Custom(func(t *rapid.T) *Scenario {
-		s := &Scenario{
+func Histories(version string) *rapid.Generator[*simulation.Scenario] {
+	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
+		s := &simulation.Scenario{
 			Version: versionOf(t, version),
 			Layout:  pick(t, "layout", "shared", "shared", "shared", "own", "branches", "values", "hydrated"),
 			Poll:    pick(t, "poll", 0, 180*time.Second, 180*time.Second),
@@ -24,9 +26,9 @@ func Histories(version string) *rapid.Generator[*Scenario] {
 			Pin:          pick(t, "pin", "", "", "", "", "", "proven"),
 			Jitter:       uint32(pick(t, "jitter", 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
-		s.Applications = []Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
+		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
 		if rapid.Bool().Draw(t, "a fourth") {
-			s.Applications = append(s.Applications, Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
+			s.Applications = append(s.Applications, simulation.Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
 		}
 		if pick(t, "skew", false, false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second)
@@ -37,9 +39,9 @@ func Histories(version string) *rapid.Generator[*Scenario] {
 		// Half of what happens, happens to one of them: most findings are several things that happen to the same Application.
 		focus := s.Applications[rapid.IntRange(0, len(s.Applications)-1).Draw(t, "focus")].Name
 		// Drawn as a slice, for rapid to leave events out when it shrinks.
-		event := rapid.Custom(func(t *rapid.T) Event {
+		event := rapid.Custom(func(t *rapid.T) simulation.Event {
 			d := drawing{t, s, focus}
-			return Event{After: d.gap(), Do: d.event()}
+			return simulation.Event{After: d.gap(), Do: d.event()}
 		})
 		s.Events = rapid.SliceOfN(event, 1, 10).Draw(t, "events")
 		return s
@@ -62,7 +64,7 @@ func pick[V any](t *rapid.T, label string, of ...V) V {
 // drawing draws the events of a scenario.
 type drawing struct {
 	t     *rapid.T
-	s     *Scenario
+	s     *simulation.Scenario
 	focus string
 }
 
@@ -128,14 +130,15 @@ func (d drawing) touched() string {
 
 // branch draws one that the layout has.
 func (d drawing) branch() string {
-	names := d.s.branches()
+	names := branches(d.s)
 	if slices.Contains(names, d.focus) && rapid.Bool().Draw(d.t, "of the focus") {
 		return d.focus
 	}
 	return names[rapid.IntRange(0, len(names)-1).Draw(d.t, "branch")]
 }
 
-func (s *Scenario) branches() []string {
+// branches are those that the layout has.
+func branches(s *simulation.Scenario) []string {
 	var names []string
 	switch s.Layout {
 	case "own", "values":

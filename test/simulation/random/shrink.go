@@ -1,4 +1,4 @@
-package simulation
+package random
 
 import (
 	"flag"
@@ -7,10 +7,12 @@ import (
 	"strconv"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/test/simulation"
 )
 
 // Shrink returns the smallest history that rapid finds to fail as the one of this seed does. It sets rapid's flags.
-func Shrink(histories *rapid.Generator[*Scenario], seed int, fails func(*Scenario) bool) *Scenario {
+func Shrink(histories *rapid.Generator[*simulation.Scenario], seed int, fails func(*simulation.Scenario) bool) *simulation.Scenario {
 	for name, value := range map[string]string{"seed": strconv.Itoa(seed), "checks": "1", "nofailfile": "true", "shrinktime": "20s"} {
 		if err := flag.Set("rapid."+name, value); err != nil {
 			panic(err) // rapid has another flag now
@@ -32,9 +34,9 @@ func Shrink(histories *rapid.Generator[*Scenario], seed int, fails func(*Scenari
 }
 
 // tidy leaves out every event, and every Application, without which it still fails.
-func tidy(s *Scenario, fails func(*Scenario) bool) *Scenario {
+func tidy(s *simulation.Scenario, fails func(*simulation.Scenario) bool) *simulation.Scenario {
 	for i := len(s.Events) - 1; i >= 0; i-- {
-		if less := s.without(i); fails(less) {
+		if less := without(s, i); fails(less) {
 			s = less
 		}
 	}
@@ -49,7 +51,7 @@ func tidy(s *Scenario, fails func(*Scenario) bool) *Scenario {
 }
 
 // without is a scenario without one event; what comes after stays when it is.
-func (s *Scenario) without(i int) *Scenario {
+func without(s *simulation.Scenario, i int) *simulation.Scenario {
 	less := *s
 	less.Events = slices.Clone(s.Events)
 	if i+1 < len(less.Events) {

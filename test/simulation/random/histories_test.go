@@ -1,4 +1,4 @@
-package simulation
+package random
 
 import (
 	"flag"
@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/test/simulation"
 )
 
 var playFor = flag.Duration("simulate.for", 20*time.Second, "how long TestHistories plays random histories")
@@ -18,17 +20,15 @@ const mostHistories = 1500
 
 // TestHistories plays the same random histories in every run, as many as fit into the time, and wants no violation.
 func TestHistories(t *testing.T) {
-	player := NewPlayer()
-	versions := []*rapid.Generator[*Scenario]{Histories("3.5"), Histories("3.5"), Histories("3.5"), Histories("3.6")}
+	player := simulation.NewPlayer()
+	versions := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Histories("3.5"), Histories("3.5"), Histories("3.6")}
 	deadline := time.Now().Add(*playFor)
 	played := 0
 	for time.Now().Before(deadline) && played < mostHistories {
 		played++
 		s := versions[played%len(versions)].Example(played)
 		result := player.Play(s, nil)
-		for _, kind := range violations(result) {
-			NewWithT(t).Expect(kind).To(BeEmpty(), "seed %d\n%s%s", played, s, result)
-		}
+		NewWithT(t).Expect(result.Wrong()).To(BeFalse(), "seed %d\n%s%s", played, s, result)
 	}
 	t.Logf("%d histories", played)
 }
@@ -36,14 +36,14 @@ func TestHistories(t *testing.T) {
 // TestSameAgain plays histories twice, from the generator and from their text.
 func TestSameAgain(t *testing.T) {
 	g := NewWithT(t)
-	timeline := func(s *Scenario) string {
+	timeline := func(s *simulation.Scenario) string {
 		var b strings.Builder
-		result := NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
+		result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
 		return b.String() + result.String()
 	}
 	for seed := 1; seed <= 40; seed++ {
 		s := Histories("3.5").Example(seed)
-		parsed, err := Parse(s.String())
+		parsed, err := simulation.Parse(s.String())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(parsed.String()).To(Equal(s.String()))
 		g.Expect(timeline(parsed)).To(Equal(timeline(s)), "seed %d", seed)
@@ -56,29 +56,12 @@ func TestShrinkBeginsAtTheSeed(t *testing.T) {
 	histories := Histories("3.5")
 	for seed := 1; seed <= 5; seed++ {
 		var first string
-		Shrink(histories, seed, func(s *Scenario) bool {
+		Shrink(histories, seed, func(s *simulation.Scenario) bool {
 			if first == "" {
 				first = s.String()
 			}
 			return false
 		})
 		g.Expect(first).To(Equal(histories.Example(seed).String()))
-	}
-}
-
-// TestParseRefuses has every mistake named.
-func TestParseRefuses(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                           "needs an app",
-		"argocd 3.5 colour=red":      "no such option: colour",
-		"app dev one":                "invalid syntax",
-		"app dev 1 skew=soon":        "invalid duration",
-		"app dev 1\n+soon refresh":   "line 2",
-		"app dev 1\nrefresh dev":     "not understood",
-		"argocd 3.5 poll=often":      "invalid duration",
-		"argocd 3.5 replicas=1 poll": "invalid duration",
-	} {
-		_, err := Parse(text)
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)), text)
 	}
 }
