@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/audit"
 )
@@ -29,7 +30,8 @@ const auditExample = `  stepgate audit -A --since 7d
   stepgate audit guestbook -n argocd -o wide
   stepgate audit -A -o html > report.html`
 
-func newAudit(c *cli) *cobra.Command {
+func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
+	c := newCLI(streams)
 	var allNamespaces bool
 	var since string
 	cmd := c.command("audit [APPSET...]", "Find rollouts of the past that went out of order", cobra.ArbitraryArgs, func(ctx context.Context, names []string) error {
