@@ -70,6 +70,10 @@ func TestGenerators(t *testing.T) {
 			edits: []string{list, "    - merge:\n        mergeKeys: [name]\n        generators:\n          - clusters: {}\n          - list: {elements: [{name: b, env: prod}]}\n"},
 			gaps:  []string{`generator 1 (merge with clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones`},
 		},
+		"clusters without goTemplate": {
+			edits: append([]string{list, "    - clusters: {}\n"}, plain...),
+			gaps:  []string{`generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones`},
+		},
 		"git, with a label that is always the same": {
 			edits: []string{list, "    - git: {repoURL: https://example.com/x.git, revision: main, directories: [{path: '*'}], template: {metadata: {labels: {env: dev}}, spec: {}}}\n"},
 			want: []string{

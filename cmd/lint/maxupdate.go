@@ -41,7 +41,7 @@ func (c *checker) maxUpdate(step int, limit intstr.IntOrString, sizes []int) {
 	case percentage >= 100:
 		c.found("max-update-no-limit", path, fmt.Sprintf("maxUpdate %s of step %d limits nothing.", short(limit.StrVal), step+1))
 	case sizes != nil && sizes[step] > 0:
-		if total := sizes[step] + outside(sizes, step); percentage*total < 100 {
+		if total := sizes[step] + outside(sizes, step); total > 1 && percentage*total < 100 {
 			c.found("max-update-below-one", path, fmt.Sprintf("maxUpdate %s of the %s of step %d is less than one: Argo CD takes 1.", short(limit.StrVal), count(total, "Application"), step+1))
 		}
 	}
