@@ -56,6 +56,7 @@ func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 	cmd.Long, cmd.Example = auditLong, auditExample
 	c.bindCluster(cmd)
+	cmd.ValidArgsFunction = c.completeManySets
 	c.bindOutput(cmd, "json", "yaml", "html", "wide")
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "look at the ApplicationSets of all namespaces")
 	cmd.Flags().StringVar(&since, "since", "", "how far to look back, such as 2w, 7d or 24h; all that is on record when empty")

@@ -38,6 +38,7 @@ Generators such as git and clusters cannot be evaluated offline. lint then says 
 The exit code is 0 if nothing was found, 1 if something was, and 2 if something could not be read.`
 	cmd.Example = "  stepgate lint -f appsets/\n  stepgate lint -f appset.yaml -o sarif > lint.sarif\n  stepgate lint -n argocd guestbook"
 	l.bindCluster(cmd)
+	cmd.ValidArgsFunction = l.completeManySets
 	l.bindOutput(cmd, "json", "yaml", "sarif", "github")
 	f := cmd.Flags()
 	f.StringArrayVarP(&l.files, "filename", "f", nil, "file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")

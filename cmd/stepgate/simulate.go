@@ -54,6 +54,7 @@ Exit code 0: the rollout completes in order. 1: something waits in the end, or a
 	f.BoolVar(&s.options.GitWebhook, "git-webhook", false, "a git webhook tells Argo CD of the commit at once")
 	s.bindOutput(cmd, "json", "yaml")
 	s.bindCluster(cmd)
+	cmd.ValidArgsFunction = s.completeSets
 	return cmd
 }
 
