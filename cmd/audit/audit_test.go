@@ -76,10 +76,15 @@ func TestVerdicts(t *testing.T) {
 		"prod runs, dev was syncing when it started": {
 			apps: "app-dev dev a@0-1 b@100-160; app-prod prod a@5-6 b@110", want: audit.OutOfOrder, early: "app-prod 50 1",
 		},
-		"prod runs since before":    {apps: "app-dev dev a@0-1 b@100-160; app-prod prod a@5-6 b@90", want: audit.Unclear, why: audit.MayHaveWaited},
-		"dev still runs":            {apps: "app-dev dev a@0-1 b@120; app-prod prod a@5-6 b@100-110", want: audit.OutOfOrder, early: "app-prod - 1"},
-		"dev has failed since":      {apps: "app-dev dev a@0-1 b@105-120f; app-prod prod a@5-6 b@100-110", want: audit.OutOfOrder, early: "app-prod 20 1"},
-		"dev had failed before":     {apps: "app-dev dev a@0-1 b@50-60f; app-prod prod a@5-6 b@100-110", want: audit.Unclear, why: audit.EarlierFailed},
+		"prod runs since before": {apps: "app-dev dev a@0-1 b@100-160; app-prod prod a@5-6 b@90", want: audit.Unclear, why: audit.MayHaveWaited},
+		"dev still runs":         {apps: "app-dev dev a@0-1 b@120; app-prod prod a@5-6 b@100-110", want: audit.OutOfOrder, early: "app-prod - 1"},
+		"dev has failed since":   {apps: "app-dev dev a@0-1 b@105-120f; app-prod prod a@5-6 b@100-110", want: audit.OutOfOrder, early: "app-prod 20 1"},
+		"dev had failed before":  {apps: "app-dev dev a@0-1 b@50-60f; app-prod prod a@5-6 b@100-110", want: audit.Unclear, why: audit.EarlierFailed},
+		"one of two had failed before": {
+			apps: "dev-1 dev a@0-1 b@50-60f; dev-2 dev a@0-1 b@70-80; app-prod prod a@5-6 b@100-110", want: audit.Unclear, why: audit.EarlierFailed,
+		},
+		"a dry run of prod":         {apps: "app-dev dev a@0-1 b@150-160; app-prod prod a@5-6 b@100-110d", want: audit.OneStep},
+		"local manifests in prod":   {apps: "app-dev dev a@0-1 b@150-160; app-prod prod a@5-6 b@100-110m", want: audit.OneStep},
 		"a partial sync of prod":    {apps: "app-dev dev a@0-1 b@150-160; app-prod prod a@5-6 b@100-110p", want: audit.OneStep},
 		"an Application in no step": {apps: "app-dev dev a@0-1 b@150-160; other test a@5-6 b@100-110", want: audit.OneStep},
 		"two sources, one changed": {

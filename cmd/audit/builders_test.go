@@ -38,14 +38,14 @@ func guestbook(name string) *argo.ApplicationSet {
 }
 
 // sync is one sync of a scenario: a revision letter, when it started and ended, and flags.
-var syncs = regexp.MustCompile(`^([a-z])@(\d+)(?:-(\d+))?([hfvop]*)$`)
+var syncs = regexp.MustCompile(`^([a-z])@(\d+)(?:-(\d+))?([hfvopdm]*)$`)
 
 // application makes an Application of an ApplicationSet from one line:
 //
 //	NAME ENV [created=S] [id=N] [limit=N] [repo=X | chart=X] [second=X] SYNC...
 //
 // A SYNC is REVISION@START-END and flags: h is by hand, f failed, v has another path, o has another revision of the second source, p is
-// partial. A failed sync, and one without an end, is the operationState.
+// partial, d a dry run, m of local manifests. A failed sync, and one without an end, is the operationState.
 func application(set *argo.ApplicationSet, line string) *argo.Application {
 	words := strings.Fields(line)
 	yes := true
@@ -100,7 +100,7 @@ func deploy(app *argo.Application, word string, id *int64) {
 		revisions[1] = commit("z")
 	}
 	started := at(number(m[2]))
-	if flag("f") || flag("p") || m[3] == "" {
+	if strings.ContainsAny(m[4], "fpdm") || m[3] == "" {
 		app.Status.OperationState = operationState(m, by, started, sources, revisions)
 		return
 	}
@@ -121,6 +121,10 @@ func operationState(m []string, by argo.OperationInitiator, started metav1.Time,
 	if m[3] != "" {
 		finished := at(number(m[3]))
 		state.FinishedAt, state.Phase = &finished, synccommon.OperationFailed
+	}
+	state.Operation.Sync.DryRun = strings.Contains(m[4], "d")
+	if strings.Contains(m[4], "m") {
+		state.Operation.Sync.Manifests = []string{"{}"}
 	}
 	if strings.Contains(m[4], "p") {
 		state.Operation.Sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "one"}}
