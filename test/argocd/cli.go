@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 
@@ -63,12 +64,29 @@ func (c *CLI) Rollback(ctx context.Context, application string, id int64) (strin
 	return c.app(ctx, "rollback", application, strconv.FormatInt(id, 10))
 }
 
-func (c *CLI) app(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, c.argo.options.Binary, append(append([]string{"app"}, args...), "--core")...)
-	command.Env = append(c.argo.variables(), "KUBECONFIG="+c.kubeconfig, "ARGOCD_BINARY_NAME=argocd")
-	command.Dir = c.argo.dir
+// Generate runs `argocd appset generate` on a file, and returns the Applications as YAML.
+func (c *CLI) Generate(ctx context.Context, file string) ([]byte, error) {
+	return c.command(ctx, "appset", "generate", file, "-o", "yaml", "--core").Output()
+}
+
+// Plugin runs a plugin of argocd that is in a folder.
+func (c *CLI) Plugin(ctx context.Context, folder string, args ...string) (string, error) {
+	command := c.command(ctx, args...)
+	command.Env = append(command.Env, "PATH="+folder+":"+os.Getenv("PATH"))
 	text, err := command.CombinedOutput()
 	return string(text), err
+}
+
+func (c *CLI) app(ctx context.Context, args ...string) (string, error) {
+	text, err := c.command(ctx, append(append([]string{"app"}, args...), "--core")...).CombinedOutput()
+	return string(text), err
+}
+
+func (c *CLI) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, c.argo.options.Binary, args...)
+	command.Env = append(c.argo.variables(), "KUBECONFIG="+c.kubeconfig, "ARGOCD_BINARY_NAME=argocd")
+	command.Dir = c.argo.dir
+	return command
 }
 
 // startKubelet registers a node whose kubelet forwards the ports of the repo-server and of Redis.

@@ -37,19 +37,20 @@ func pages(g Gomega) map[string]string {
 
 // quick are the targets that are too long for CI, each with the target that CI runs in its place.
 var quick = map[string]string{
-	"bench":         "bench-quick",
-	"e2e":           "e2e-quick",
-	"faults":        "faults-quick",
-	"fuzz":          "fuzz-quick",
-	"simulate":      "simulate-quick",
-	"soak-certs":    "soak-quick",
-	"soak-restarts": "soak-quick",
-	"generate":      "verify", // generates into memory and compares
-	"build":         "chart-test",
-	"help":          "unit", // TestMakeHelp
-	"release-check": "unit", // TestReleaseCheck
-	"release-image": "release-rehearsal",
-	"vulncheck":     "unit", // TestVulncheck, with databases of its own
+	"bench":          "bench-quick",
+	"e2e":            "e2e-quick",
+	"faults":         "faults-quick",
+	"fuzz":           "fuzz-quick",
+	"simulate":       "simulate-quick",
+	"soak-certs":     "soak-quick",
+	"soak-restarts":  "soak-quick",
+	"generate":       "verify", // generates into memory and compares
+	"build":          "chart-test",
+	"help":           "unit", // TestMakeHelp
+	"release-check":  "unit", // TestReleaseCheck
+	"release-image":  "release-rehearsal",
+	"release-plugin": "release-rehearsal",
+	"vulncheck":      "unit", // TestVulncheck, with databases of its own
 }
 
 // notInCI are the targets that are documented and not run, with the reason.
@@ -113,6 +114,13 @@ var run = map[string]struct{ file, text string }{
 	"stepgate serve":    {"test/release/replica.go", `"serve"`},
 	"stepgate selftest": {"test/chart/serve_test.go", "selftest"},
 	"stepgate version":  {"test/chart/image_test.go", `"version"`},
+	"stepgate get":      {"test/integration/cli_test.go", `"get"`},
+	"stepgate explain":  {"test/integration/cli_test.go", `"explain"`},
+	"stepgate wait":     {"test/integration/cli_test.go", `"wait"`},
+	"stepgate audit":    {"test/integration/cli_test.go", `"audit"`},
+	"stepgate lint":     {"test/integration/cli_test.go", `"lint"`},
+	"stepgate simulate": {"test/integration/cli_test.go", `"simulate"`},
+	"stepgate doctor":   {"test/chart/doctor_test.go", `"doctor"`},
 	"helm install":      {"test/chart/certmanager_test.go", `"install", "stepgate"`},
 	"helm test":         {"test/chart/serve_test.go", `"test", release`},
 	"helm upgrade":      {"test/chart/release_test.go", `"upgrade", "stepgate"`},
@@ -120,6 +128,8 @@ var run = map[string]struct{ file, text string }{
 	"helm uninstall":    {"test/chart/release_test.go", `"uninstall", "stepgate"`},
 	"helm template":     {"test/chart/template_test.go", `"template", "stepgate"`},
 	"docker build":      {"test/chart/image_test.go", `"make", "build"`},
+	"argocd appset":     {"test/argocd/cli.go", `"appset", "generate"`},
+	"argocd stepgate":   {"test/e2e/commandline.go", `"stepgate", "get"`},
 	"argocd app":        {"test/argocd/cli.go", `c.app(ctx, "sync"`},
 	"go test":           {"Makefile", "go test -run '^$$' -bench ."},
 	"go build":          {"Makefile", "go build"},

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/stepgate/stepgate/test/cast"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -91,6 +95,8 @@ func (c *commandLine) play(r *rollout) {
 	script.Must(ended())
 	frames := recording.Frames("Status", "Last change")
 	script.Must(inOrder(frames))
+	script.Must(c.generated(r))
+	script.Must(c.plugin(r))
 	if c.folder != "" {
 		script.Must(c.write(recording, frames))
 	}
@@ -108,6 +114,51 @@ func (c *commandLine) explain(r *rollout, name string) (string, error) {
 		err = fmt.Errorf("%s may start: %s", name, text)
 	}
 	return string(text), err
+}
+
+// generated has the real argocd generate the Applications of the ApplicationSet, from which lint and simulate go on.
+func (c *commandLine) generated(r *rollout) error {
+	set := r.applicationSet()
+	set.ObjectMeta = metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}
+	set.SetGroupVersionKind(argo.ApplicationSetSchemaGroupVersionKind)
+	set.Status = argo.ApplicationSetStatus{}
+	text, err := yaml.Marshal(set)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(r.Dir(), "appset.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	apps, err := r.clis[r.mode].Generate(r.ctx, file)
+	if err != nil {
+		return fmt.Errorf("argocd appset generate: %w", err)
+	}
+	for command, want := range map[string]string{"lint": "12 Applications", "simulate": "complete after"} {
+		asked := exec.CommandContext(r.ctx, r.Binary, command, "-f", file, "-f", "-")
+		asked.Stdin = bytes.NewReader(apps)
+		text, err := asked.CombinedOutput()
+		if err != nil || !strings.Contains(string(text), want) {
+			return fmt.Errorf("stepgate %s on what argocd has generated: %w: %s", command, err, text)
+		}
+	}
+	return nil
+}
+
+// plugin has the real argocd run stepgate by the name argocd-stepgate.
+func (c *commandLine) plugin(r *rollout) error {
+	folder := filepath.Join(r.Dir(), "plugins")
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Symlink(r.Binary, filepath.Join(folder, "argocd-stepgate"))); err != nil {
+		return err
+	}
+	text, err := r.clis[r.mode].Plugin(r.ctx, folder, "stepgate", "get", "--help")
+	if err == nil && !strings.Contains(text, "  argocd stepgate get [APPSET]") {
+		err = errors.New("the usage does not show the name that was used")
+	}
+	if err != nil {
+		return fmt.Errorf("argocd stepgate: %w: %s", err, text)
+	}
+	return nil
 }
 
 var stepHeading = regexp.MustCompile(`^(✔|⟳|◌|-) step \d`)

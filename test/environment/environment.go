@@ -53,10 +53,10 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 		}
 	}()
 	if e.Admin, err = e.Client(""); err != nil {
-		return nil, err
+		return e, err
 	}
 	if e.Binary, err = build(ctx, e.Root, e.Dir()); err != nil {
-		return nil, err
+		return e, err
 	}
 	if !o.OnlyArgoCD {
 		err = e.InstallWriters(ctx)
