@@ -12,7 +12,7 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart pages faults soak image
+SUITES := integration chart pages faults soak image plugin
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -25,6 +25,8 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 PLATFORMS ?= linux/amd64 linux/arm64
 RELEASE ?= $(BIN)/release
 IMAGE ?=
+# `make release-plugin` builds the command line for PLUGIN_PLATFORMS, too.
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
@@ -101,6 +103,13 @@ release-image: ## Build the released image and its SBOM into bin/release; push i
 	done
 	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
 
+.PHONY: release-plugin
+release-plugin: ## Build the archives of the command line and krew's manifest into bin/release
+	@for platform in $(PLUGIN_PLATFORMS); do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	done
+	go run ./test/plugin -dir $(RELEASE) -platforms '$(PLUGIN_PLATFORMS)' -version '$(VERSION)' -time '$(SOURCE_DATE_EPOCH)'
+
 .PHONY: vulncheck
 vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
 	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
@@ -120,8 +129,8 @@ pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages f
 
 .PHONY: release-rehearsal
 release-rehearsal: PLATFORMS := linux/amd64
-release-rehearsal: ## Play the release of the image on a registry of its own, and look at what comes out
-	PLATFORMS='$(PLATFORMS)' go test -count=1 -timeout 20m -v ./test/image
+release-rehearsal: $(BIN)/kubectl ## Play the release on a registry of its own, and look at what comes out: image, SBOM, archives
+	PLATFORMS='$(PLATFORMS)' go test -count=1 -timeout 20m -v ./test/image ./test/plugin
 
 .PHONY: fuzz-quick
 fuzz-quick: FUZZTIME := 200x
@@ -147,13 +156,13 @@ faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated $(E2E_FLAGS)
+	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated --command-line $(E2E_FLAGS)
 
 ##@ The long suites
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --busy 2m --liveness --automated $(E2E_FLAGS)
+	@$(BIN)/e2e --busy 2m --liveness --automated --command-line $(E2E_FLAGS)
 
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice

@@ -28,6 +28,9 @@ const (
 	eventExpiry = 10 * time.Second
 )
 
+// ReportingController is who reports the Events of all gates.
+const ReportingController = "stepgate.io/stepgate"
+
 // EventCreator creates Events in the cluster.
 type EventCreator interface {
 	CreateEvent(ctx context.Context, event *eventsv1.Event) error
@@ -167,7 +170,7 @@ func dedupeKey(event *eventsv1.Event, v verdict) string {
 
 // newEvent words the Event of a verdict; nil when there is nothing to say.
 func newEvent(w *write, v verdict) *eventsv1.Event {
-	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: "stepgate.io/stepgate"}
+	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: ReportingController}
 	switch {
 	case v.err != nil:
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncGateError", "EvaluateSync"

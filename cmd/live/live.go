@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -25,6 +26,19 @@ func Applications(ctx context.Context, objects client.Reader, namespace string, 
 		}
 		return list.Continue, nil
 	})
+}
+
+// CountApplications says how many Applications a namespace has; 0 where the API server does not tell. It reads the metadata of one.
+func CountApplications(ctx context.Context, objects client.Reader, namespace string) (int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(argo.SchemeGroupVersion.WithKind("ApplicationList"))
+	if err := objects.List(ctx, list, client.Limit(1), client.InNamespace(namespace)); err != nil {
+		return 0, fmt.Errorf("list Applications%s: %w", in(namespace), err)
+	}
+	if list.RemainingItemCount == nil {
+		return 0, nil
+	}
+	return len(list.Items) + int(*list.RemainingItemCount), nil
 }
 
 // ApplicationSets calls each with every ApplicationSet of a namespace, or of all namespaces, where it is empty.

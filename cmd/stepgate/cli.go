@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 )
@@ -86,6 +88,9 @@ func (c *cli) screen() screen.Screen { return screen.Of(c.Out, c.getenv) }
 
 // print writes lines to standard output.
 func (c *cli) print(lines ...string) error {
+	if len(lines) == 0 {
+		return nil
+	}
 	_, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n"))
 	return err
 }
@@ -106,6 +111,7 @@ func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx
 		if err := c.validate(); err != nil {
 			return err
 		}
+		klog.SetLogger(logr.Discard()) // the command reports errors itself
 		return explained(run(cmd.Context(), args))
 	}
 	return cmd

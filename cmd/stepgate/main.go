@@ -47,7 +47,7 @@ const (
 
 // subCommands are all sub-commands. Each has its own file.
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
-	ask := []*cobra.Command{newDoctor(streams)}
+	ask := []*cobra.Command{newGet(streams), newExplain(streams), newWait(streams), newDoctor(streams)}
 	serve := []*cobra.Command{newServe(), newSelfTest(), newVersion()}
 	for _, c := range ask {
 		c.GroupID = groupAsk
@@ -75,7 +75,10 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		return &usageError{fmt.Sprintf("%s; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about rollouts:"}, &cobra.Group{ID: groupServe, Title: "Run stepgate:"})
-	root.AddCommand(subCommands(streams)...)
+	for _, cmd := range subCommands(streams) {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "  stepgate ", "  "+calledAs(args[0])+" ")
+		root.AddCommand(cmd)
+	}
 	root.SetArgs(args[1:])
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

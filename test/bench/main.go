@@ -30,6 +30,8 @@ type options struct {
 	// measured a second time.
 	burst int
 	rest  time.Duration
+	// asked is how many Applications the ApplicationSet has that the command line is asked about.
+	asked int
 	// features are the feature gates of the kube-apiserver.
 	features string
 }
@@ -50,16 +52,16 @@ func main() {
 }
 
 func parse() (options, error) {
-	o := options{siblings: []int{10, 100, 1000, 5000}, parts: []int{1, 2, 3}, burst: 1000, rest: 10 * time.Second}
+	o := options{siblings: []int{10, 100, 1000, 5000}, parts: []int{1, 2, 3, 4}, burst: 1000, rest: 10 * time.Second, asked: 2000}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
-	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory (default 1,2,3)", numbers(&o.parts))
+	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line (default 1,2,3,4)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
 	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
 	if *quick {
-		o.siblings, o.samples, o.burst, o.applications, o.rest = []int{10}, 1, 10, 50, time.Second
+		o.siblings, o.samples, o.burst, o.applications, o.rest, o.asked = []int{10}, 1, 10, 50, time.Second, 10
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
 		return o, errors.New("--samples must be at least 1, and --siblings at least 3: one for each step")
@@ -95,7 +97,7 @@ func run(ctx context.Context, o options) (err error) {
 		s.start(ctx)
 		began := time.Now()
 		var goals []goal
-		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory} {
+		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine} {
 			if slices.Contains(o.parts, i+1) {
 				goals = append(goals, measure(ctx, s)...)
 			}

@@ -28,6 +28,9 @@ type options struct {
 	control   bool
 	demo      bool
 	keep      string
+	// commandLine plays a rollout that the commands watch; recording is the folder for what get --watch draws.
+	commandLine bool
+	recording   string
 }
 
 func main() {
@@ -41,6 +44,8 @@ func main() {
 	flag.BoolVar(&o.automated, "automated", false, "play also the scenarios with automated sync, without progressive syncs in Argo CD")
 	flag.BoolVar(&o.control, "control", false, "play the scenarios with parts of stepgate switched off instead, and report which of them stand still")
 	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
+	flag.BoolVar(&o.commandLine, "command-line", false, "play also a rollout that stepgate get --watch, wait and explain look at")
+	flag.StringVar(&o.recording, "recording", "", "folder to write a recording of stepgate get --watch to; it needs --command-line")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()

@@ -31,7 +31,7 @@ func (o options) plan() (plan, error) {
 	if o.automated || o.control {
 		p.automated = choose(automatedSyncs(), o.scenarios, o.quick)
 	}
-	if len(p.ordinary)+len(p.survivals)+len(p.automated) == 0 && o.busy == 0 {
+	if len(p.ordinary)+len(p.survivals)+len(p.automated) == 0 && o.busy == 0 && !o.commandLine {
 		return p, fmt.Errorf("no scenario is named %q", o.scenarios)
 	}
 	return p, nil
@@ -57,6 +57,9 @@ func (p plan) started(o options) []mode {
 	}
 	if len(p.automated) > 0 {
 		needed = append(needed, off, on)
+	}
+	if o.commandLine {
+		needed = append(needed, on)
 	}
 	slices.Sort(needed)
 	return slices.Compact(needed)
@@ -96,6 +99,9 @@ func (s *suite) measure(ctx context.Context, o options, p plan) error {
 	var problems []error
 	if o.busy > 0 {
 		problems = append(problems, s.measureBusy(ctx, o.busy))
+	}
+	if o.commandLine {
+		problems = append(problems, s.measureCommandLine(ctx, o.recording))
 	}
 	if len(p.survivals) > 0 {
 		problems = append(problems, s.measureLiveness(ctx, p.survivals))

@@ -1,5 +1,5 @@
-// Command generate writes the files that follow from the chart: the table of values in its README, and the kustomize manifests
-// of config/. With --check it writes nothing, and fails when a file is not up to date.
+// Command generate writes the files that follow from others: the table of values in the chart's README, and the kustomize manifests
+// of config/, from the chart; and the screens in docs/cli.md, from the goldens of the tests. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (
@@ -39,6 +39,9 @@ func run(helm string, check bool) error {
 		return err
 	}
 	files[filepath.Join(chart, "README.md")] = readme
+	if files[screensPage], err = screens(); err != nil {
+		return err
+	}
 	stale, err := staleFiles(files)
 	if err != nil {
 		return err

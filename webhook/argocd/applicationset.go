@@ -18,6 +18,8 @@ const annotationPrefix = "stepgate.io/"
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
+	// MaxUpdate is that of each step, as written; empty where there is none. It is shown to people: the gate does not count.
+	MaxUpdate []string
 }
 
 // NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
@@ -28,7 +30,21 @@ func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 			annotations[key] = value
 		}
 	}
-	return &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: annotations}
+	projected := &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: annotations}
+	if projected.RollingSync {
+		projected.MaxUpdate = maxUpdate(set.Spec.Strategy.RollingSync.Steps)
+	}
+	return projected
+}
+
+func maxUpdate(rollout []argo.ApplicationSetRolloutStep) []string {
+	texts := make([]string, len(rollout))
+	for i, r := range rollout {
+		if r.MaxUpdate != nil {
+			texts[i] = shared(r.MaxUpdate.String())
+		}
+	}
+	return texts
 }
 
 // ruleOf keeps the part of an ApplicationSet that the rule needs.

@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/stepgate/stepgate/docs"
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Advice is what docs/decisions.md says about a reason.
+type Advice struct {
+	// Means says what the reason stands for.
+	Means string
+	// Do says what to do about it. It may be empty.
+	Do string
+}
+
+var advice = sync.OnceValue(func() map[policy.Reason]Advice { return parse(docs.Decisions) })
+
+// AdviceOn is what docs/decisions.md says about a reason, with the name of the Application in its commands.
+func AdviceOn(reason policy.Reason, app string) Advice {
+	a := advice()[reason]
+	name := func(text string) string { return placeholder.ReplaceAllString(text, app) }
+	return Advice{Means: name(a.Means), Do: name(a.Do)}
+}
+
+// Do is the advice's first sentence about what to do.
+func Do(reason policy.Reason, app string) string { return AdviceOn(reason, app).Do }
+
+var (
+	section     = regexp.MustCompile(`(?m)^### (\w+)\n`)
+	placeholder = regexp.MustCompile(`\bAPP\b`)
+	link        = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
+	heading     = regexp.MustCompile(`(?m)^##+ `)
+)
+
+// parse finds the sections of reasons in the page. A section is plain prose: what the reason means, and after "**Do:**" what to do.
+func parse(page string) map[policy.Reason]Advice {
+	all := map[policy.Reason]Advice{}
+	for _, at := range section.FindAllStringSubmatchIndex(page, -1) {
+		text := page[at[1]:]
+		if end := heading.FindStringIndex(text); end != nil {
+			text = text[:end[0]]
+		}
+		means, do, _ := strings.Cut(text, "**Do:**")
+		do, _, _ = strings.Cut(do, "\n\n")
+		all[policy.Reason(page[at[2]:at[3]])] = Advice{Means: first(plain(means)), Do: plain(do)}
+	}
+	return all
+}
+
+// first is as many sentences of a text as people read.
+func first(text string) string {
+	const most = 2
+	sentences := strings.SplitAfter(text, ". ")
+	return strings.TrimSpace(strings.Join(sentences[:min(len(sentences), most)], ""))
+}
+
+// plain takes the marks of Markdown out of a text, and puts it on one line.
+func plain(text string) string {
+	text = link.ReplaceAllString(text, "$1")
+	text = strings.NewReplacer("`", "", "*", "").Replace(text)
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,131 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+const (
+	// mostBlockers and mostEvents are how many are shown.
+	mostBlockers = 10
+	mostEvents   = 5
+)
+
+// Lines shows an Explanation.
+func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
+	lines := []string{s.Paint(screen.Bold, "Application") + "     " + e.Namespace + "/" + e.Application + "  " + e.Health + ", " + e.Sync}
+	if e.ApplicationSet != "" {
+		where := "in no step"
+		if e.Step > 0 {
+			where = fmt.Sprintf("step %d of %d", e.Step, e.Steps)
+		}
+		lines = append(lines, s.Paint(screen.Bold, "ApplicationSet")+"  "+e.ApplicationSet+", "+where)
+	}
+	lines = append(lines, "")
+	lines = append(lines, e.verdict(s)...)
+	lines = append(lines, e.blockers(s)...)
+	lines = append(lines, e.facts(s)...)
+	return append(lines, e.events(s, now)...)
+}
+
+// verdict is the answer, in one or two sentences.
+func (e *Explanation) verdict(s screen.Screen) []string {
+	sync := map[Writer]string{
+		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync", User: "This operation",
+	}[e.By]
+	mark, style, text := screen.SignGood, screen.Good, ""
+	switch e.Outcome {
+	case Running:
+		mark, style, text = screen.SignBusy, screen.Busy, "An operation runs now. It was let through: the gate judges an operation when it is written."
+	case Idle:
+		text = "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits."
+	case Allowed:
+		text = sync + " may start now."
+	case NotGated:
+		text = sync + " may start now: the gate has no say in it."
+	case Audited:
+		mark, style, text = screen.SignWarning, screen.Busy, sync+" is let through now although it is too early: the gate is in audit mode, and only records it."
+	case Held:
+		mark, style, text = screen.SignWaiting, screen.Bad, sync+" is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the text below."
+	case Refused:
+		mark, style, text = screen.SignBad, screen.Bad, sync+" is refused now."
+	}
+	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", text)
+	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running && e.Outcome != Idle {
+		lines = append(lines, s.Wrap("  ", "  ", e.Reason+": "+e.Means)...)
+		if e.Do != "" && e.Waits() {
+			lines = append(lines, s.Wrap("  Do: ", "  ", e.Do)...)
+		}
+	}
+	return lines
+}
+
+func (e *Explanation) blockers(s screen.Screen) []string {
+	if len(e.Blockers) == 0 {
+		return nil
+	}
+	lines := []string{"", s.Paint(screen.Bold, "What holds it up, in the order in which to act")}
+	for i, b := range e.Blockers[:min(len(e.Blockers), mostBlockers)] {
+		number := fmt.Sprintf("  %d. ", i+1)
+		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d): %s", b.Step, b.why()))
+		lines = append(lines, s.Wrap(strings.Repeat(" ", len(number)), strings.Repeat(" ", len(number)), "Do: "+b.Do)...)
+	}
+	if more := len(e.Blockers) - mostBlockers; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more; -o yaml lists all", more))
+	}
+	return lines
+}
+
+func (e *Explanation) facts(s screen.Screen) []string {
+	lines := []string{""}
+	fact := func(name, text string) {
+		title := s.Paint(screen.Bold, name) + strings.Repeat(" ", 14-len(name))
+		lines = append(lines, s.Wrap(title, strings.Repeat(" ", 14), text)...)
+	}
+	if len(e.Revisions) > 0 && e.Outcome == Idle {
+		fact("Compared with", shortAll(e.Revisions))
+	} else if len(e.Revisions) > 0 {
+		text := shortAll(e.Revisions)
+		if e.Pinned {
+			text += ", named in the operation, and the same at every retry"
+		} else {
+			text += ", or what the branch points to when the sync starts: the operation names no commit"
+		}
+		fact("Deploys", text)
+	}
+	if e.Message != "" {
+		fact("Text", e.Message)
+	}
+	for _, text := range e.Exempt {
+		fact("Not gated", text)
+	}
+	for _, text := range e.Problems {
+		fact("Problem", text)
+	}
+	fact("Judged by", e.Settings)
+	if e.Gate != "" {
+		fact("The gate says", e.Gate)
+	}
+	for _, b := range e.Blockers {
+		if b.Reason == "ComparisonOlder" {
+			fact("Note", "this command knows no past. A stepgate that has watched "+b.Application+" may know that Argo CD has compared it since, and then does not wait for it.")
+			break
+		}
+	}
+	return lines
+}
+
+func (e *Explanation) events(s screen.Screen, now time.Time) []string {
+	if len(e.Events) == 0 {
+		return nil
+	}
+	lines := []string{"", s.Paint(screen.Bold, "Events of the gate")}
+	var rows [][]screen.Cell
+	for _, event := range e.Events[:min(len(e.Events), mostEvents)] {
+		rows = append(rows, []screen.Cell{screen.Text(Age(now.Sub(event.Time.Time))), screen.Text(event.Reason), screen.Text(event.Note)})
+	}
+	return append(lines, s.Table(2, []screen.Column{{}, {}, {Cuts: screen.AtEnd}}, rows)...)
+}

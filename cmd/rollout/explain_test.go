@@ -1,0 +1,137 @@
+package rollout_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stepgate/stepgate/cmd/golden"
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// explained is what explain says about an Application of a scene.
+func explained(t *testing.T, text, name string, by rollout.Writer, change func(*argo.Application)) *rollout.Explanation {
+	t.Helper()
+	g := NewWithT(t)
+	set, apps := scene(text)
+	known := rollout.NewSnapshot()
+	var target *argo.Application
+	for _, app := range apps {
+		if app.Name == name {
+			target = app
+			if change != nil {
+				change(app)
+			}
+		}
+	}
+	g.Expect(target).NotTo(BeNil())
+	known.Add(set, apps...)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
+	g.Expect(err).NotTo(HaveOccurred())
+	account := map[rollout.Writer]string{rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller", rollout.User: "argocd-server", rollout.AutoSync: "controller"}[by]
+	request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by), account)
+	g.Expect(err).NotTo(HaveOccurred())
+	answer, err := preview(known).Write(t.Context(), request)
+	g.Expect(err).NotTo(HaveOccurred())
+	x := &rollout.Explanation{
+		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: "argocd", Application: name, ApplicationSet: "argocd/guestbook", Steps: 3,
+		Health: string(target.Status.Health.Status), Sync: string(target.Status.Sync.Status), By: by, Settings: "the settings of Deployment stepgate/stepgate",
+	}
+	x.Names(rollout.NextOperation(target, by), target.Status.GetRevisions())
+	x.Judged(answer)
+	return x
+}
+
+func TestExplain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		scene, app string
+		by         rollout.Writer
+		change     func(*argo.Application)
+		want       rollout.Outcome
+	}{
+		"held":    {scene: scenes["degraded"] + " 2:qa-asia=Progressing/Synced@new:Progressing@new+op", app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Held},
+		"refused": {scene: scenes["degraded"], app: "guestbook-prod-1", by: rollout.User, want: rollout.Refused},
+		"allowed": {
+			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
+			by: rollout.ApplicationSetController, want: rollout.Allowed,
+		},
+		"auto-sync": {
+			scene: "1:dev=Progressing/Synced@new 2:qa-eu=Healthy/OutOfSync@new", app: "guestbook-qa-eu",
+			by: rollout.AutoSync, want: rollout.Refused,
+		},
+		"not-compared": {
+			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
+			by: rollout.ApplicationSetController, change: func(app *argo.Application) { app.Spec.Source.TargetRevision = "v2" }, want: rollout.Held,
+		},
+		"idle": {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
+		"in-no-step": {scene: "0:sandbox=Healthy/OutOfSync@new", app: "guestbook-sandbox", by: rollout.User, want: rollout.NotGated},
+	} {
+		x := explained(t, tc.scene, tc.app, tc.by, tc.change)
+		if name == "held" {
+			x.Events = rollout.EventsOf(events())
+		}
+		NewWithT(t).Expect(x.Outcome).To(Equal(tc.want), name)
+		for kind, s := range screens {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				lines := x.Lines(s, now)
+				expectFits(t, s, lines)
+				golden.Expect(t, "explain-"+name+"-"+kind+".golden", strings.Join(lines, "\n")+"\n")
+			})
+		}
+		golden.Expect(t, "explain-"+name+".json", printed(t, "json", x))
+	}
+}
+
+// events are two of the gate, and one of somebody else.
+func events() []eventsv1.Event {
+	at := func(ago time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-ago)) }
+	return []eventsv1.Event{
+		{EventTime: at(4 * time.Minute), Reason: "SyncHeld", ReportingController: webhook.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may not sync yet"},
+		{EventTime: at(time.Minute), Reason: "OperationStarted", ReportingController: "argocd-application-controller", Note: "not shown"},
+		{EventTime: at(time.Hour), Reason: "SyncReleased", ReportingController: webhook.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m2s"},
+	}
+}
+
+// What explain says is the rule's own answer: the text that the writer reads has the blockers that are listed.
+func TestExplainAgreesWithTheRollout(t *testing.T) {
+	g := NewWithT(t)
+	for name, text := range scenes {
+		r := judged(scene(text))
+		for _, step := range r.Steps[1:] {
+			for _, a := range step.Applications {
+				if len(step.Applications) > 10 || a.Syncing || a.Sync == "Synced" {
+					continue
+				}
+				x := explained(t, text, a.Name, rollout.ApplicationSetController, nil)
+				g.Expect(x.Outcome == rollout.Allowed).To(Equal(a.MayStart), "%s in %s", a.Name, name)
+				var blockers []string
+				for _, b := range x.Blockers {
+					blockers = append(blockers, b.Application)
+				}
+				g.Expect(blockers).To(ConsistOf(a.WaitsFor), "%s in %s", a.Name, name)
+			}
+		}
+	}
+}
+
+// The operation of auto-sync names its revision and sources, as Argo CD's does.
+func TestNextOperation(t *testing.T) {
+	g := NewWithT(t)
+	_, apps := scene("1:dev=Healthy/OutOfSync@new")
+	guestbook.Compare(apps[0], now, guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
+	g.Expect(rollout.WriterOf(apps[0])).To(Equal(rollout.ApplicationSetController))
+	apps[0].Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+	g.Expect(rollout.WriterOf(apps[0])).To(Equal(rollout.AutoSync))
+	g.Expect(rollout.NextOperation(apps[0], rollout.AutoSync).Sync.Revision).To(Equal(guestbook.NewCommit))
+	g.Expect(rollout.NextOperation(apps[0], rollout.ApplicationSetController).Sync.Revision).To(BeEmpty())
+}

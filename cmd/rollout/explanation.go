@@ -1,0 +1,166 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// Outcome is what would become of an operation now.
+type Outcome string
+
+// The outcomes.
+const (
+	// Allowed: the sync starts.
+	Allowed Outcome = "Allowed"
+	// Held: the operation is taken out of the write, and the sync starts when its turn comes.
+	Held Outcome = "Held"
+	// Refused: the writer gets an error.
+	Refused Outcome = "Refused"
+	// Audited: it is out of order, and is let through, because the gate only records.
+	Audited Outcome = "Audited"
+	// NotGated: the gate has no say in it.
+	NotGated Outcome = "NotGated"
+	// Idle: the Application has been synced in its turn, and no sync of it is to come.
+	Idle Outcome = "Idle"
+	// Running: an operation runs already. It was let through.
+	Running Outcome = "Running"
+)
+
+// Explanation says whether an operation would be let through now, and why.
+type Explanation struct {
+	metav1.TypeMeta `json:",inline"`
+	Namespace       string `json:"namespace"`
+	Application     string `json:"application"`
+	ApplicationSet  string `json:"applicationSet,omitempty"`
+	// Step is the number of its step, of so many; 0 where it is in none.
+	Step  int `json:"step"`
+	Steps int `json:"steps"`
+	// Health and Sync are those of the Application.
+	Health string `json:"health"`
+	Sync   string `json:"sync"`
+	// By is who writes the operation.
+	By      Writer  `json:"by"`
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+	// Means says what the reason stands for, as docs/decisions.md does, and Do what to do about it.
+	Means string `json:"means,omitempty"`
+	Do    string `json:"do,omitempty"`
+	// Blockers are all Applications of earlier steps that are not done, in the order in which to act.
+	Blockers []Blocker `json:"blockers,omitempty"`
+	// Revisions are those that the sync would deploy, one for each source. Pinned says that the operation names them, or that stepgate
+	// writes them into it.
+	Revisions []string `json:"revisions,omitempty"`
+	Pinned    bool     `json:"pinned,omitempty"`
+	// Message is the text that the writer reads.
+	Message string `json:"message,omitempty"`
+	// Settings says by which settings this was judged, and Exempt what they let through.
+	Settings string   `json:"settings"`
+	Exempt   []string `json:"exempt,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+	// Gate is the answer of the gate itself to a server dry run; empty where it was not asked.
+	Gate   string  `json:"gate,omitempty"`
+	Events []Event `json:"events,omitempty"`
+}
+
+// Event is an Event of the gate about the Application.
+type Event struct {
+	Time   metav1.Time `json:"time"`
+	Reason string      `json:"reason"`
+	Note   string      `json:"note"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (e *Explanation) DeepCopyObject() runtime.Object {
+	c := *e
+	return &c
+}
+
+// Waits reports whether the operation does not go ahead now.
+func (e *Explanation) Waits() bool { return e.Outcome == Held || e.Outcome == Refused }
+
+// Names says which revisions the operation names, before stepgate pins it; compared are those of the last comparison.
+func (e *Explanation) Names(op *argo.Operation, compared []string) {
+	e.Revisions = compared
+	if op.Sync == nil {
+		return
+	}
+	if named := op.Sync.Revisions; len(named) > 0 {
+		e.Revisions, e.Pinned = named, true
+	} else if op.Sync.Revision != "" {
+		e.Revisions, e.Pinned = []string{op.Sync.Revision}, true
+	}
+}
+
+// Judged fills in the answer that the gate would give.
+func (e *Explanation) Judged(answer *webhook.Answer) {
+	d := answer.Decision
+	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message, exempt(answer.Settings), answer.Settings.Problems
+	if len(answer.Pinned) > 0 {
+		e.Revisions, e.Pinned = answer.Pinned, true
+	}
+	switch {
+	case d.Reason == policy.AlreadySynced && e.By == ApplicationSetController:
+		e.Outcome, e.Message = Idle, ""
+	case answer.Held:
+		e.Outcome = Held
+	case answer.Rejected():
+		e.Outcome = Refused
+	case d.Outcome == policy.Deny:
+		e.Outcome = Audited
+		e.Message = d.Message()
+	case d.Outcome == policy.NotGated:
+		e.Outcome = NotGated
+	default:
+		e.Outcome = Allowed
+	}
+	advice := AdviceOn(d.Reason, e.Application)
+	e.Means = advice.Means
+	if len(d.Blockers) == 0 {
+		e.Do = advice.Do
+		return
+	}
+	e.Means = ""
+	for _, b := range d.Blockers {
+		e.Blockers = append(e.Blockers, Blocker{Application: b.Application, Step: b.Step + 1, Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application)})
+	}
+	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.effort(), b.effort()))
+	})
+}
+
+// effort orders the blockers of a step: first those about which somebody has to do something.
+func (b *Blocker) effort() int {
+	switch reason := policy.Reason(b.Reason); {
+	case reason == policy.OperationInProgress || b.Detail == "Progressing":
+		return 1
+	case reason.Stale():
+		return 2
+	}
+	return 0
+}
+
+// EventsOf keeps the Events of the gate, the newest first.
+func EventsOf(list []eventsv1.Event) []Event {
+	var all []Event
+	for i := range list {
+		e := &list[i]
+		if e.ReportingController != webhook.ReportingController {
+			continue
+		}
+		at := metav1.Time{Time: e.EventTime.Time}
+		if e.EventTime.IsZero() {
+			at = e.CreationTimestamp
+		}
+		all = append(all, Event{Time: at, Reason: e.Reason, Note: e.Note})
+	}
+	slices.SortFunc(all, func(a, b Event) int { return b.Time.Compare(a.Time.Time) })
+	return all
+}

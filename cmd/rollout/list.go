@@ -1,0 +1,119 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// Lines shows each rollout in one line. Those of several namespaces have a column for it. wide adds the revision and never cuts.
+func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []string {
+	columns := []screen.Column{{Title: "NAMESPACE"}, {Title: "NAME", Cuts: screen.InMiddle}, {Title: "STEP"}, {Title: "DONE"}, {Title: "STATUS"}, {Title: "SINCE"}, {Title: "WAITING FOR", Cuts: screen.AtEnd}}
+	if wide {
+		s.Width = 0
+		columns = append(columns, screen.Column{Title: "REVISION"})
+	}
+	if !namespaces {
+		columns = columns[1:]
+	}
+	var rows [][]screen.Cell
+	for _, r := range l.Items {
+		row := []screen.Cell{
+			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()), screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
+			screen.Text(r.since(now)), screen.Text(r.waitingFor()),
+		}
+		if r.Phase == Ungated {
+			row[2], row[3] = screen.Text("-"), screen.Text("-")
+		}
+		if wide {
+			row = append(row, screen.Text(shortAll(r.Revisions)))
+		}
+		if !namespaces {
+			row = row[1:]
+		}
+		rows = append(rows, row)
+	}
+	return s.Table(0, columns, rows)
+}
+
+// step is the current step of all.
+func (r *Rollout) step() string {
+	if r.Step == 0 {
+		return fmt.Sprintf("%d/%d", len(r.Steps), len(r.Steps))
+	}
+	return fmt.Sprintf("%d/%d", r.Step, len(r.Steps))
+}
+
+// status is the phase with its sign.
+func (r *Rollout) status() screen.Cell {
+	cell := screen.Cell{Text: sign(r.Phase) + " " + string(r.Phase), Style: style(r.Phase)}
+	if len(r.Exempt) > 0 {
+		cell.Text += " " + screen.SignWarning
+	}
+	return cell
+}
+
+func sign(p Phase) string {
+	return map[Phase]string{Complete: screen.SignGood, Progressing: screen.SignBusy, Waiting: screen.SignWaiting, Ungated: "-"}[p]
+}
+
+func style(p Phase) screen.Style {
+	return map[Phase]screen.Style{Complete: screen.Good, Progressing: screen.Busy, Waiting: screen.Bad, Ungated: screen.Faint}[p]
+}
+
+// since is the age of what waits.
+func (r *Rollout) since(now time.Time) string {
+	if r.Since == nil {
+		return ""
+	}
+	return Age(now.Sub(r.Since.Time))
+}
+
+// Age is a duration as kubectl shows it.
+func Age(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
+
+// waitingFor names the first blocker, and counts the others.
+func (r *Rollout) waitingFor() string {
+	if len(r.Blockers) == 0 {
+		return ""
+	}
+	text := r.Blockers[0].Application + " (" + r.Blockers[0].why() + ")"
+	if more := len(r.Blockers) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// why is the reason with its detail.
+func (b *Blocker) why() string { return because(b.Reason, b.Detail) }
+
+func because(reason, detail string) string {
+	if detail == "" {
+		return reason
+	}
+	return reason + ": " + detail
+}
+
+func shortAll(revisions []string) string {
+	var all []string
+	for _, r := range revisions[:min(len(revisions), 3)] {
+		all = append(all, Short(r))
+	}
+	if more := len(revisions) - 3; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Line says in one line where the rollout is, for logs and pipelines. It holds no age.
+func (r *Rollout) Line() string {
+	text := fmt.Sprintf("%s/%s: %s, step %s, %d of %d done", r.Namespace, r.Name, r.Phase, r.step(), r.Done, r.Total)
+	if waiting := r.waitingFor(); waiting != "" {
+		text += ", waiting for " + waiting
+	}
+	return text
+}

@@ -1,0 +1,130 @@
+package rollout_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// now is when everything is looked at.
+var now = time.Date(2026, 11, 22, 20, 31, 7, 0, time.UTC)
+
+// environments are the steps.
+var environments = []string{"dev", "qa", "prod"}
+
+// scene is an ApplicationSet and its Applications, in one line: STEP:NAME=HEALTH/SYNC@COMMIT, where COMMIT is new or old. After that may
+// come :STATUS@COMMIT, the record of the ApplicationSet controller, and +op for a running operation or +failed for one that has failed. A
+// NAME may stand for several: prod-1..12.
+func scene(text string) (*argo.ApplicationSet, []*argo.Application) {
+	set := guestbook.Set("argocd")
+	set.UID = "set"
+	for i := range set.Spec.Strategy.RollingSync.Steps {
+		step := &set.Spec.Strategy.RollingSync.Steps[i]
+		step.MatchExpressions = []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{environments[i]}}}
+	}
+	most := intstr.FromString("25%")
+	set.Spec.Strategy.RollingSync.Steps[2].MaxUpdate = &most
+	var apps []*argo.Application
+	for _, word := range strings.Fields(text) {
+		step, rest, _ := strings.Cut(word, ":")
+		name, state, _ := strings.Cut(rest, "=")
+		number, err := strconv.Atoi(step)
+		if err != nil {
+			panic(err)
+		}
+		for _, one := range expand(name) {
+			app := application(set, one, number)
+			put(set, app, number, state)
+			apps = append(apps, app)
+		}
+	}
+	return set, apps
+}
+
+// expand writes "prod-1..3" as "prod-1", "prod-2" and "prod-3", with as many digits as the last one has.
+func expand(name string) []string {
+	first, last, several := strings.Cut(name, "..")
+	if !several {
+		return []string{name}
+	}
+	dash := strings.LastIndex(first, "-")
+	from, _ := strconv.Atoi(first[dash+1:])
+	to, _ := strconv.Atoi(last)
+	var all []string
+	for i := from; i <= to; i++ {
+		all = append(all, fmt.Sprintf("%s-%0*d", first[:dash], len(last), i))
+	}
+	return all
+}
+
+func application(set *argo.ApplicationSet, name string, step int) *argo.Application {
+	app := guestbook.Application(set, "dev")
+	app.Name, app.UID, app.ResourceVersion = "guestbook-"+name, types.UID(name), "1"
+	app.Labels = map[string]string{"env": "none"}
+	if step > 0 {
+		app.Labels["env"] = environments[step-1]
+	}
+	return app
+}
+
+var commits = map[string]string{"new": guestbook.NewCommit, "old": guestbook.OldCommit}
+
+// put brings an Application into a state, and has the ApplicationSet controller record it.
+func put(set *argo.ApplicationSet, app *argo.Application, step int, state string) {
+	state, operation, _ := strings.Cut(state, "+")
+	state, record, recorded := strings.Cut(state, ":")
+	state, commit, _ := strings.Cut(state, "@")
+	healthy, sync, _ := strings.Cut(state, "/")
+	deployed := guestbook.OldCommit
+	if sync == "Synced" {
+		deployed = commits[commit]
+	}
+	app.Operation = guestbook.RollingSync()
+	guestbook.Start(app, now.Add(-20*time.Minute))
+	guestbook.Finish(app, now.Add(-19*time.Minute), deployed)
+	at := now.Add(-4 * time.Minute)
+	if commit == "old" {
+		at = at.Add(-time.Minute)
+	}
+	guestbook.Compare(app, at, commits[commit], argo.SyncStatusCode(sync), health.HealthStatusCode(healthy))
+	switch operation {
+	case "op":
+		app.Operation = guestbook.RollingSync()
+	case "failed":
+		app.Status.OperationState.Phase = synccommon.OperationFailed
+	}
+	if recorded {
+		status, at, _ := strings.Cut(record, "@")
+		since := metav1.NewTime(now.Add(-4*time.Minute - 12*time.Second))
+		entry := argo.ApplicationSetApplicationStatus{
+			Application: app.Name, Step: strconv.Itoa(step), Status: argo.ProgressiveSyncStatusCode(status), LastTransitionTime: &since, TargetRevisions: []string{},
+		}
+		if at != "" {
+			entry.TargetRevisions = []string{commits[at]}
+		}
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, entry)
+	}
+}
+
+// judged is the Rollout of a scene.
+func judged(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Rollout {
+	known := rollout.NewSnapshot()
+	known.Add(set, apps...)
+	return rollout.Judge(preview(known), known, known.Sets()[0])
+}
+
+func preview(known *rollout.Snapshot) *webhook.Preview {
+	return webhook.NewPreview(webhook.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, func() time.Time { return now })
+}

@@ -1,0 +1,200 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is siblings.Cache, which goes on watching.
+type Known interface {
+	webhook.KnownSets
+	webhook.Watch
+	// Sets are all ApplicationSets.
+	Sets() []*argocd.ApplicationSet
+}
+
+// Snapshot is what was read once.
+type Snapshot struct {
+	*siblings.Observations
+	sets  map[types.NamespacedName]*argocd.ApplicationSet
+	owned map[types.UID][]*siblings.Projection
+}
+
+var _ Known = (*Snapshot)(nil)
+
+// NewSnapshot returns a Snapshot of nothing.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{
+		Observations: siblings.NewObservations(), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*siblings.Projection{},
+	}
+}
+
+// Add adds objects to a Snapshot.
+func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
+	s.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = argocd.NewApplicationSet(set)
+	for _, app := range apps {
+		s.add(siblings.NewProjection(app))
+	}
+}
+
+func (s *Snapshot) add(p *siblings.Projection) {
+	if p.Owner != "" {
+		s.owned[p.Owner] = append(s.owned[p.Owner], p)
+		s.Observe(p)
+	}
+}
+
+// Set implements webhook.KnownSets.
+func (s *Snapshot) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return s.sets[name], siblings.Version{}
+}
+
+// Owned implements webhook.KnownSets.
+func (s *Snapshot) Owned(owner types.UID) []*siblings.Projection { return s.owned[owner] }
+
+// Sets implements Known.
+func (s *Snapshot) Sets() []*argocd.ApplicationSet {
+	var all []*argocd.ApplicationSet
+	for _, set := range s.sets {
+		all = append(all, set)
+	}
+	slices.SortFunc(all, func(a, b *argocd.ApplicationSet) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// Reader reads Snapshots.
+type Reader struct {
+	objects client.Reader
+	live    siblings.Live
+}
+
+// NewReader returns a Reader. Both have to go to the API server with every read.
+func NewReader(objects client.Reader, live siblings.Live) *Reader {
+	return &Reader{objects: objects, live: live}
+}
+
+// All reads every ApplicationSet of a namespace, or of all, and their Applications, in pages. It lists no Applications where no ApplicationSet
+// has steps.
+func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
+	s := NewSnapshot()
+	in := map[string]bool{}
+	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) {
+		s.Add(set)
+		if known, _ := s.Set(types.NamespacedName{Namespace: set.Namespace, Name: set.Name}); known.RollingSync {
+			in[set.Namespace] = true
+		}
+	})
+	if err != nil || len(in) == 0 {
+		return s, err
+	}
+	if len(in) == 1 {
+		for only := range in {
+			namespace = only
+		}
+	}
+	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) { s.add(siblings.NewProjection(app)) })
+}
+
+// NotFoundError says that an ApplicationSet does not exist.
+type NotFoundError struct{ Name types.NamespacedName }
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no ApplicationSet %q in namespace %s", e.Name.Name, e.Name.Namespace)
+}
+
+const (
+	// mostGets bounds the reads of single Applications at a time.
+	mostGets = 20
+	// fewOf is how many times more Applications the namespace has to have than the ApplicationSet, so that reading its own one by one is less
+	// work than reading all.
+	fewOf = 3
+)
+
+// One reads one ApplicationSet and its Applications. Where they are most of the namespace's it lists these whole, in pages. Otherwise it lists
+// the metadata, and then reads its own one by one.
+func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot, error) {
+	set, err := r.live.ApplicationSet(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if set == nil {
+		return nil, &NotFoundError{Name: name}
+	}
+	s := NewSnapshot()
+	s.sets[name] = set
+	if len(set.Recorded) > mostGets {
+		total, err := live.CountApplications(ctx, r.objects, name.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if total > 0 && len(set.Recorded)*fewOf > total {
+			return s, r.list(ctx, s, name.Namespace, set.UID)
+		}
+	}
+	versions, err := r.live.Versions(ctx, name.Namespace, labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	var own []string
+	for _, v := range versions {
+		if string(v.Owner) == set.UID {
+			own = append(own, v.Name)
+		}
+	}
+	if len(own) > mostGets && len(own)*fewOf > len(versions) {
+		return s, r.list(ctx, s, name.Namespace, set.UID)
+	}
+	return s, r.each(ctx, s, name.Namespace, own)
+}
+
+// list reads all Applications of a namespace, and keeps those of an ApplicationSet.
+func (r *Reader) list(ctx context.Context, s *Snapshot, namespace, owner string) error {
+	return live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
+		if p := siblings.NewProjection(app); string(p.Owner) == owner {
+			s.add(p)
+		}
+	})
+}
+
+func (r *Reader) each(ctx context.Context, s *Snapshot, namespace string, names []string) error {
+	found := make([]*siblings.Projection, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(mostGets)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = r.live.Application(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, p := range found {
+		if p != nil {
+			s.add(p)
+		}
+	}
+	return nil
+}
+
+// NoObserver is told of live reads, and does nothing.
+type NoObserver struct{}
+
+// ReadDone implements siblings.Observer.
+func (NoObserver) ReadDone(string, time.Duration, error) {}

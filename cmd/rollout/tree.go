@@ -1,0 +1,271 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// mostRows is how many Applications of a step are shown one by one, unless all are asked for.
+const mostRows = 8
+
+// Tree shows one rollout: its steps, and of each step the Applications that are not done. all shows every Application.
+func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
+	lines := r.head(s, now)
+	for i := range r.Steps {
+		lines = append(lines, "", r.Steps[i].head(s, r))
+		lines = append(lines, r.Steps[i].rows(s, r.Step, all)...)
+	}
+	if n := len(r.Unselected); n > 0 {
+		lines = append(lines, "")
+		text := fmt.Sprintf("%d Applications are in no step, and are not gated: %s", n, listed(r.Unselected))
+		if n == 1 {
+			text = "1 Application is in no step, and is not gated: " + r.Unselected[0]
+		}
+		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", text)...)
+	}
+	return append(lines, r.next(s)...)
+}
+
+func (r *Rollout) head(s screen.Screen, now time.Time) []string {
+	status := string(r.Phase)
+	switch {
+	case r.Phase == Ungated:
+		status = "it has no steps of RollingSync: there is no order to keep"
+	case r.Step > 0:
+		status += fmt.Sprintf(": step %d of %d", r.Step, len(r.Steps))
+	}
+	if since := r.since(now); since != "" && r.Step > 0 {
+		status += " for " + since
+	}
+	lines := []string{
+		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
+		s.Paint(screen.Bold, "Status") + "          " + s.Paint(style(r.Phase), sign(r.Phase)+" "+status),
+	}
+	if r.Total > 0 {
+		lines = append(lines, s.Paint(screen.Bold, "Done")+fmt.Sprintf("            %d of %d Applications", r.Done, r.Total))
+	}
+	if len(r.Revisions) > 0 {
+		lines = append(lines, s.Paint(screen.Bold, "Compared with")+"   "+shortAll(r.Revisions))
+	}
+	for _, text := range r.Exempt {
+		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Not gated")+"       ", "                ", text)...)
+	}
+	for _, text := range r.Problems {
+		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", text)...)
+	}
+	return lines
+}
+
+func (step *Step) head(s screen.Screen, r *Rollout) string {
+	phase := Waiting
+	switch {
+	case len(step.Applications) == 0:
+		phase = Ungated
+	case step.Done == len(step.Applications):
+		phase = Complete
+	case step.Number == r.Step:
+		phase = r.Phase
+	}
+	text := fmt.Sprintf("step %d", step.Number)
+	rest := "  " + step.Selector
+	if step.MaxUpdate != "" {
+		rest += "  maxUpdate " + step.MaxUpdate
+	}
+	done := fmt.Sprintf("  %d/%d done", step.Done, len(step.Applications))
+	if len(step.Applications) == 0 {
+		done = "  no Applications"
+	}
+	if step.Done == len(step.Applications) && step.Done > 0 {
+		if shared := step.revision(); shared != "" {
+			done += " at " + shared
+		}
+	}
+	if s.Width > 0 {
+		rest = screen.Cut(rest, s.Width-len(text)-2-screen.Length(done))
+	}
+	return s.Paint(style(phase), sign(phase)) + " " + s.Paint(screen.Bold, text) + rest + s.Paint(style(phase), done)
+}
+
+// revision is what all Applications of the step are compared with; empty where they differ.
+func (step *Step) revision() string {
+	first := step.Applications[0].Revisions
+	for _, a := range step.Applications {
+		if !slices.Equal(a.Revisions, first) {
+			return ""
+		}
+	}
+	return shortAll(first)
+}
+
+// rows are the Applications that are not done, and those about which the ApplicationSet controller is wrong. The others are counted.
+func (step *Step) rows(s screen.Screen, current int, all bool) []string {
+	var shown []*Application
+	done, waiting := 0, 0
+	for i := range step.Applications {
+		a := &step.Applications[i]
+		switch {
+		case all:
+		case a.Done && a.Differs == "":
+			done++
+			continue
+		case step.Number != current && a.Differs == "" && !a.Syncing && !a.broken():
+			waiting++
+			continue
+		}
+		shown = append(shown, a)
+	}
+	more := 0
+	if !all && len(shown) > mostRows {
+		slices.SortStableFunc(shown, func(a, b *Application) int { return a.urgency() - b.urgency() })
+		more = len(shown) - (mostRows - 1)
+		shown = shown[:mostRows-1]
+	}
+	var cells [][]screen.Cell
+	for _, a := range shown {
+		cells = append(cells, a.cells())
+	}
+	columns := []screen.Column{{}, {Cuts: screen.InMiddle}, {}, {}, {}, {Cuts: screen.AtEnd}}
+	lines := s.Table(2, columns, cells)
+	for i := len(shown) - 1; i >= 0; i-- {
+		if shown[i].Differs != "" {
+			note := s.Paint(screen.Busy, screen.SignWarning) + " "
+			text := "ApplicationSet controller: " + shown[i].Differs
+			lines = slices.Insert(lines, i+1, s.Wrap("      "+note, "        ", text)...)
+		}
+	}
+	return append(lines, step.others(s, more, done, waiting)...)
+}
+
+// others counts the Applications that have no row.
+func (step *Step) others(s screen.Screen, more, done, waiting int) []string {
+	var texts []string
+	count := func(n int, text string) {
+		if n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", n, text))
+		}
+	}
+	if step.Done < len(step.Applications) {
+		count(more, "more are not done")
+		count(done, "done")
+		turn := "wait for their turn"
+		if waiting == 1 {
+			turn = "waits for its turn"
+		}
+		count(waiting, turn)
+	} else {
+		count(more, "more like these")
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return s.Wrap("  ", "  ", strings.Join(texts, ", "))
+}
+
+// broken reports whether somebody has to look at an Application.
+func (a *Application) broken() bool {
+	return a.Health == "Degraded" || a.Health == "Missing" || a.Reason == "OperationFailed" || a.Reason == "SyncUnknown"
+}
+
+// urgency orders the rows: first those that need somebody.
+func (a *Application) urgency() int {
+	switch {
+	case a.broken():
+		return 0
+	case a.Differs != "":
+		return 1
+	case a.Syncing:
+		return 2
+	}
+	return 3
+}
+
+// cells are the row of an Application.
+func (a *Application) cells() []screen.Cell {
+	mark := screen.Cell{Text: screen.SignWaiting, Style: screen.Faint}
+	switch {
+	case a.Done:
+		mark = screen.Cell{Text: screen.SignGood, Style: screen.Good}
+	case a.broken():
+		mark = screen.Cell{Text: screen.SignBad, Style: screen.Bad}
+	case a.Syncing || a.Health == "Progressing":
+		mark = screen.Cell{Text: screen.SignBusy, Style: screen.Busy}
+	}
+	health := screen.Text(a.Health)
+	if a.broken() {
+		health.Style = screen.Bad
+	}
+	return []screen.Cell{mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.state())}
+}
+
+// state says in a few words what an Application does, or waits for.
+func (a *Application) state() string {
+	switch {
+	case a.NotCounted != "":
+		return a.NotCounted
+	case a.Syncing:
+		return "syncing"
+	case len(a.WaitsFor) > 0:
+		text := "waits for " + a.WaitsFor[0]
+		if more := len(a.WaitsFor) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return text
+	case a.Held != "":
+		return "waits: " + a.Held
+	case a.MayStart:
+		return "may start"
+	case a.Done:
+		return "done"
+	}
+	return because(a.Reason, a.Detail)
+}
+
+// next says what to do about the first blockers of the current step. While others are at work, those count that need somebody.
+func (r *Rollout) next(s screen.Screen) []string {
+	blockers := r.Blockers
+	if r.Phase == Progressing {
+		blockers = nil
+		for i, a := range r.Steps[r.Step-1].notDone() {
+			if a.broken() {
+				blockers = append(blockers, r.Blockers[i])
+			}
+		}
+	}
+	if len(blockers) == 0 {
+		return nil
+	}
+	lines := []string{"", s.Paint(screen.Bold, "What to do")}
+	const most = 3
+	for i, b := range blockers[:min(len(blockers), most)] {
+		lines = append(lines, s.Wrap(fmt.Sprintf("  %d. ", i+1), "     ", fmt.Sprintf("%s (%s): %s", b.Application, b.why(), b.Do))...)
+	}
+	if more := len(blockers) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}
+
+// notDone are the Applications of a step that are not done, in the order of the rollout's blockers.
+func (step *Step) notDone() []*Application {
+	var all []*Application
+	for i := range step.Applications {
+		if !step.Applications[i].Done {
+			all = append(all, &step.Applications[i])
+		}
+	}
+	return all
+}
+
+// listed names a few.
+func listed(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

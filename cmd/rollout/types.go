@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// APIVersion is that of everything that the command line prints as JSON or YAML.
+const APIVersion = "cli.stepgate.io/v1alpha1"
+
+// Phase is where a rollout is.
+type Phase string
+
+// The phases.
+const (
+	// Complete: every Application of every step is done.
+	Complete Phase = "Complete"
+	// Progressing: something in the current step is at work, or Argo CD is about to compare it.
+	Progressing Phase = "Progressing"
+	// Waiting: nothing in the current step is at work. The rollout goes on when its blockers are repaired, or started.
+	Waiting Phase = "Waiting"
+	// Ungated: the ApplicationSet has no steps, so there is no order to keep.
+	Ungated Phase = "NoSteps"
+)
+
+// List is all rollouts that were asked for.
+type List struct {
+	metav1.TypeMeta `json:",inline"`
+	Items           []*Rollout `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *List) DeepCopyObject() runtime.Object {
+	c := *l
+	return &c
+}
+
+// Rollout is one ApplicationSet.
+type Rollout struct {
+	metav1.TypeMeta `json:",inline"`
+	Namespace       string `json:"namespace"`
+	Name            string `json:"name"`
+	Phase           Phase  `json:"phase"`
+	// Step is the number of the current step: the first one that is not done. It is 0 when all are.
+	Step  int    `json:"step"`
+	Steps []Step `json:"steps"`
+	// Done and Total count the Applications of all steps.
+	Done  int `json:"done"`
+	Total int `json:"total"`
+	// Blockers are the Applications of the current step that are not done.
+	Blockers []Blocker `json:"blockers,omitempty"`
+	// Since is since when the ApplicationSet controller has had one of its Applications wait; absent when none does, or that is not known.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Revisions are those that Applications of the ApplicationSet are compared with, the most frequent one first.
+	Revisions []string `json:"revisions,omitempty"`
+	// Unselected are the Applications that no step selects. The gate does not judge them.
+	Unselected []string `json:"unselected,omitempty"`
+	// Exempt says why the gate lets everything through now, or lets some Applications hold nobody up.
+	Exempt []string `json:"exempt,omitempty"`
+	// Problems are the annotations that could not be read.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (r *Rollout) DeepCopyObject() runtime.Object {
+	c := *r
+	return &c
+}
+
+// Step is one step of a rollout.
+type Step struct {
+	// Number is 1-based.
+	Number int `json:"number"`
+	// Selector is the step's expressions as text.
+	Selector string `json:"selector"`
+	// MaxUpdate is as written; empty where there is none.
+	MaxUpdate    string        `json:"maxUpdate,omitempty"`
+	Done         int           `json:"done"`
+	Applications []Application `json:"applications"`
+}
+
+// Blocker is an Application that is not done, with the reason and what to do about it.
+type Blocker struct {
+	Application string `json:"application"`
+	Step        int    `json:"step"`
+	Reason      string `json:"reason"`
+	Detail      string `json:"detail,omitempty"`
+	// Do says what to do about it, as docs/decisions.md does.
+	Do string `json:"do"`
+}
+
+// Application is one Application of a step.
+type Application struct {
+	Name   string `json:"name"`
+	Health string `json:"health"`
+	Sync   string `json:"sync"`
+	// Revisions are those of the last comparison, one for each source.
+	Revisions []string `json:"revisions,omitempty"`
+	Done      bool     `json:"done"`
+	// Reason and Detail say why it is not done.
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// NotCounted says why it holds nobody up although it is not done.
+	NotCounted string `json:"notCounted,omitempty"`
+	// Syncing says that an operation of it is set or runs.
+	Syncing bool `json:"syncing,omitempty"`
+	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is the Application itself.
+	MayStart bool     `json:"mayStart,omitempty"`
+	WaitsFor []string `json:"waitsFor,omitempty"`
+	Held     string   `json:"held,omitempty"`
+	// Believed is what the ApplicationSet controller has recorded.
+	Believed *Believed `json:"believed,omitempty"`
+	// Differs says how that differs from the truth; empty where it does not.
+	Differs string `json:"differs,omitempty"`
+}
+
+// Believed is an entry of the ApplicationSet's status.
+type Believed struct {
+	// Status is Waiting, Pending, Progressing or Healthy.
+	Status    string       `json:"status"`
+	Step      int          `json:"step"`
+	Revisions []string     `json:"revisions,omitempty"`
+	Since     *metav1.Time `json:"since,omitempty"`
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+const (
+	// settle is how long changes are collected before they are shown on a terminal, and settleLines the same where each is a line.
+	settle      = 200 * time.Millisecond
+	settleLines = time.Second
+	// tick is how often the ages on a terminal are brought up to date.
+	tick = time.Second
+)
+
+// watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done. It also calls it every
+// tick, where that is not 0.
+func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
+	if err := r.mayWatch(ctx, namespace); err != nil {
+		return err
+	}
+	known, err := watched(r.clients.config, []string{namespace})
+	if err != nil {
+		return err
+	}
+	changes := make(chan struct{}, 1)
+	known.OnChange(func(types.NamespacedName) {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	})
+	running, end := context.WithCancel(ctx)
+	defer end()
+	go known.Run(running)
+	if !cache.WaitForCacheSync(running.Done(), known.Synced) {
+		return ctx.Err()
+	}
+	var ticks <-chan time.Time
+	if tick > 0 {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	changed, pause := true, settleLines
+	if tick > 0 {
+		pause = settle
+	}
+	for {
+		if done, err := each(known, changed); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticks:
+			changed = false
+		case <-changes:
+			changed = true
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
+	}
+}
+
+// mayWatch asks the API server: an informer without the right tries for ever, and says nothing.
+func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
+	for _, resource := range []string{"applicationsets", "applications"} {
+		review, err := r.clients.clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: "watch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("ask which rights you have: %w", err)
+		}
+		if !review.Status.Allowed {
+			where := "in namespace " + namespace
+			if namespace == "" {
+				where = "in all namespaces"
+			}
+			return fmt.Errorf("you may not watch %s.%s %s; stepgate get without --watch needs only get and list", resource, argo.SchemeGroupVersion.Group, where)
+		}
+	}
+	return nil
+}
+
+const (
+	// clearScreen empties a terminal and goes to its first line, as ECMA-48 has it.
+	clearScreen = "\x1b[H\x1b[2J\x1b[3J"
+	// footer is how many lines are below the rollout.
+	footer = 2
+)
+
+// follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a line per change.
+func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName) error {
+	if g.output == "json" || g.output == "yaml" {
+		return &usageError{"--watch shows text; for JSON use stepgate wait, or repeat stepgate get"}
+	}
+	if name != nil {
+		if set, err := r.live.ApplicationSet(ctx, *name); err != nil || set == nil {
+			return orNotFound(err, *name)
+		}
+	}
+	refresh := time.Duration(0)
+	if g.screen().Live {
+		refresh = tick
+	}
+	before := map[string]string{}
+	var at time.Time
+	err := r.watch(ctx, namespace, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
+		list := g.judge(r, gate, known, name)
+		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
+			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		})
+		if changed {
+			at = time.Now()
+		}
+		if name != nil && len(list.Items) == 0 {
+			return true, &rollout.NotFoundError{Name: *name}
+		}
+		if !g.screen().Live {
+			return false, g.print(changes(list, before, time.Now())...)
+		}
+		return false, g.draw(g.lines(list, name, namespace), at)
+	})
+	if ctx.Err() != nil {
+		return nil // the user has seen enough
+	}
+	return err
+}
+
+// draw shows as many lines as the terminal has.
+func (g *get) draw(lines []string, at time.Time) error {
+	s := g.screen()
+	if most := s.Height - footer; s.Height > footer+1 && len(lines) > most {
+		hidden := len(lines) - most + 1
+		lines = append(lines[:most-1], fmt.Sprintf("... %d more lines: make the terminal higher, or use stepgate get without --watch", hidden))
+	}
+	lines = append(lines, "", screenNote(s.Width, fmt.Sprintf("Last change at %s. Ctrl-C ends.", at.Format(time.TimeOnly))))
+	_, err := fmt.Fprint(g.Out, clearScreen+strings.Join(lines, "\r\n"))
+	return err
+}
+
+func screenNote(width int, text string) string {
+	if width > 0 && len(text) > width {
+		return text[:width]
+	}
+	return text
+}
+
+// changes are a line for each rollout that reads otherwise than before. It brings before up to date.
+func changes(list *rollout.List, before map[string]string, now time.Time) []string {
+	var lines []string
+	for _, r := range list.Items {
+		key, line := r.Namespace+"/"+r.Name, r.Line()
+		if before[key] != line {
+			before[key] = line
+			lines = append(lines, now.UTC().Format(time.RFC3339)+" "+line)
+		}
+	}
+	return lines
+}
+
+func orNotFound(err error, name types.NamespacedName) error {
+	if err != nil {
+		return err
+	}
+	return &rollout.NotFoundError{Name: name}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+)
+
+// get shows rollouts.
+type get struct {
+	*cli
+	everywhere, all, watch bool
+}
+
+func newGet(streams genericiooptions.IOStreams) *cobra.Command {
+	g := &get{cli: newCLI(streams)}
+	cmd := g.command("get [APPSET]", "Show where rollouts are, and who holds them up", atMost(1), g.run)
+	cmd.Long = `Show every ApplicationSet with steps in one line, or the steps and Applications of one of them.
+
+The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet controller takes for something else than it is
+has a note. Exit code 1 says that a rollout is not complete.`
+	cmd.Example = `  stepgate get -A
+  stepgate get guestbook -n argocd
+  stepgate get guestbook -n argocd --watch`
+	f := cmd.Flags()
+	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "show the ApplicationSets of all namespaces")
+	f.BoolVar(&g.all, "all", false, "show every Application of a step, and ApplicationSets without steps")
+	f.BoolVarP(&g.watch, "watch", "w", false, "go on, and show the rollout again when it changes")
+	g.bindOutput(cmd, "wide", "json", "yaml")
+	g.bindCluster(cmd)
+	cmd.ValidArgsFunction = g.completeSets
+	return cmd
+}
+
+func (g *get) run(ctx context.Context, args []string) error {
+	r, err := g.rollouts()
+	if err != nil {
+		return err
+	}
+	namespace, err := g.cli.namespace()
+	if err != nil {
+		return err
+	}
+	var name *types.NamespacedName
+	if len(args) > 0 {
+		one, err := g.name(args[0])
+		if err != nil {
+			return err
+		}
+		name, namespace = &one, one.Namespace
+	}
+	if g.everywhere {
+		if name != nil {
+			return &usageError{"--all-namespaces goes without the name of an ApplicationSet"}
+		}
+		namespace = ""
+	}
+	gate := installation(ctx, r.clients.clientset, namespace)
+	if g.watch {
+		return g.follow(ctx, r, gate, namespace, name)
+	}
+	known, err := r.read(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	list := g.judge(r, gate, known, name)
+	if err := g.show(list, name, namespace); err != nil {
+		return err
+	}
+	return unlessComplete(list)
+}
+
+// judge is the state of one ApplicationSet, or of all that have steps.
+func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *types.NamespacedName) *rollout.List {
+	preview := r.preview(gate, known)
+	list := &rollout.List{TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "RolloutList"}, Items: []*rollout.Rollout{}}
+	for _, set := range known.Sets() {
+		if name != nil && (set.Namespace != name.Namespace || set.Name != name.Name) {
+			continue
+		}
+		if judged := rollout.Judge(preview, known, set); name != nil || g.all || judged.Phase != rollout.Ungated {
+			list.Items = append(list.Items, judged)
+		}
+	}
+	return list
+}
+
+func (g *get) show(list *rollout.List, name *types.NamespacedName, namespace string) error {
+	switch {
+	case g.output == "json" || g.output == "yaml":
+		if name != nil && len(list.Items) == 1 {
+			return g.printObject(list.Items[0])
+		}
+		return g.printObject(list)
+	case len(list.Items) == 0:
+		where := " in namespace " + namespace
+		if namespace == "" {
+			where = ""
+		}
+		return g.print("No ApplicationSet with steps of RollingSync" + where + ". Another namespace: -n NAMESPACE, all: -A.")
+	}
+	return g.print(g.lines(list, name, namespace)...)
+}
+
+// lines are the screen.
+func (g *get) lines(list *rollout.List, name *types.NamespacedName, namespace string) []string {
+	wide := g.output == "wide"
+	if name != nil {
+		return list.Items[0].Tree(g.screen(), time.Now(), g.all || wide)
+	}
+	return list.Lines(g.screen(), time.Now(), namespace == "", wide)
+}
+
+// unlessComplete is errFound where a rollout is not complete.
+func unlessComplete(list *rollout.List) error {
+	for _, r := range list.Items {
+		if r.Phase == rollout.Progressing || r.Phase == rollout.Waiting {
+			return errFound
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// installedSelector selects the Deployments of the chart.
+const installedSelector = "app.kubernetes.io/part-of=stepgate,app.kubernetes.io/component=webhook"
+
+// installed is how the gate of a namespace is configured.
+type installed struct {
+	config webhook.Config
+	// by says where the configuration is from.
+	by string
+	// exists says that an installation was found.
+	exists bool
+}
+
+// installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it cannot be read, the
+// defaults of `stepgate serve` count.
+func installation(ctx context.Context, clientset kubernetes.Interface, namespace string) installed {
+	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
+	if err != nil {
+		return defaults("the default settings of stepgate, because its Deployment cannot be read: " + err.Error())
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		o, found := flagsOf(d)
+		if !found || namespace != "" && !o.gate.namespaces.Gated(namespace) {
+			continue
+		}
+		config, err := o.config()
+		if err != nil {
+			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s", d.Namespace, d.Name, err))
+		}
+		return installed{config: config, by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
+	}
+	return defaults("the default settings of stepgate, because no installation was found")
+}
+
+func defaults(by string) installed {
+	o := &options{}
+	o.bind(pflag.NewFlagSet("", pflag.ContinueOnError))
+	config, err := o.config()
+	if err != nil {
+		return installed{by: err.Error()} // the strictest configuration
+	}
+	return installed{config: config, by: by}
+}
+
+// flagsOf parses the arguments of the container that runs `stepgate serve`.
+func flagsOf(d *appsv1.Deployment) (*options, bool) {
+	for _, container := range d.Spec.Template.Spec.Containers {
+		at := slices.Index(container.Args, "serve")
+		if at < 0 {
+			continue
+		}
+		o := &options{}
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.ParseErrorsAllowlist.UnknownFlags = true // of another version
+		o.bind(f)
+		bindLog(f, &zap.Options{})
+		return o, f.Parse(container.Args[at+1:]) == nil
+	}
+	return nil, false
+}

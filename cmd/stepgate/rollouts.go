@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// rollouts is what get, explain and wait work with.
+type rollouts struct {
+	*cli
+	clients *cluster
+	live    *siblings.APIServer
+	reader  *rollout.Reader
+}
+
+func (c *cli) rollouts() (*rollouts, error) {
+	clients, err := c.cluster()
+	if err != nil {
+		return nil, err
+	}
+	live := siblings.NewAPIServer(clients.objects, clients.versions, rollout.NoObserver{})
+	return &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.objects, live)}, nil
+}
+
+// preview judges as the installation would that gates a namespace.
+func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
+	return webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
+}
+
+// name reads NAME or NAMESPACE/NAME.
+func (c *cli) name(arg string) (types.NamespacedName, error) {
+	if namespace, name, qualified := strings.Cut(arg, "/"); qualified {
+		if namespace == "" || name == "" || strings.Contains(name, "/") {
+			return types.NamespacedName{}, &usageError{fmt.Sprintf("%q is not NAME or NAMESPACE/NAME", arg)}
+		}
+		return types.NamespacedName{Namespace: namespace, Name: name}, nil
+	}
+	namespace, err := c.namespace()
+	return types.NamespacedName{Namespace: namespace, Name: arg}, err
+}
+
+// read reads one ApplicationSet, or all of a namespace.
+func (r *rollouts) read(ctx context.Context, namespace string, name *types.NamespacedName) (*rollout.Snapshot, error) {
+	if name != nil {
+		return r.reader.One(ctx, *name)
+	}
+	return r.reader.All(ctx, namespace)
+}

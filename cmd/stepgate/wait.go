@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// wait waits for a rollout, or for one Application.
+type wait struct {
+	*cli
+	revision string
+	timeout  time.Duration
+}
+
+func newWait(streams genericiooptions.IOStreams) *cobra.Command {
+	w := &wait{cli: newCLI(streams)}
+	cmd := w.command("wait APP|APPSET", "Wait until an Application may start, or a rollout is complete", exactly("the name of an Application or ApplicationSet"), w.run)
+	cmd.Long = `Wait until a sync of an Application may start, or until every Application of an ApplicationSet is done. Write app/NAME or appset/NAME where
+both have the same name.
+
+Right after a commit, Argo CD has not noticed it yet, and the rollout of the commit before is complete. --revision waits until every Application is
+compared with this commit. It prints a line for each change. Exit code 1 says that the time is over.`
+	cmd.Example = `  stepgate wait guestbook -n argocd --revision "$(git rev-parse HEAD)" --timeout 30m
+  stepgate wait app/guestbook-prod-eu -n argocd --timeout 10m`
+	f := cmd.Flags()
+	f.StringVar(&w.revision, "revision", "", "the commit, chart version or digest, or its first characters (4 at least), that every Application has to be compared with")
+	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait; 0 waits without end")
+	w.bindCluster(cmd)
+	cmd.ValidArgsFunction = w.completeBoth
+	return cmd
+}
+
+// shortestRevision is how much of a revision has to be given.
+const shortestRevision = 4
+
+func (w *wait) run(ctx context.Context, args []string) error {
+	if w.timeout < 0 {
+		return &usageError{"--timeout: it cannot be negative"}
+	}
+	if w.revision != "" && len(w.revision) < shortestRevision {
+		return &usageError{fmt.Sprintf("--revision: %q is too short; give %d characters at least", w.revision, shortestRevision)}
+	}
+	r, err := w.rollouts()
+	if err != nil {
+		return err
+	}
+	goal, set, err := w.goal(ctx, r, args[0])
+	if err != nil {
+		return err
+	}
+	gate := installation(ctx, r.clients.clientset, set.Namespace)
+	waiting := ctx
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	began, state := time.Now(), ""
+	err = r.watch(waiting, set.Namespace, 0, func(known *siblings.Cache, _ bool) (bool, error) {
+		found, _ := known.Set(set)
+		if found == nil {
+			return true, &rollout.NotFoundError{Name: set}
+		}
+		now := rollout.Judge(r.preview(gate, known), known, found)
+		reached, text, err := goal.Reached(now)
+		if err != nil {
+			return true, err
+		}
+		if reached {
+			return true, w.print(goal.Achieved(now, time.Since(began)))
+		}
+		if text != state {
+			state = text
+			return false, w.print(time.Now().UTC().Format(time.RFC3339) + " " + text)
+		}
+		return false, nil
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		_, _ = fmt.Fprintf(w.ErrOut, "stepgate: after %s it still waits; stepgate get %s -n %s says for whom\n", w.timeout, set.Name, set.Namespace)
+		return errFound
+	case errors.Is(err, context.Canceled):
+		return errFound
+	}
+	return err
+}
+
+// goal finds out for what to wait: KIND/NAME says it, and otherwise the name has to be that of one object only.
+func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.Goal, set types.NamespacedName, err error) {
+	goal.Revision = w.revision
+	kind := ""
+	if before, after, found := strings.Cut(arg, "/"); found {
+		switch before {
+		case "app", "application", "applications":
+			kind, arg = "app", after
+		case "appset", "applicationset", "applicationsets":
+			kind, arg = "appset", after
+		}
+	}
+	name, err := w.name(arg)
+	if err != nil {
+		return goal, set, err
+	}
+	if kind != "app" {
+		found, err := r.live.ApplicationSet(ctx, name)
+		if err != nil {
+			return goal, set, err
+		}
+		switch {
+		case found == nil && kind == "appset":
+			return goal, set, &rollout.NotFoundError{Name: name}
+		case found != nil && kind == "":
+			app, err := r.live.Application(ctx, name)
+			if err == nil && app != nil {
+				return goal, set, &usageError{fmt.Sprintf("%s is an Application and an ApplicationSet: write app/%s or appset/%s", name, name.Name, name.Name)}
+			}
+			return goal, name, err
+		case found != nil:
+			return goal, name, nil
+		}
+	}
+	app, err := r.live.Application(ctx, name)
+	switch {
+	case err != nil:
+		return goal, set, err
+	case app == nil && kind == "app":
+		return goal, set, fmt.Errorf("no Application %q in namespace %s", name.Name, name.Namespace)
+	case app == nil:
+		return goal, set, fmt.Errorf("neither an Application nor an ApplicationSet %q in namespace %s", name.Name, name.Namespace)
+	case app.Set == "":
+		return goal, set, fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name) //nolint:staticcheck // the kind of an object
+	}
+	goal.Application = name.Name
+	return goal, types.NamespacedName{Namespace: name.Namespace, Name: app.Set}, nil
+}

@@ -1,0 +1,33 @@
+package policy
+
+// NotDone reports why an Application would hold up a later step that deploys what the Application itself is compared with, whatever its step
+// is. It is for those who show the state of a rollout: a decision about a sync is Evaluate's alone. The input's Target and Siblings
+// are ignored. An Application that is done for this may still be compared too early for the sync of another.
+func NotDone(in Input, a *Application) (b Blocker, is bool) {
+	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
+	in.Settings.Train = false
+	reason, detail := in.notDone(a)
+	if reason == "" {
+		return Blocker{}, false
+	}
+	return Blocker{Application: a.Name, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason, Detail: detail, ComparedAt: a.ReconciledAt}, true
+}
+
+// NotCounted says why an Application of a step holds nobody up, whatever its state is; empty where it does count.
+func NotCounted(in Input, a *Application) string {
+	switch {
+	case a.Deleting:
+		return "being deleted"
+	case in.ApplicationSet.Recorded[a.Name].Step == -1:
+		return "not generated any more"
+	case in.Settings.Excluded[a.Name]:
+		return "excluded"
+	}
+	return ""
+}
+
+// Missing are the Applications that the ApplicationSet's status lists under a step, and that are not among the input's Siblings.
+func Missing(in Input) []Blocker {
+	in.Target = Target{}
+	return in.missing(len(in.ApplicationSet.Steps))
+}

@@ -1,0 +1,136 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request, records nothing and
+// asks nobody for a refresh. It knows less of the past than a webhook that has watched for a while, and is stricter then.
+type Preview struct {
+	gate     *Gate
+	mutator  *Mutator
+	releaser *Releaser
+}
+
+// NewPreview returns a Preview of what an installation with this configuration would do.
+func NewPreview(config Config, live Evaluator, known KnownSets, watch Watch, now func() time.Time) *Preview {
+	gate := NewGate(config, Dependencies{Live: live, Watch: watch, Now: now})
+	none := func(time.Duration) time.Duration { return 0 }
+	return &Preview{gate: gate, mutator: NewMutator(gate, known), releaser: NewReleaser(gate, known, none)}
+}
+
+// Settings are how one ApplicationSet is gated.
+type Settings struct {
+	policy.Settings
+	Mode Mode
+	// Bypass says by what everything is let through, or why it is not although somebody asks for it; empty where nobody does.
+	Bypass string
+	// Excluded says which Applications hold nobody up for now, until when and why.
+	Excluded string
+	// Problems are the annotations that change nothing, or of which the stricter reading counts, each with the reason.
+	Problems []string
+}
+
+// Settings merges the configuration with the annotations of an ApplicationSet.
+func (p *Preview) Settings(set *argocd.ApplicationSet) Settings {
+	s := p.gate.annotated(set)
+	return s.shown()
+}
+
+func (s *settings) shown() Settings {
+	shown := Settings{Settings: s.Settings, Mode: s.mode, Bypass: s.bypass, Excluded: s.excluded}
+	for _, m := range s.malformed {
+		shown.Problems = append(shown.Problems, "annotation "+m.annotation+" is "+m.problem)
+	}
+	return shown
+}
+
+// Input is what the rule judges the Applications of an ApplicationSet by, without a target.
+func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection) policy.Input {
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: applications(owned)}
+	in.Seen = p.gate.Watch.Seen(types.UID(set.UID), p.gate.Watch.Position(), p.gate.Watch.Position())
+	in.Peers = in.Siblings
+	return in
+}
+
+// Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the ApplicationSet's status
+// records as Pending, and have no operation. Applications whose syncs are alike are judged once.
+func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*siblings.Projection) map[string]policy.Decision {
+	in, all, alike := p.Input(set, owned), map[string]policy.Decision{}, map[string]policy.Decision{}
+	for _, app := range owned {
+		a := &app.Application
+		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending {
+			continue
+		}
+		t := waitingTarget(app, in.Settings.Pin)
+		key := fmt.Sprint(policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started)
+		d, judged := alike[key]
+		if !judged {
+			d = p.releaser.judge(in, app, nil)
+			alike[key] = d
+		}
+		// The target is never among its own blockers, but may be among those of the one that was judged.
+		d.Application = a.Name
+		d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool { return b.Application == a.Name })
+		all[a.Name] = d
+	}
+	return all
+}
+
+// Answer is what would become of a write.
+type Answer struct {
+	policy.Decision
+	Settings Settings
+	// Held says that the write goes ahead without its operation.
+	Held bool
+	// Pinned are the revisions that the operation would carry, one for each source; empty where it is not pinned.
+	Pinned []string
+	// Message is the text that the writer reads; empty where the write goes ahead with its operation.
+	Message string
+}
+
+// Rejected reports whether the operation does not go ahead.
+func (a *Answer) Rejected() bool { return a.Held || a.Message != "" }
+
+// Write judges one write, on live reads. An error means that there is no decision.
+func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (*Answer, error) {
+	w, err := newWrite(req)
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{}
+	in, changes := p.mutator.input(w)
+	var v verdict
+	if changes {
+		pin := p.mutator.pin(w, in)
+		answer.Pinned = pin.Revisions
+		if v, answer.Held = p.mutator.hold(ctx, w, in, pin); !answer.Held {
+			w.app = pin.Pinned(w.app)
+			w.target = argocd.Target(w.app, w.old)
+		}
+	}
+	if !answer.Held {
+		v = p.gate.judge(ctx, w)
+	}
+	if v.err != nil {
+		return nil, v.err
+	}
+	answer.Decision, answer.Settings = v.Decision, v.settings.shown()
+	switch {
+	case answer.Held:
+		answer.Message = v.holdNote()
+	case v.rejects():
+		answer.Message = v.message()
+	}
+	return answer, nil
+}

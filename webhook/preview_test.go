@@ -1,0 +1,129 @@
+package webhook
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// The Preview answers every write as the Mutator and the Gate do, one after the other: with the same decision, the same text, and the same
+// revisions in the operation.
+func TestThePreviewAgreesWithTheGate(t *testing.T) {
+	outcomes := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		g := NewWithT(t)
+		c, a := drawWrite(r)
+		config := drawConfig(r)
+		known := watchedCluster{c}
+		preview := NewPreview(config, c, known, &seenByWatch{}, atNoon)
+		answer, err := preview.Write(t.Context(), a.request())
+		g.Expect(err).NotTo(HaveOccurred())
+
+		trial := newTrial(config, c)
+		_, after := mutatedBy(t, trial, c, a)
+		if held := after.Operation == nil; held || answer.Held {
+			g.Expect(answer.Held).To(Equal(held))
+			outcomes["held"]++
+			return
+		}
+		mutated := *a
+		mutated.after = after
+		resp := trial.handle(mutated.request())
+		g.Expect(!answer.Rejected()).To(Equal(resp.Allowed), "%s", answer.Message)
+		if resp.Allowed {
+			outcomes[answer.Outcome.String()]++
+		} else {
+			g.Expect(resp.Result.Message).To(Equal(answer.Message))
+			outcomes["refused"]++
+		}
+		if sync := after.Operation.Sync; len(answer.Pinned) > 0 {
+			g.Expect(answer.Pinned).To(Equal([]string{sync.Revision}))
+			outcomes["pinned"]++
+		}
+	})
+	for _, outcome := range []string{"held", "refused", "allow", "not_gated", "pinned"} {
+		NewWithT(t).Expect(outcomes[outcome]).To(BeNumerically(">", 0), "%s is never drawn: %v", outcome, outcomes)
+	}
+}
+
+// drawWrite draws a rollout, and the write of an operation in it.
+func drawWrite(r *rapid.T) (*cluster, *attempt) {
+	state := func(name string) string {
+		return rapid.SampledFrom([]string{"Healthy", "Healthy", "Degraded", "Progressing"}).Draw(r, name) + "@" + rapid.SampledFrom([]string{"a", "b", "b"}).Draw(r, name+" at")
+	}
+	c := clusterOf(fmt.Sprintf("1:dev=%s 2:qa=%s 3:prod=%s", state("dev"), state("qa"), state("prod")))
+	c.sets[0].Annotations = rapid.SampledFrom([]map[string]string{
+		nil, nil, nil, {ModeAnnotation: "off"}, {ModeAnnotation: "audit"}, {ModeAnnotation: "nonsense"}, {RequireAnnotation: "health"},
+		{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"},
+	}).Draw(r, "annotations")
+	a := syncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
+	a.user = rapid.SampledFrom([]string{appSetAccount, appSetAccount, argocdServer, controllerUser, "jane"}).Draw(r, "user")
+	op := a.after.Operation
+	op.InitiatedBy.Automated = rapid.Bool().Draw(r, "automated")
+	op.Retry.Refresh = rapid.Bool().Draw(r, "retry.refresh")
+	op.Sync.Revision = rapid.SampledFrom([]string{"", "", commit("a"), commit("b"), "main"}).Draw(r, "revision")
+	op.Sync.DryRun = rapid.IntRange(0, 9).Draw(r, "dry run") == 0
+	if rapid.Bool().Draw(r, "sources") {
+		op.Sync.Source = a.after.Spec.Source.DeepCopy()
+	}
+	if rapid.IntRange(0, 4).Draw(r, "spec") == 0 {
+		a.after.Spec.Source.Path = "elsewhere"
+	}
+	if rapid.IntRange(0, 3).Draw(r, "recorded") == 0 {
+		c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: a.after.Name, Step: "3", Status: "Progressing"}}
+	}
+	if rapid.Bool().Draw(r, "history") {
+		a.before.Status.History = argo.RevisionHistories{{Revision: commit("a"), Source: *a.before.Spec.Source}, {Revision: commit("b"), Source: *a.before.Spec.Source}}
+	}
+	return c, a
+}
+
+func drawConfig(r *rapid.T) Config {
+	config := testConfig()
+	config.Mode = rapid.SampledFrom([]Mode{Enforce, Enforce, Audit}).Draw(r, "mode")
+	config.Pin = rapid.SampledFrom([]Pin{PinCompared, PinCompared, PinProven, PinOff}).Draw(r, "pin")
+	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
+	config.Require = rapid.SampledFrom([]policy.Require{policy.RequireRevision, policy.RequireSynced, policy.RequireHealth}).Draw(r, "require")
+	config.GateRollbacks = rapid.Bool().Draw(r, "gate rollbacks")
+	return config
+}
+
+// What a Preview says of all Applications at once is what it says of each.
+func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		g := NewWithT(t)
+		c, _ := drawWrite(r)
+		for _, app := range c.apps {
+			if rapid.Bool().Draw(r, app.Name+" OutOfSync") {
+				app.Status.Sync.Status = "OutOfSync"
+			}
+		}
+		config := pinning()
+		known := watchedCluster{c}
+		preview := NewPreview(config, c, known, &seenByWatch{}, atNoon)
+		set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
+		waiting := preview.Waiting(set, known.Owned(c.sets[0].UID))
+		for _, app := range c.apps {
+			d, waits := waiting[app.Name]
+			g.Expect(waits).To(Equal(app.Status.Sync.Status == "OutOfSync"), app.Name)
+			if !waits {
+				continue
+			}
+			answer, err := preview.Write(t.Context(), syncOf(c, app.Name).request())
+			g.Expect(err).NotTo(HaveOccurred())
+			if answer.Outcome == policy.NotGated {
+				g.Expect(d.Outcome).To(Equal(policy.NotGated))
+				continue
+			}
+			g.Expect(d.Outcome).To(Equal(answer.Outcome), "%s: %s, and alone %s", app.Name, d.Reason, answer.Reason)
+			g.Expect(d.Blockers).To(HaveLen(len(answer.Blockers)))
+		}
+	})
+}
