@@ -24,10 +24,10 @@ type Screen struct {
 // sets the width of anything.
 func Of(out io.Writer, getenv func(string) string) Screen {
 	var s Screen
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor is small
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		dumb := getenv("TERM") == "dumb"
 		s.Live, s.Colour = !dumb, !dumb && getenv("NO_COLOR") == ""
-		s.Width, s.Height, _ = term.GetSize(int(file.Fd())) //nolint:gosec // a file descriptor is small
+		s.Width, s.Height, _ = term.GetSize(int(file.Fd()))
 	}
 	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
 		s.Width = columns

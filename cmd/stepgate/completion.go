@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,9 +14,15 @@ import (
 // completionTimeout is how long a shell waits for names.
 const completionTimeout = 3 * time.Second
 
-// completeSets completes the names of ApplicationSets.
+// completeSets completes the name of one ApplicationSet.
 func (c *cli) completeSets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return c.complete(cmd, args, typed, "applicationsets")
+}
+
+// completeManySets completes the names of several ApplicationSets.
+func (c *cli) completeManySets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names, directive := c.complete(cmd, nil, typed, "applicationsets")
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
 }
 
 // completeApps completes the names of Applications.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -119,7 +120,7 @@ func (s *suite) measureAutomated(ctx context.Context, chosen []scenario, modes [
 	ratio := median(t.on).Seconds() / max(median(t.off).Seconds(), 0.1)
 	fmt.Printf("automated: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs median_on=%.1fs ratio=%.1f\n",
 		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, median(t.off).Seconds(), median(t.on).Seconds(), ratio)
-	problems := t.problems
+	problems := slices.Concat(t.problems, []error{printHistory(chosen, all)})
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("automated sync: %d starts out of order with the gate", t.onOutOfOrder))
 	}

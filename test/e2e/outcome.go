@@ -26,6 +26,8 @@ type outcome struct {
 	// took is zero when it did not complete.
 	took  time.Duration
 	ended time.Time
+	// history is what `stepgate audit` says of it afterwards.
+	history *history
 	// problem is why it could not even be played.
 	problem error
 }
@@ -54,6 +56,9 @@ func (o *outcome) play() {
 		o.starts = r.judge()
 	})
 	o.ended = time.Now()
+	if o.problem == nil {
+		o.problem = script.Run(o.readHistory)
+	}
 	if !r.finished.IsZero() {
 		o.took = r.finished.Sub(r.began)
 	}

@@ -112,6 +112,6 @@ func (s *suite) measure(ctx context.Context, o options, p plan) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	problems = append(problems, results{s, p.ordinary, outcomes, !o.quick}.print())
+	problems = append(problems, results{s, p.ordinary, outcomes, !o.quick}.print(), printHistory(p.ordinary, outcomes))
 	return errors.Join(problems...)
 }

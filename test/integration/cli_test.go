@@ -181,7 +181,16 @@ func TestMissingRights(t *testing.T) {
 	r.Expect(a.err).To(HaveSuffix("ask for the right to get and list applications and applicationsets of argoproj.io\n"))
 	r.Expect(strings.Count(a.err, "\n")).To(Equal(1))
 
+	for _, args := range [][]string{{"audit"}, {"lint"}, {"simulate", "guestbook"}} {
+		a = r.ask(append(args, "--as", user)...)
+		r.Expect(a.code).To(Equal(2), "%v: %s", args, a.err)
+		r.Expect(a.err).To(ContainSubstring(`User "reader" cannot `))
+	}
+
 	r.allow(user, "get", "list")
+	for _, args := range [][]string{{"audit"}, {"lint"}, {"simulate", "guestbook"}} {
+		r.Expect(r.ask(append(args, "--as", user)...).code).To(BeNumerically("<", 2), "%v", args)
+	}
 	r.Expect(r.ask("get", "--as", user).code).To(Equal(1))
 	r.Expect(r.ask("get", "guestbook", "--as", user).code).To(Equal(1))
 	x, _ := r.explained("qa", "--as", user)
@@ -230,10 +239,21 @@ func TestWrongNames(t *testing.T) {
 	}
 }
 
+// TestWrongNamesInTheOtherCommands wants the name and the namespace in one line.
+func TestWrongNamesInTheOtherCommands(t *testing.T) {
+	r := newRollout(t)
+	for _, command := range []string{"audit", "lint", "simulate"} {
+		a := r.ask(command, "nobody")
+		r.Expect(a.code).To(Equal(2), command)
+		r.Expect(a.err).To(And(HavePrefix("stepgate: "), ContainSubstring("nobody"), ContainSubstring(r.namespace)))
+		r.Expect(strings.Count(a.err, "\n")).To(Equal(1))
+	}
+}
+
 // TestShellCompletion completes names of the cluster.
 func TestShellCompletion(t *testing.T) {
 	r := newRollout(t)
-	for typed, want := range map[string]string{"get g": "guestbook\n", "explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": ""} {
+	for typed, want := range map[string]string{"get g": "guestbook\n", "explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": "", "audit g": "guestbook\n", "lint g": "guestbook\n", "simulate g": "guestbook\n"} {
 		words := strings.Fields(typed)
 		kubeconfig, err := shared.AdminKubeconfig()
 		r.Expect(err).NotTo(HaveOccurred())

@@ -18,7 +18,7 @@ import (
 func (s *stepgate) admissionOf(write Write) admission.AdmissionRequest {
 	request := admission.AdmissionRequest{AdmissionRequest: admissionv1.AdmissionRequest{
 		UID: "u", Kind: metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
-		Namespace: namespace, Name: write.New.Name, Operation: admissionv1.Create,
+		Namespace: write.New.Namespace, Name: write.New.Name, Operation: admissionv1.Create,
 		Object: runtime.RawExtension{Raw: s.encode(write.New)}, UserInfo: authenticationv1.UserInfo{Username: write.By},
 	}}
 	if write.Old != nil {

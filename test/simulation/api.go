@@ -11,11 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	namespace = "argocd"
-	setName   = "guestbook"
-	setUID    = types.UID("set-uid")
-)
+const setUID = types.UID("set-uid")
 
 // api is the API server. What it holds is never changed, only replaced, so that watches and caches may share it.
 type api struct {
@@ -218,7 +214,7 @@ func stepOf(app *argo.Application) int {
 	return n
 }
 
-func ownedBy() []metav1.OwnerReference {
+func ownedBy(set string) []metav1.OwnerReference {
 	yes := true
-	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: setName, UID: setUID, Controller: &yes}}
+	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set, UID: setUID, Controller: &yes}}
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -57,10 +58,10 @@ func (w *world) apply(m *member, c content) {
 		return // a sync that succeeded before has deployed it
 	}
 	m.live = live{exists: true, content: c, health: "Healthy", pending: true, settling: m.live.settling + 1}
-	end, after := "Healthy", 8*time.Second
+	end, after := "Healthy", cmp.Or(w.scenario.Takes, 8*time.Second)
 	switch w.effectOf(c) {
 	case bad:
-		end, after = "Degraded", 3*time.Second
+		end, after = "Degraded", cmp.Or(w.scenario.Takes, 3*time.Second)
 	case slow:
 	default:
 		w.app.liveChanged(m.name)
@@ -83,7 +84,11 @@ func (w *world) become(m *member, health string) {
 	}
 	m.live.health = health
 	w.logf("%s is %s", m.name, health)
+	if health == "Degraded" {
+		w.tell(Happening{Kind: Degraded, Application: m.name})
+	}
 	w.note(m)
+	w.tellIfDone(m)
 	w.app.liveChanged(m.name)
 }
 
@@ -93,6 +98,9 @@ func (w *world) install(m *member) {
 	compared := w.stampAt(-time.Hour)
 	if w.scenario.Poll > 0 {
 		compared = w.stampAt(-time.Duration(len(w.api.apps)+1) * 37 * time.Second % w.scenario.Poll)
+	}
+	if ago := w.scenario.application(m.name).Compared; ago > 0 {
+		compared = w.stampAt(-ago)
 	}
 	spec := w.spec(m)
 	revisions := w.heads(m)

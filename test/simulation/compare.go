@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -152,7 +153,7 @@ func (c *appController) expiry(app *argo.Application) time.Duration {
 	if app.Status.ReconciledAt == nil {
 		return c.w.now
 	}
-	spread := time.Duration(len(app.Name)) * 7 * time.Second // stands for the jitter
+	spread := time.Duration(len(app.Name)) * 7 * time.Second % time.Minute // stands for the jitter
 	return max(app.Status.ReconciledAt.Sub(epoch)+c.w.scenario.Poll+spread, c.w.now+time.Second)
 }
 
@@ -271,6 +272,9 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 		maps.Copy(c.w.members[from.Name].resolvedAt, resolved)
 		now := c.w.api.apps[from.Name]
 		c.put(now)
+		if !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) {
+			c.w.tell(Happening{Kind: Noticed, Application: from.Name, Text: strings.Join(now.Status.GetRevisions(), ",")})
+		}
 		if now.Status.Sync.Status != from.Status.Sync.Status || !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) || now.Status.Health.Status != from.Status.Health.Status {
 			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status, now.Status.GetRevisions())
 		}

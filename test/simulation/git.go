@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"maps"
 	"time"
@@ -25,6 +26,8 @@ type git struct {
 	// trees are the contents of all paths at a revision.
 	trees    map[string]map[string]int
 	contents []effect
+	// hashes gives revisions the names that git gives them.
+	hashes bool
 }
 
 // branch is one branch of one repository: the revisions that it pointed to, one after the other.
@@ -73,16 +76,25 @@ func (g *git) branch(id, url, name string) *branch {
 		return b
 	}
 	b := &branch{id: id, url: url, name: name, cachedAt: -time.Hour}
-	first := id + ".0"
+	first := g.revision(id, 0)
 	g.trees[first] = map[string]int{}
 	b.states = []state{{revision: first, landed: -time.Hour}}
 	g.branches[id] = b
 	return b
 }
 
+// revision names a commit.
+func (g *git) revision(id string, n int) string {
+	name := fmt.Sprintf("%s.%d", id, n)
+	if g.hashes {
+		return fmt.Sprintf("%x", sha1.Sum([]byte(name)))
+	}
+	return name
+}
+
 // commit makes a revision in which these paths have a new content. It is on no branch yet.
 func (g *git) commit(b *branch, parent string, paths []string, e effect) string {
-	revision := fmt.Sprintf("%s.%d", b.id, len(g.trees))
+	revision := g.revision(b.id, len(g.trees))
 	tree := maps.Clone(g.trees[parent])
 	for _, path := range paths {
 		g.contents = append(g.contents, e)

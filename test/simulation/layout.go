@@ -34,6 +34,13 @@ func (w *world) addMember(name string, step int) *member {
 //	values    two sources: a repository of values that all share, and one of its own
 //	hydrated  one dry branch, hydrated to a branch for each Application
 func (w *world) sourcesOf(name string, step int) []*branch {
+	if from := w.scenario.application(name).From; len(from) > 0 {
+		var all []*branch
+		for _, id := range from {
+			all = append(all, w.branch(id, "https://git.example.com/"+id, "main"))
+		}
+		return all
+	}
 	url := func(repository string) string { return "https://git.example.com/" + repository }
 	switch w.scenario.Layout {
 	case "own":
@@ -95,7 +102,7 @@ func (c *appController) hydrate(m *member) {
 	m.hydrating = true
 	c.w.after(c.w.delay(2*time.Second), func() {
 		m.hydrating = false
-		revision := b.id + "." + strconv.Itoa(len(c.w.trees))
+		revision := c.w.revision(b.id, len(c.w.trees))
 		c.w.trees[revision] = map[string]int{m.name: c.w.trees[b.dry.states[n].revision][m.name]}
 		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n})
 		c.refresh(m.name, forceResolve)

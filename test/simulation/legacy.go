@@ -25,7 +25,7 @@ func (m *manager) legacy(set *argo.ApplicationSet, current, desired []argo.Appli
 	if err := m.SetAppSetApplicationStatus(context.Background(), m.log, set, statuses); err != nil {
 		return nil, err
 	}
-	open := legacyOpen(desired, statuses)
+	open := legacyOpen(len(m.c.w.scenario.steps()), desired, statuses)
 	next := slices.Clone(statuses)
 	for i, s := range next {
 		if s.Status == argo.ProgressiveSyncWaiting && open[s.Application] {
@@ -90,9 +90,9 @@ func (m *manager) legacyStatus(statuses []argo.ApplicationSetApplicationStatus, 
 }
 
 // legacyOpen are the Applications whose step is open.
-func legacyOpen(desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus) map[string]bool {
+func legacyOpen(steps int, desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus) map[string]bool {
 	open, enabled := map[string]bool{}, true
-	for step := 1; step <= 3; step++ {
+	for step := 1; step <= steps; step++ {
 		next := true
 		for i := range desired {
 			if stepOf(&desired[i]) != step {

@@ -75,7 +75,7 @@ func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, se
 }
 
 func (m *manager) traceStatuses(set *argo.ApplicationSet, all []argo.ApplicationSetApplicationStatus) {
-	if m.c.w.trace == nil {
+	if m.c.w.trace == nil && m.c.w.observe == nil {
 		return
 	}
 	for _, s := range all {
@@ -86,6 +86,7 @@ func (m *manager) traceStatuses(set *argo.ApplicationSet, all []argo.Application
 			}
 		}
 		if old != s.Status {
+			m.c.w.tell(Happening{Kind: Recorded, Application: s.Application, Text: string(s.Status)})
 			m.c.w.logf("the ApplicationSet records %s as %s (step %s)", s.Application, s.Status, s.Step)
 		}
 	}

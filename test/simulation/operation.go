@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"strings"
 	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
@@ -129,6 +130,11 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		next.SyncResult.Source, next.SyncResult.Revision = sources[0], revisions[0]
 	}
 	c.w.logf("%s starts to sync %v", name, revisions)
+	kind := Started
+	if state.RetryCount > 0 {
+		kind = Retried
+	}
+	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
 	// The operation may bring sources of its own. The destination is always that of the specification.
 	deployed := spec
 	switch {
@@ -178,6 +184,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
+		c.w.tell(Happening{Kind: Failed, Application: name})
 	default:
 		next.Phase = synccommon.OperationSucceeded
 		m.live.pending, m.truth.synced = false, m.live.content
@@ -186,6 +193,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
 	c.store(name, &next)
 	c.w.note(m)
+	c.w.tellIfDone(m)
 	switch {
 	case again:
 		c.operate(name)

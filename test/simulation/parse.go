@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/stepgate/stepgate/webhook"
 )
 
@@ -57,6 +59,20 @@ func (s *Scenario) line(words []string) (err error) {
 		}
 		s.Without[words[1]] = strings.Join(words[2:], " ")
 		return nil
+	case words[0] == "set" && len(words) == 2:
+		s.Set.Namespace, s.Set.Name, _ = strings.Cut(words[1], "/")
+		return nil
+	case words[0] == "step" && len(words) < 3:
+		step := Step{}
+		if len(words) == 2 {
+			most := intstr.Parse(strings.TrimPrefix(words[1], "maxUpdate="))
+			if text, err := strconv.Unquote(most.StrVal); err == nil {
+				most = intstr.FromString(text)
+			}
+			step.MaxUpdate = &most
+		}
+		s.Steps = append(s.Steps, step)
+		return nil
 	case words[0] == "app" && len(words) > 2:
 		a := Application{Name: words[1]}
 		if a.Step, err = strconv.Atoi(words[2]); err != nil {
@@ -76,12 +92,18 @@ func (s *Scenario) line(words []string) (err error) {
 func (a *Application) options(words []string) error {
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
+		if name == "from" {
+			a.From = strings.Split(value, ",")
+			continue
+		}
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil:
 			return err
 		case name == "skew":
 			a.Skew = d
+		case name == "compared":
+			a.Compared = d
 		case name == "compares":
 			a.Compares = d
 		default:
@@ -107,6 +129,12 @@ func (s *Scenario) options(words []string) (err error) {
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 32)
 			s.Jitter = uint32(n)
+		case "hashes":
+			s.Hashes = true
+		case "audit":
+			s.Audit = true
+		case "takes":
+			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":
 			s.RetryRefresh = true
 		case "pin":

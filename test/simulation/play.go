@@ -24,7 +24,7 @@ func (w *world) schedule() (last time.Duration) {
 
 // happen plays one event. What makes no sense at the moment, such as a refresh of an Application that is gone, does nothing.
 //
-//	commit BRANCH APPS [EFFECT]   a commit that changes some ("dev,prod"), "all" or "none" lands; effects are in git.go
+//	commit BRANCH APPS [EFFECT [APP=EFFECT...]]   a commit that changes some ("dev,prod"), "all" or "none" lands; effects are in git.go
 //	revert BRANCH                 the branch points to the revision before its present one again
 //	try APP                       somebody syncs an Application of the first step to a commit that is on no branch, by its revision
 //	merge BRANCH                  that commit lands
@@ -79,7 +79,14 @@ func (w *world) inGit(verb string, b *branch, args []string) {
 	head := b.states[b.head()].revision
 	switch verb {
 	case "commit":
-		b.push(w.commit(b, head, w.paths(args[1]), effects[args[2]]), w.now)
+		revision := w.commit(b, head, w.paths(args[1]), effects[args[2]])
+		for _, word := range args[2:] {
+			if name, e, own := strings.Cut(word, "="); own {
+				w.contents[w.trees[revision][name]] = effects[e]
+			}
+		}
+		b.push(revision, w.now)
+		w.tell(Happening{Kind: Landed, Text: revision})
 	case "revert":
 		if back := max(number(args[1]), 1); b.head() >= back {
 			b.push(b.states[b.head()-back].revision, w.now)
@@ -148,7 +155,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 
 // add has the generator give an Application, in this step.
 func (w *world) add(name string, step int) {
-	if step < 1 || step > 3 || name == "" {
+	if step < 1 || step > len(w.scenario.steps()) || name == "" {
 		return
 	}
 	m := w.members[name]
@@ -201,6 +208,9 @@ func (w *world) askRefresh(name, who string) {
 		return
 	}
 	w.logf("%s asks for a refresh of %s", who, name)
+	if who == "stepgate" {
+		w.tell(Happening{Kind: Refreshed, Application: name})
+	}
 	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
 }
 
@@ -222,18 +232,27 @@ func (w *world) userSync(m *member, revisions []string) {
 	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil {
 		return
 	}
+	w.serverWrites(app, syncOf(app, revisions).Sync)
+}
+
+// syncOf is the operation that argocd-server writes for a user.
+func syncOf(app *argo.Application, revisions []string) *argo.Operation {
 	sync := &argo.SyncOperation{}
 	if sources := app.Spec.GetSources(); len(sources) > 1 {
 		sync.Sources, sync.Revisions = sources, revisions
 	} else {
 		sync.Source, sync.Revision = &sources[0], revisions[0]
 	}
-	w.serverWrites(app, sync)
+	return byUser(sync)
+}
+
+func byUser(sync *argo.SyncOperation) *argo.Operation {
+	return &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: "admin"}, Sync: sync}
 }
 
 func (w *world) serverWrites(app *argo.Application, sync *argo.SyncOperation) {
 	next := *app
-	next.Operation = &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: "admin"}, Sync: sync}
+	next.Operation = byUser(sync)
 	next.Status.OperationState = nil
 	w.api.operationWrite(&next, serverAccount)
 }

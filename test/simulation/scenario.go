@@ -1,9 +1,13 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Scenario is one history: how the world is set up, and what people, git and clusters do to it. Two plays of one Scenario are
@@ -14,6 +18,9 @@ import (
 //	app prod 3 skew=2s
 //	+1s commit app all
 //	+0s refresh prod
+//
+// An ApplicationSet that is not the usual one, of three steps, has more lines: "set NAMESPACE/NAME", and a "step" or a
+// "step maxUpdate=2" or "step maxUpdate="25%"" for each of its steps. An app may have "from=BRANCH,BRANCH" instead of what the layout gives it.
 //
 // Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early A1" says which
 // kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a part of the rule is taken
@@ -37,9 +44,25 @@ type Scenario struct {
 	// RetryRefresh sets syncPolicy.retry.refresh.
 	RetryRefresh bool
 	// Jitter varies all durations; with zero everything takes as long as it usually does.
-	Jitter       uint32
+	Jitter uint32
+	// Set is the namespace and the name of the ApplicationSet; empty is argocd/guestbook.
+	Set types.NamespacedName
+	// Steps are those of the ApplicationSet; none are three without maxUpdate.
+	Steps []Step
+	// Audit is stepgate's mode audit.
+	Audit bool
+	// Hashes gives revisions the names that git gives them; without, they are counted: app.1.
+	Hashes bool
+	// Takes is how long something slow is Progressing; zero is 8 s.
+	Takes        time.Duration
 	Applications []Application
 	Events       []Event
+}
+
+// Step is a step of the ApplicationSet.
+type Step struct {
+	// MaxUpdate is nil where there is none.
+	MaxUpdate *intstr.IntOrString
 }
 
 // Application is an Application that exists at the beginning.
@@ -50,6 +73,10 @@ type Application struct {
 	Skew time.Duration
 	// Compares is how much longer every comparison of it takes, as one of many resources does.
 	Compares time.Duration
+	// Compared is how long ago it was last compared; zero leaves that to the model.
+	Compared time.Duration
+	// From are the branches that it deploys, at most two; none are those of the layout.
+	From []string
 }
 
 // Event is one thing that happens, some time after the one before.
@@ -70,7 +97,28 @@ func (s *Scenario) String() string {
 	if s.Pin != "" {
 		b.WriteString(" pin=" + s.Pin)
 	}
+	if s.Audit {
+		b.WriteString(" audit")
+	}
+	if s.Hashes {
+		b.WriteString(" hashes")
+	}
+	if s.Takes != 0 {
+		fmt.Fprintf(&b, " takes=%s", s.Takes)
+	}
 	b.WriteString("\n")
+	if s.Set.Name != "" {
+		fmt.Fprintf(&b, "set %s\n", s.Set)
+	}
+	for _, step := range s.Steps {
+		b.WriteString("step")
+		if most := step.MaxUpdate; most != nil && most.Type == intstr.String {
+			fmt.Fprintf(&b, " maxUpdate=%q", most.StrVal)
+		} else if most != nil {
+			fmt.Fprintf(&b, " maxUpdate=%d", most.IntVal)
+		}
+		b.WriteString("\n")
+	}
 	for _, a := range s.Applications {
 		fmt.Fprintf(&b, "app %s %d", a.Name, a.Step)
 		if a.Skew != 0 {
@@ -79,10 +127,29 @@ func (s *Scenario) String() string {
 		if a.Compares != 0 {
 			fmt.Fprintf(&b, " compares=%s", a.Compares)
 		}
+		if a.Compared != 0 {
+			fmt.Fprintf(&b, " compared=%s", a.Compared)
+		}
+		if len(a.From) > 0 {
+			b.WriteString(" from=" + strings.Join(a.From, ","))
+		}
 		b.WriteString("\n")
 	}
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "+%s %s\n", e.After, e.Do)
 	}
 	return b.String()
+}
+
+// set names the ApplicationSet.
+func (s *Scenario) set() types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(s.Set.Namespace, "argocd"), Name: cmp.Or(s.Set.Name, "guestbook")}
+}
+
+// steps are those of the ApplicationSet.
+func (s *Scenario) steps() []Step {
+	if len(s.Steps) == 0 {
+		return make([]Step, 3)
+	}
+	return s.Steps
 }

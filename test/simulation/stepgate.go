@@ -82,6 +82,9 @@ func (r *replica) start() {
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
 	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), Hold: true, Release: true}
+	if r.w.scenario.Audit {
+		config.Mode = webhook.Audit
+	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
@@ -109,7 +112,7 @@ func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
 // Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
 func (s *stepgate) Mutate(write Write) *argo.Application {
 	r := s.replicas[s.turn%len(s.replicas)]
-	answer := r.mutator.Handle(context.Background(), s.admissionOf(write))
+	answer := r.mutator.Handle(s.w.heard(), s.admissionOf(write))
 	if len(answer.Patches) == 0 {
 		return write.New
 	}
@@ -126,7 +129,7 @@ func (s *stepgate) Decide(write Write) Verdict {
 }
 
 func (r *replica) decide(request admission.AdmissionRequest) Verdict {
-	answer := r.gate.Handle(context.Background(), request)
+	answer := r.gate.Handle(r.w.heard(), request)
 	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
 	if answer.Result != nil {
 		v.Message = answer.Result.Message
@@ -172,7 +175,7 @@ func (r *replica) reviewIn(d time.Duration) {
 			return
 		}
 		r.reviewAt = 0
-		if again := r.releaser.Review(types.NamespacedName{Namespace: namespace, Name: setName}); again > 0 {
+		if again := r.releaser.Review(r.w.scenario.set()); again > 0 {
 			r.reviewIn(again)
 		}
 	})

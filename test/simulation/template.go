@@ -13,11 +13,13 @@ import (
 
 // newSet is the ApplicationSet as it was left by a rollout long ago.
 func (w *world) newSet() *argo.ApplicationSet {
-	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: setName, UID: setUID, Generation: 1}}
+	name := w.scenario.set()
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: setUID, Generation: 1}}
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
-	for step := 1; step <= 3; step++ {
+	for i, step := range w.scenario.steps() {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
-			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "step", Operator: "In", Values: []string{strconv.Itoa(step)}}},
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "step", Operator: "In", Values: []string{strconv.Itoa(i + 1)}}},
+			MaxUpdate:        step.MaxUpdate,
 		})
 	}
 	at := w.stampAt(-time.Hour)
@@ -51,11 +53,12 @@ func (w *world) regenerate() {
 	w.api.writeSet(&set)
 }
 
-func (*world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
+func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
+	set := w.scenario.set()
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(),
+			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name),
 		},
 		Spec: spec,
 	}

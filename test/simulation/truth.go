@@ -160,6 +160,7 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 					w.early = append(w.early, found)
 				}
 				w.logf("%s", found)
+				w.tell(Happening{Kind: TooEarly, Application: found.Target, Behind: found.Behind, Text: found.Missing})
 				return
 			}
 		}

@@ -42,6 +42,8 @@ type world struct {
 	// limits are those that no gate can prevent: see Early.
 	limits []Early
 	trace  func(at time.Duration, text string)
+	// observe is told what happens; nil where nobody watches.
+	observe func(Happening)
 }
 
 // member is one Application in the world's own truth.
@@ -64,6 +66,8 @@ type member struct {
 	windowUntil           time.Duration
 	hydrationFails        bool
 	hydrating             bool
+	// wasDone is for whoever watches.
+	wasDone bool
 	// spec is the last specification that was asked for, and specOf the parameters that it has.
 	spec   argo.ApplicationSpec
 	specOf specOf
@@ -72,6 +76,7 @@ type member struct {
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
 	w.forget()
+	w.hashes = s.Hashes
 	w.values, w.destination = newSeries("v"), newSeries("ns")
 	w.api = newAPI(w)
 	w.set = newSetController(w)

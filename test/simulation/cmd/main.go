@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/test/simulation/random"
 )
 
 func main() {
@@ -34,10 +35,10 @@ func main() {
 		os.Exit(replay(*file))
 	}
 	if *kind != "" {
-		fmt.Print(simulation.ShrinkKind(*version, *seed, *kind))
+		fmt.Print(random.ShrinkKind(*version, *seed, *kind))
 		return
 	}
-	found := simulation.Search(simulation.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, First: *first, Progress: os.Stderr})
+	found := random.Search(random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, First: *first, Progress: os.Stderr})
 	found.Report(os.Stdout, *show)
 	fmt.Println(found)
 	if found.Early > 0 || found.Stuck > 0 {

@@ -1,0 +1,85 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stepgate/stepgate/webhook"
+)
+
+const annotationPrefix = "stepgate.io/"
+
+// companions are the annotations that have an effect only beside another one.
+var companions = map[string]string{
+	webhook.BypassReasonAnnotation: webhook.BypassUntilAnnotation, webhook.ExcludeUntilAnnotation: webhook.ExcludeAnnotation,
+	webhook.ExcludeReasonAnnotation: webhook.ExcludeAnnotation,
+}
+
+// annotations looks at the annotations of stepgate. The webhook's own code reads them.
+func (c *checker) annotations() {
+	given := c.Set.Annotations
+	at := to("metadata", "annotations")
+	read := webhook.CheckAnnotations(c.Set, c.options.Now)
+	known := slices.Concat(webhook.Annotations(), slices.Sorted(maps.Keys(companions)))
+	invalid := map[string]bool{}
+	for _, p := range read.Problems {
+		invalid[p.Annotation] = true
+		c.found("annotation-invalid", at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Problem)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !strings.HasPrefix(name, annotationPrefix) {
+			continue
+		}
+		path := at.and(name)
+		_, beside := given[companions[name]]
+		switch {
+		case !slices.Contains(known, name):
+			c.unknownAnnotation(path, name, known)
+		case len(c.steps) == 0:
+			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
+		case companions[name] != "" && !beside:
+			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect without %s.", name, companions[name]))
+		case name == webhook.BypassUntilAnnotation && !invalid[name] && !read.Bypassed:
+			c.found("annotation-without-effect", path, fmt.Sprintf("The bypass is over since %s.", short(given[name])))
+		case name == webhook.ExcludeAnnotation && !invalid[name] && len(read.Excluded) == 0:
+			c.found("annotation-without-effect", path, "The exclusion is over, or names no Application.")
+		}
+	}
+	c.excluded(at.and(webhook.ExcludeAnnotation), read.Excluded)
+	for _, t := range c.templates() {
+		for _, name := range slices.Sorted(maps.Keys(t.template.Annotations)) {
+			if strings.HasPrefix(name, annotationPrefix) {
+				c.found("annotation-on-application", t.path.and("metadata", "annotations", name), fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
+			}
+		}
+	}
+}
+
+func (c *checker) unknownAnnotation(path Path, name string, known []string) {
+	f := c.found("annotation-unknown", path, fmt.Sprintf("stepgate has no annotation %s.", short(name)))
+	if like := nearest(name, known); like != "" {
+		f.Remedy = "Did you mean " + like + "?"
+	}
+}
+
+// excluded reports names that no Application has, where all Applications are known.
+func (c *checker) excluded(path Path, excluded []string) {
+	if !c.Known {
+		return
+	}
+	for _, name := range excluded {
+		if !slices.ContainsFunc(c.Applications, func(a Application) bool { return a.Name == name }) {
+			c.found("excluded-unknown", path, fmt.Sprintf("The ApplicationSet has no Application %s, and excludes nobody by this name.", short(name)))
+		}
+	}
+}
+
+// short2 bounds a sentence.
+func short2(text string) string {
+	if runes := []rune(text); len(runes) > 200 {
+		return string(runes[:199]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,117 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Subject is an ApplicationSet to be checked, and what is known beside it.
+type Subject struct {
+	Set *argo.ApplicationSet
+	// Applications are those that it has, if Known: the live ones, or those that were given with it.
+	Applications []Application
+	Known        bool
+	// Live says that the ApplicationSet was read from a cluster, with its Applications.
+	Live bool
+	// File and Document say where it comes from; node is its text.
+	File     string
+	Document int
+	node     *yaml.Node
+	// hidden says why its live Applications could not be read.
+	hidden string
+	// unknown are the paths of fields that Argo CD's types do not have, and invalid says why it does not fit them.
+	unknown []string
+	invalid *invalidObject
+}
+
+// Application is the part of an Application that its step depends on.
+type Application struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Options say what lint cannot know from the objects.
+type Options struct {
+	// Now is the time for which annotations are judged.
+	Now time.Time
+	// ProgressiveSyncs says whether the ApplicationSet controller runs with progressive syncs, where nothing shows it.
+	ProgressiveSyncs bool
+}
+
+// checker collects what is found in one ApplicationSet.
+type checker struct {
+	*Subject
+	options Options
+	steps   []policy.Step
+	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said about that.
+	broken map[int]bool
+	result Result
+}
+
+// Check looks at one ApplicationSet.
+func Check(s *Subject, options Options) Result {
+	c := &checker{Subject: s, options: options, broken: map[int]bool{}, result: Result{
+		Namespace: s.Set.Namespace, Name: s.Set.Name, File: s.File, Document: s.Document, Findings: []Finding{},
+	}}
+	if s.invalid != nil {
+		c.found("invalid-object", s.invalid.path, s.invalid.message)
+		return c.result
+	}
+	c.steps = argocd.NewApplicationSet(s.Set).Steps
+	c.result.Steps = len(c.steps)
+	c.unknownFields()
+	c.strategy()
+	if len(c.steps) > 0 {
+		c.checkSteps()
+	}
+	c.annotations()
+	slices.SortStableFunc(c.result.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Line, b.Line))
+	})
+	return c.result
+}
+
+// checkSteps looks at all that matters with steps only.
+func (c *checker) checkSteps() {
+	for i := range c.steps {
+		c.expressions(i)
+	}
+	c.selection()
+	groups := c.members()
+	c.maxUpdates(groups)
+	c.automatedSync()
+	c.updates()
+	if c.hidden != "" {
+		c.gap("Applications", "the live Applications: "+c.hidden)
+	}
+	if !c.Live {
+		c.gap("progressive syncs", "whether the ApplicationSet controller runs with progressive syncs: only the cluster shows it")
+	}
+}
+
+// found adds a finding. The caller may change it.
+func (c *checker) found(rule string, path Path, message string) *Finding {
+	r := ruleOf(rule)
+	line, column := path.position(c.node)
+	c.result.Findings = append(c.result.Findings, Finding{
+		Rule: rule, Severity: r.Severity, Path: path.String(), Line: line, Column: column, Message: message, Remedy: r.Remedy,
+	})
+	return &c.result.Findings[len(c.result.Findings)-1]
+}
+
+// gap says what could not be checked.
+func (c *checker) gap(subject, message string) {
+	c.result.NotChecked = append(c.result.NotChecked, Gap{Subject: subject, Message: message})
+}
+
+// stepPath leads to a step.
+func stepPath(step int, parts ...any) Path {
+	return to("spec", "strategy", "rollingSync", "steps", step).and(parts...)
+}

@@ -1,0 +1,90 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxFile bounds a file.
+const maxFile = 64 << 20
+
+// Stdin is the name of standard input, among files.
+const Stdin = "-"
+
+// stdinName is what findings call it.
+const stdinName = "stdin"
+
+// File reads a file, or standard input, or the *.yaml, *.yml and *.json files of a directory and of those below it. Hidden directories are left out.
+func (in *Input) File(name string, stdin io.Reader) {
+	if name == Stdin {
+		in.read(stdinName, stdin)
+		return
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		in.fail(name, err)
+	case info.IsDir():
+		in.directory(name)
+	default:
+		in.open(name)
+	}
+}
+
+func (in *Input) directory(root string) {
+	found := false
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			in.fail(name, err)
+		case entry.IsDir() && name != root && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
+			found = true
+			in.open(name)
+		}
+		return nil
+	})
+	if err != nil {
+		in.fail(root, err)
+	}
+	if !found {
+		in.fail(root, errors.New("the directory has no *.yaml, *.yml or *.json file"))
+	}
+}
+
+func (in *Input) open(name string) {
+	file, err := os.Open(name) //nolint:gosec // the user names the file
+	if err != nil {
+		in.fail(name, err)
+		return
+	}
+	in.read(name, file)
+	_ = file.Close() // it was only read
+}
+
+func (in *Input) read(name string, from io.Reader) {
+	data, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	switch {
+	case err != nil:
+		in.fail(name, err)
+	case len(data) > maxFile:
+		in.fail(name, fmt.Errorf("the file is larger than %d MiB", maxFile>>20))
+	default:
+		in.Text(filepath.ToSlash(filepath.Clean(name)), data)
+	}
+}
+
+func (in *Input) fail(name string, err error) {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	in.Failures = append(in.Failures, Failure{File: filepath.ToSlash(filepath.Clean(name)), Message: err.Error()})
+}

@@ -1,0 +1,90 @@
+package lint
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// liveSet is the ApplicationSet of a text, as a cluster has it.
+func liveSet(t *testing.T, text string) *argo.ApplicationSet {
+	t.Helper()
+	set := &argo.ApplicationSet{}
+	NewWithT(t).Expect(yaml.Unmarshal([]byte(text), set)).To(Succeed())
+	set.UID = "1"
+	return set
+}
+
+func liveApplication(name string, owner types.UID, labels map[string]string) *argo.Application {
+	yes := true
+	return &argo.Application{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "argocd", Labels: labels,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "guestbook", UID: owner, Controller: &yes}},
+	}}
+}
+
+// Live Applications close the gaps of what cannot be known offline.
+func TestLive(t *testing.T) {
+	clusters := []string{"    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n", "    - clusters: {}\n"}
+	recorded := func(set *argo.ApplicationSet) {
+		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "guestbook-dev", Step: "1"}}
+	}
+	dev, prod := map[string]string{"env": "dev"}, map[string]string{"env": "prod"}
+	for name, tc := range map[string]struct {
+		edits []string
+		set   func(*argo.ApplicationSet)
+		apps  []*argo.Application
+		want  []string
+		gaps  []Gap
+	}{
+		"all is well": {clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)}, nil, nil},
+		"Applications of another ApplicationSet of the same name": {
+			clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "2", prod)},
+			[]string{`step-without-applications 0 ` + steps + `[1]: Step 2 has no Application: it selects none of the 1 that exist.`}, nil,
+		},
+		"an Application in no step": {
+			clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod), liveApplication("guestbook-qa", "1", nil)},
+			[]string{`in-no-step 0 ` + steps + `: guestbook-qa is in no step.`}, nil,
+		},
+		"no Applications yet": {
+			clusters, nil, nil, nil,
+			[]Gap{{"clusters", "generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones"}},
+		},
+		"the controller records no step": {
+			clusters, nil, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
+			[]string{`progressive-syncs-off 0 spec.strategy: The ApplicationSet controller records no step of the 2 Applications: it runs without progressive syncs, and nothing syncs them in order.`}, nil,
+		},
+		"the controller records no step, and the Applications sync by themselves": {
+			append([]string{"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, "}, clusters...), nil,
+			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)}, nil, nil,
+		},
+		"a name to exclude that nobody has": {
+			append([]string{"stepgate.io/require: synced", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1"}, clusters...), recorded,
+			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
+			[]string{`excluded-unknown 0 metadata.annotations["stepgate.io/exclude"]: The ApplicationSet has no Application guestbok-prod, and excludes nobody by this name.`}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := liveSet(t, edited(t, tc.edits...))
+			if tc.set != nil {
+				tc.set(set)
+			}
+			var in Input
+			in.AddLive(set)
+			for _, a := range tc.apps {
+				in.AddLiveApplication(a)
+			}
+			in.Link()
+			r := in.Check(Options{Now: now, ProgressiveSyncs: true})
+			if tc.want == nil {
+				tc.want = []string{}
+			}
+			NewWithT(t).Expect(findings(t, r)).To(Equal(tc.want))
+			NewWithT(t).Expect(r.ApplicationSets[0].NotChecked).To(Equal(tc.gaps))
+		})
+	}
+}

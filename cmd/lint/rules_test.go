@@ -1,0 +1,319 @@
+package lint
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	step1 = "            - {key: env, operator: In, values: [dev]}\n"
+	step2 = "            - {key: env, operator: In, values: [prod]}\n"
+	step3 = "        - matchExpressions:\n            - {key: env, operator: In, values: [prod]}\n"
+	steps = "spec.strategy.rollingSync.steps"
+)
+
+// row is an ApplicationSet, and all that lint finds in it.
+type row struct {
+	edits []string
+	want  []string
+}
+
+// rows has at least one ApplicationSet for each rule.
+var rows = map[string]row{
+	"a good ApplicationSet": {nil, nil},
+
+	"a label that is a number": {
+		[]string{`values: [dev]`, `values: [dev, 1]`},
+		[]string{`invalid-object 22 ` + steps + `[0].matchExpressions[0].values[1]: The field spec.strategy.rollingSync.steps.matchExpressions.values is of the wrong type (number). It has to be a text: put it in quotes.`},
+	},
+	"a misspelt maxUpdate": {
+		[]string{"maxUpdate: 1", "maxUpdates: 1"},
+		[]string{`unknown-field 25 ` + steps + `[1].maxUpdates: The field "maxUpdates" does not exist, and the API server drops it.`},
+	},
+	"a type in lower case": {
+		[]string{"type: RollingSync", "type: rollingsync", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{`strategy-type 16 spec.strategy.type: The strategy type "rollingsync" does not exist: it is not exactly RollingSync, and the steps are ignored.`},
+	},
+	"steps with AllAtOnce": {
+		[]string{"type: RollingSync", "type: AllAtOnce", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{`steps-ignored 17 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is AllAtOnce.`},
+	},
+	"steps without a type": {
+		[]string{"    type: RollingSync\n", "", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{`steps-ignored 16 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is not set.`},
+	},
+	"no steps": {
+		[]string{"      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "      steps: []\n", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{`no-steps 18 spec.strategy.rollingSync.steps: The type is RollingSync, and there are no steps.`},
+	},
+	"one step": {
+		[]string{"        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]"},
+		[]string{`one-step 20 spec.strategy.rollingSync.steps: There is one step only, and nothing to put in order.`},
+	},
+	"an unknown deletionOrder": {
+		[]string{"type: RollingSync", "type: RollingSync\n    deletionOrder: Backwards"},
+		[]string{`deletion-order 19 spec.strategy.deletionOrder: The deletionOrder "Backwards" does not exist: all Applications are deleted at once.`},
+	},
+	"a deletionOrder without steps": {
+		[]string{"type: RollingSync", "type: AllAtOnce\n    deletionOrder: reverse", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{
+			`deletion-order 17 spec.strategy.deletionOrder: deletionOrder Reverse has no effect without RollingSync and steps.`,
+			`steps-ignored 18 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is AllAtOnce.`,
+		},
+	},
+	"a matrix of one generator": {
+		[]string{"  strategy:", "    - matrix:\n        generators: [{list: {elements: [{a: b}]}}]\n  strategy:"},
+		[]string{`generator-fails 17 spec.generators[1].matrix: Argo CD cannot evaluate generator 2 (matrix): a matrix has two generators, and this one has 1.`},
+	},
+	"a label whose parameter no element gives": {
+		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.enf}}\"}"},
+		[]string{`generator-fails 29 spec.template.metadata.labels.env: The label env of generator 1 (list) cannot be rendered: the template "{{.enf}}" fails: no generator gives a parameter that it uses.`},
+	},
+	"a placeholder that no element fills": {
+		[]string{"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{env}}\", tier: \"{{tier}}\"}"},
+		[]string{`placeholder-not-filled 27 spec.template.metadata.labels.tier: The label tier keeps the placeholder {{tier}}: generator 1 (list) gives no text of this name.`},
+	},
+
+	"a key with a space": {
+		[]string{"{key: env, operator: In, values: [dev]}", "{key: env, operator: In, values: [dev]}\n            - {key: my env, operator: NotIn, values: [x]}"},
+		[]string{
+			`invalid-key 23 ` + steps + `[0].matchExpressions[1].key: Step 1 selects by "my env", and no label can have this name.`,
+		},
+	},
+	"an operator in lower case": {
+		[]string{"operator: In, values: [dev]", "operator: in, values: [dev]"},
+		[]string{
+			`unknown-operator 22 ` + steps + `[0].matchExpressions[0].operator: Step 1 has the operator "in", which does not exist: it selects no Application that has the label env.`,
+			`in-no-step 20 ` + steps + `: guestbook-dev is in no step.`,
+		},
+	},
+	"In without values": {
+		[]string{"values: [dev]", "values: []"},
+		[]string{
+			`in-without-values 22 ` + steps + `[0].matchExpressions[0]: Step 1 selects nothing: In for the label env has no values.`,
+			`in-no-step 20 ` + steps + `: guestbook-dev is in no step.`,
+		},
+	},
+	"NotIn without values": {
+		[]string{"operator: In, values: [prod]", "operator: NotIn"},
+		[]string{
+			`not-in-without-values 24 ` + steps + `[1].matchExpressions[0]: NotIn for the label env has no values in step 2, and leaves nothing out.`,
+			`in-two-steps 23 ` + steps + `[1]: guestbook-dev is selected by steps 1 and 2: step 1 counts.`,
+		},
+	},
+	"a value with a space": {
+		[]string{"values: [prod]", "values: [prod, 'dev ']"},
+		[]string{
+			`impossible-value 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists the value "dev " of the label env, which no label can have.`,
+		},
+	},
+	"an empty value": {
+		[]string{"values: [prod]", "values: [prod, '']"},
+		[]string{
+			`empty-value 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists an empty value of the label env.`,
+		},
+	},
+	"a value twice": {
+		[]string{"values: [prod]", "values: [prod, prod]"},
+		[]string{`duplicate-value 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists the value "prod" of the label env twice.`},
+	},
+	"two expressions that exclude each other": {
+		[]string{step1, step1 + "            - {key: env, operator: In, values: [prod]}\n"},
+		[]string{
+			`contradiction 22 ` + steps + `[0].matchExpressions[0]: Step 1 selects nothing: no value of the label env satisfies all its expressions.`,
+			`in-no-step 20 ` + steps + `: guestbook-dev is in no step.`,
+		},
+	},
+	"an empty step at the end": {
+		[]string{"        - matchExpressions:\n" + step2, "        - {}\n", "          maxUpdate: 1\n", ""},
+		[]string{
+			`empty-step 23 ` + steps + `[1]: Step 2 has no matchExpressions, and selects every Application.`,
+			`in-two-steps 23 ` + steps + `[1]: guestbook-dev is selected by steps 1 and 2: step 1 counts.`,
+		},
+	},
+	"a step that an earlier one shadows": {
+		[]string{"values: [dev]", "values: [dev, prod]"},
+		[]string{
+			`shadowed-step 23 ` + steps + `[1]: Step 2 can never get an Application: step 1 selects every Application that it selects.`,
+			`in-two-steps 23 ` + steps + `[1]: guestbook-prod-eu and guestbook-prod-us are selected by steps 1 and 2: step 1 counts.`,
+		},
+	},
+	"a step that earlier ones shadow together": {
+		[]string{"          maxUpdate: 1\n", "          maxUpdate: 1\n        - matchExpressions:\n            - {key: env, operator: In, values: [dev, prod]}\n"},
+		[]string{
+			`shadowed-step 26 ` + steps + `[2]: Step 3 can never get an Application: steps 1 and 2 together select every Application that it selects.`,
+			`in-two-steps 26 ` + steps + `[2]: guestbook-dev is selected by steps 1 and 3: step 1 counts.`,
+			`in-two-steps 26 ` + steps + `[2]: guestbook-prod-eu and guestbook-prod-us are selected by steps 2 and 3: step 2 counts.`,
+		},
+	},
+
+	"a label that the template does not set": {
+		[]string{"{key: env, operator: In, values: [prod]}", "{key: environment, operator: In, values: [prod]}"},
+		[]string{
+			`label-not-set 24 ` + steps + `[1].matchExpressions[0].key: Step 2 selects by the label environment, which the template does not set.`,
+			`in-no-step 20 ` + steps + `: guestbook-prod-eu and guestbook-prod-us are in no step.`,
+		},
+	},
+	"a misspelt value": {
+		[]string{"values: [prod]", "values: [prod, prdo]"},
+		[]string{
+			`value-never-given 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists the value "prdo" of the label env, which no generator gives.`,
+		},
+	},
+	"a step that no element reaches": {
+		[]string{"        - matchExpressions:\n" + step2, "        - matchExpressions:\n            - {key: env, operator: NotIn, values: [dev, prod]}\n" + step3},
+		[]string{`step-without-applications 23 ` + steps + `[1]: Step 2 gets no Application: no generator gives one with labels that it selects.`},
+	},
+	"an element that is in no step": {
+		[]string{"{env: dev, cluster: dev}", "{env: dev, cluster: dev}\n          - {env: qa, cluster: qa}"},
+		[]string{`in-no-step 21 ` + steps + `: guestbook-qa is in no step.`},
+	},
+	"a generator that is in no step": {
+		[]string{"  strategy:", "    - clusters:\n        template:\n          metadata: {labels: {env: test}}\n          spec: {}\n  strategy:"},
+		[]string{`generator-in-no-step 17 spec.generators[1]: No step selects an Application of generator 2.`},
+	},
+
+	"maxUpdate 0": {
+		[]string{"maxUpdate: 1", "maxUpdate: 0"},
+		[]string{`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0 the ApplicationSet controller starts no sync in it.`},
+	},
+	"maxUpdate 0%": {
+		[]string{"maxUpdate: 1", "maxUpdate: 0%"},
+		[]string{`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0% the ApplicationSet controller starts no sync in it.`},
+	},
+	"maxUpdate as a text": {
+		[]string{"maxUpdate: 1", "maxUpdate: '5'"},
+		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "5" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`},
+	},
+	"maxUpdate 00%": {
+		[]string{"maxUpdate: 1", "maxUpdate: 00%"},
+		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "00%" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`},
+	},
+	"a negative maxUpdate": {
+		[]string{"maxUpdate: 1", "maxUpdate: -1"},
+		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate -1 of step 2 is negative: the ApplicationSet controller starts no sync in this step.`},
+	},
+	"maxUpdate 100%": {
+		[]string{"maxUpdate: 1", "maxUpdate: 100%"},
+		[]string{`max-update-no-limit 25 ` + steps + `[1].maxUpdate: maxUpdate 100% of step 2 limits nothing.`},
+	},
+	"maxUpdate of less than one": {
+		[]string{"maxUpdate: 1", "maxUpdate: 20%"},
+		[]string{`max-update-below-one 25 ` + steps + `[1].maxUpdate: maxUpdate 20% of the 2 Applications of step 2 is less than one: Argo CD takes 1.`},
+	},
+
+	"automated sync": {
+		[]string{"syncPolicy: {", "syncPolicy: {automated: {prune: true}, "},
+		[]string{`automated-disabled 34 spec.template.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`},
+	},
+	"automated sync in templatePatch": {
+		[]string{"  template:", "  templatePatch: |\n    spec: {syncPolicy: {automated: {}}}\n  template:"},
+		[]string{`automated-disabled 26 spec.templatePatch.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`},
+	},
+	"self-heal": {
+		[]string{"syncPolicy: {", "syncPolicy: {automated: {prune: true, selfHeal: true}, "},
+		[]string{`self-heal-disabled 34 spec.template.spec.syncPolicy.automated.selfHeal: selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.`},
+	},
+	"prune without automated sync": {
+		[]string{"syncPolicy: {", "syncPolicy: {automated: {enabled: false, prune: true}, "},
+		[]string{`prune-ignored 34 spec.template.spec.syncPolicy.automated.prune: prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.`},
+	},
+	"automated sync that is switched off": {[]string{"syncPolicy: {", "syncPolicy: {automated: {enabled: false}, "}, nil},
+	"retry.refresh": {
+		[]string{"syncPolicy: {", "syncPolicy: {retry: {limit: 2, refresh: true}, "},
+		[]string{`retry-refresh 34 spec.template.spec.syncPolicy.retry.refresh: A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.`},
+	},
+	"create-only": {
+		[]string{"  template:", "  syncPolicy: {applicationsSync: create-only}\n  template:"},
+		[]string{`applications-not-updated 26 spec.syncPolicy.applicationsSync: applicationsSync create-only keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.`},
+	},
+	"create-update": {[]string{"  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:"}, nil},
+	"an ignored sync policy": {
+		[]string{"  template:", "  ignoreApplicationDifferences:\n    - jsonPointers: [/spec/syncPolicy, /spec/source/targetRevision]\n    - jqPathExpressions: [.spec.syncPolicy.automated]\n  template:"},
+		[]string{
+			`sync-policy-kept 27 spec.ignoreApplicationDifferences[0].jsonPointers[0]: The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.`,
+			`sync-policy-kept 28 spec.ignoreApplicationDifferences[1].jqPathExpressions[0]: The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.`,
+		},
+	},
+	"labels of steps that are kept": {
+		[]string{"  template:", "  preservedFields: {labels: [env, team]}\n  ignoreApplicationDifferences:\n    - jsonPointers: [/metadata/labels, /metadata/labels/env, /metadata/labels/team]\n      jqPathExpressions: ['.metadata.labels[\"env\"]']\n  template:"},
+		[]string{
+			`step-label-kept 26 spec.preservedFields.labels[0]: The steps select by the label env, and preservedFields keeps a live value of it.`,
+			`step-label-kept 28 spec.ignoreApplicationDifferences[0].jsonPointers[0]: The steps select by labels, and the ApplicationSet controller does not update them.`,
+			`step-label-kept 28 spec.ignoreApplicationDifferences[0].jsonPointers[1]: The steps select by the label env, and the ApplicationSet controller does not update it.`,
+			`step-label-kept 29 spec.ignoreApplicationDifferences[0].jqPathExpressions[0]: The steps select by the label env, and the ApplicationSet controller does not update it.`,
+		},
+	},
+
+	"an annotation with a wrong value": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/require: everything"},
+		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, revision.`},
+	},
+	"a bypass that is too long": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1"},
+		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/bypass-until"]: The annotation stepgate.io/bypass-until is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`},
+	},
+	"a misspelt annotation": {
+		[]string{"stepgate.io/require", "stepgate.io/requires"},
+		[]string{`annotation-unknown 7 metadata.annotations["stepgate.io/requires"]: stepgate has no annotation stepgate.io/requires.`},
+	},
+	"a bypass that is over": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1"},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-until"]: The bypass is over since 2026-11-20T12:00:00Z.`},
+	},
+	"a reason without a bypass": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-reason: INC-1"},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-reason"]: The annotation stepgate.io/bypass-reason has no effect without stepgate.io/bypass-until.`},
+	},
+	"an annotation without steps": {
+		[]string{"  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", ""},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`},
+	},
+	"an annotation on the Applications": {
+		[]string{"      labels: {env:", "      annotations: {stepgate.io/mode: audit}\n      labels: {env:"},
+		[]string{`annotation-on-application 29 spec.template.metadata.annotations["stepgate.io/mode"]: The annotation stepgate.io/mode has no effect on an Application.`},
+	},
+}
+
+func TestRules(t *testing.T) {
+	for name, tc := range rows {
+		t.Run(name, func(t *testing.T) {
+			got := findings(t, checked(t, edited(t, tc.edits...)))
+			if len(tc.want) == 0 {
+				tc.want = []string{}
+			}
+			NewWithT(t).Expect(got).To(ConsistOf(tc.want))
+		})
+	}
+}
+
+// liveOnly are the rules that need Applications; TestLive has them.
+var liveOnly = []string{"progressive-syncs-off", "excluded-unknown"}
+
+// Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
+func TestRulesAreComplete(t *testing.T) {
+	g := NewWithT(t)
+	covered := slices.Clone(liveOnly)
+	for _, r := range rows {
+		for _, line := range r.want {
+			covered = append(covered, regexp.MustCompile(`^\S+`).FindString(line))
+		}
+	}
+	var ids []string
+	for _, rule := range Rules() {
+		g.Expect(rule.ID).To(MatchRegexp(`^[a-z]+(-[a-z]+)*$`))
+		g.Expect(ids).NotTo(ContainElement(rule.ID))
+		ids = append(ids, rule.ID)
+		for _, text := range []string{rule.Help, rule.Remedy} {
+			g.Expect(text).To(MatchRegexp(`^([A-Z]|stepgate ).*\.$`), rule.ID)
+		}
+		g.Expect(rule.Short).To(MatchRegexp(`^[A-Za-z].*[^.]$`), rule.ID)
+		g.Expect(covered).To(ContainElement(rule.ID))
+	}
+	for _, id := range covered {
+		g.Expect(ids).To(ContainElement(id))
+	}
+}

@@ -1,0 +1,54 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// strategy looks at the strategy as a whole.
+//
+// IsRollingSyncStrategy and IsDeletionOrderReversed of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, compare the type
+// exactly, and the order of deletion without regard to case.
+func (c *checker) strategy() {
+	strategy := c.Set.Spec.Strategy
+	if strategy == nil {
+		return
+	}
+	path := to("spec", "strategy")
+	given := strategy.RollingSync != nil
+	switch {
+	case strategy.Type == "RollingSync" && len(c.steps) == 0:
+		c.found("no-steps", path.and("rollingSync", "steps"), "The type is RollingSync, and there are no steps.")
+	case strategy.Type == "RollingSync" && len(c.steps) == 1:
+		c.found("one-step", path.and("rollingSync", "steps"), "There is one step only, and nothing to put in order.")
+	case strategy.Type == "RollingSync":
+	case strategy.Type != "" && strategy.Type != "AllAtOnce":
+		c.found("strategy-type", path.and("type"), fmt.Sprintf("The strategy type %q does not exist: it is not exactly RollingSync, and the steps are ignored.", short(strategy.Type)))
+	case given:
+		c.found("steps-ignored", path.and("rollingSync"), fmt.Sprintf("rollingSync is given, and ignored: the type is %s.", orEmpty(strategy.Type)))
+	}
+	order := strategy.DeletionOrder
+	switch {
+	case order == "":
+	case !strings.EqualFold(order, "Reverse") && !strings.EqualFold(order, "AllAtOnce"):
+		c.found("deletion-order", path.and("deletionOrder"), fmt.Sprintf("The deletionOrder %q does not exist: all Applications are deleted at once.", short(order)))
+	case strings.EqualFold(order, "Reverse") && len(c.steps) == 0:
+		c.found("deletion-order", path.and("deletionOrder"), "deletionOrder Reverse has no effect without RollingSync and steps.")
+	}
+}
+
+// unknownFields reports the fields of the strategy that the API server would drop.
+func (c *checker) unknownFields() {
+	for _, field := range c.unknown {
+		if path := parsePath(field); len(path) > 2 && path[0] == "spec" && path[1] == "strategy" {
+			c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.", short(fmt.Sprint(path[len(path)-1]))))
+		}
+	}
+}
+
+func orEmpty(text string) string {
+	if text == "" {
+		return "not set"
+	}
+	return text
+}

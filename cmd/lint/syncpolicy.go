@@ -1,0 +1,171 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"sigs.k8s.io/yaml"
+)
+
+// automatedSync looks at the sync policies of the Applications.
+//
+// With RollingSync, disableAutomatedSync of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, sets automated.enabled to false in
+// every Application that has automated. SyncDesiredApplications, before that, takes prune over if it is enabled. syncApplication copies retry.
+func (c *checker) automatedSync() {
+	automated := false
+	for _, t := range c.templates() {
+		p := t.template.Spec.SyncPolicy
+		if p == nil {
+			continue
+		}
+		path := t.path.and("spec", "syncPolicy")
+		automated = automated || p.IsAutomatedSyncEnabled()
+		if p.Automated != nil && c.progressiveSyncs() {
+			c.automated(p, path.and("automated"))
+		}
+		if p.Retry != nil && p.Retry.Refresh {
+			c.found("retry-refresh", path.and("retry", "refresh"), "A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.")
+		}
+	}
+	if c.ignoredByController() && !automated {
+		c.found("progressive-syncs-off", to("spec", "strategy"), fmt.Sprintf("The ApplicationSet controller records no step of the %s: it runs without progressive syncs, and nothing syncs them in order.", count(len(c.Applications), "Application")))
+	}
+}
+
+func (c *checker) automated(p *argo.SyncPolicy, path Path) {
+	a := p.Automated
+	switch {
+	case !p.IsAutomatedSyncEnabled():
+		if a.GetPrune() {
+			c.found("prune-ignored", path.and("prune"), "prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.")
+		}
+	case a.GetSelfHeal():
+		c.found("self-heal-disabled", path.and("selfHeal"), "selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.")
+	default:
+		c.found("automated-disabled", path, "The ApplicationSet controller switches automated sync off, and starts the syncs itself.")
+	}
+}
+
+// progressiveSyncs reports whether the ApplicationSet controller follows the steps. A live ApplicationSet shows it, if it has Applications.
+func (c *checker) progressiveSyncs() bool {
+	switch {
+	case c.ignoredByController():
+		return false
+	case c.Live && len(c.Set.Status.ApplicationStatus) > 0:
+		return true
+	}
+	return c.options.ProgressiveSyncs
+}
+
+// ignoredByController reports whether Applications exist, and the controller has recorded no step.
+func (c *checker) ignoredByController() bool {
+	return c.Live && len(c.Applications) > 0 && len(c.Set.Status.ApplicationStatus) == 0
+}
+
+// placed is a template, and where it is.
+type placed struct {
+	path     Path
+	template *argo.ApplicationSetTemplate
+}
+
+// templates are those of the ApplicationSet and of its generators, and templatePatch as far as it needs no rendering.
+func (c *checker) templates() []placed {
+	all := []placed{{to("spec", "template"), &c.Set.Spec.Template}}
+	for i := range c.Set.Spec.Generators {
+		for _, p := range parts(i, &c.Set.Spec.Generators[i]) {
+			all = append(all, placed{p.path().and("template"), p.template})
+		}
+	}
+	if patch := c.Set.Spec.TemplatePatch; patch != nil {
+		t := &argo.ApplicationSetTemplate{}
+		switch err := yaml.Unmarshal([]byte(*patch), t); {
+		case strings.Contains(*patch, "{{") || err != nil:
+			if strings.Contains(*patch, "syncPolicy") {
+				c.gapOnce("templatePatch", "the sync policy that templatePatch sets: it is a template")
+			}
+		default:
+			all = append(all, placed{to("spec", "templatePatch"), t})
+		}
+	}
+	return all
+}
+
+// updates looks at the settings that keep the ApplicationSet controller from writing to its Applications.
+func (c *checker) updates() {
+	spec := &c.Set.Spec
+	// Reconcile of argo-cd v3.5.7, applicationset/controllers/applicationset_controller.go, calls createInCluster then, which skips the
+	// Applications that exist. The operation that starts a sync is part of that write.
+	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
+		c.found("applications-not-updated", to("spec", "syncPolicy", "applicationsSync"),
+			fmt.Sprintf("applicationsSync %s keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.", short(string(*p.ApplicationsSync))))
+		if !c.Live {
+			c.gapOnce("--policy", "whether the ApplicationSet controller overrides applicationsSync with its flag --policy")
+		}
+	}
+	if p := spec.PreservedFields; p != nil {
+		for i, key := range p.Labels {
+			if c.selectsBy(key) {
+				c.found("step-label-kept", to("spec", "preservedFields", "labels", i), fmt.Sprintf("The steps select by the label %s, and preservedFields keeps a live value of it.", short(key)))
+			}
+		}
+	}
+	for i, d := range spec.IgnoreApplicationDifferences {
+		path := to("spec", "ignoreApplicationDifferences", i)
+		for j, pointer := range d.JSONPointers {
+			c.ignored(path.and("jsonPointers", j), strings.Split(strings.Trim(pointer, "/"), "/"))
+		}
+		for j, jq := range d.JQPathExpressions {
+			c.ignored(path.and("jqPathExpressions", j), jqPath(jq))
+		}
+	}
+}
+
+// ignored looks at a field of the Applications that the controller leaves as it is. applyIgnoreDifferences of argo-cd v3.5.7,
+// applicationset/utils/createOrUpdate.go, always writes the operation.
+func (c *checker) ignored(path Path, field []string) {
+	for i := range field {
+		field[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(field[i])
+	}
+	switch {
+	case under(field, "spec", "syncPolicy", "automated", "enabled"):
+		c.found("sync-policy-kept", path, "The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.")
+	case len(field) == 3 && field[0] == "metadata" && field[1] == "labels":
+		if c.selectsBy(field[2]) {
+			c.found("step-label-kept", path, fmt.Sprintf("The steps select by the label %s, and the ApplicationSet controller does not update it.", short(field[2])))
+		}
+	case under(field, "metadata", "labels"):
+		c.found("step-label-kept", path, "The steps select by labels, and the ApplicationSet controller does not update them.")
+	}
+}
+
+// under reports whether the field is the named one, or one that contains it.
+func under(field []string, name ...string) bool {
+	return len(field) > 0 && len(field) <= len(name) && slices.Equal(field, name[:len(field)])
+}
+
+// jqPath are the fields of a simple path of jq: .metadata.labels["env"]. Of any other expression it returns nothing.
+func jqPath(jq string) []string {
+	jq = strings.NewReplacer(`["`, ".", `"]`, "", `."`, ".", `"`, "").Replace(strings.TrimSpace(jq))
+	if !strings.HasPrefix(jq, ".") || strings.ContainsAny(jq, "|()[] ") {
+		return nil
+	}
+	fields := strings.Split(strings.TrimPrefix(jq, "."), ".")
+	if len(fields) > 3 && fields[0] == "metadata" && fields[1] == "labels" {
+		fields = append(fields[:2:2], strings.Join(fields[2:], "."))
+	}
+	return fields
+}
+
+// selectsBy reports whether a step selects by the label.
+func (c *checker) selectsBy(key string) bool {
+	for _, step := range c.steps {
+		for _, e := range step {
+			if e.Key == key {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,172 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// drawRollout draws a small ApplicationSet, with steps that may be empty, overlap or have a strange maxUpdate.
+func drawRollout(t *rapid.T) *Rollout {
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook"}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	environments := []string{"dev", "qa", "prod"}
+	mosts := []*intstr.IntOrString{nil, nil, new(intstr.FromInt32(1)), new(intstr.FromString("50%")), new(intstr.FromInt32(0)), new(intstr.FromString("many"))}
+	for range rapid.IntRange(1, 4).Draw(t, "steps") {
+		step := argo.ApplicationSetRolloutStep{MaxUpdate: rapid.SampledFrom(mosts).Draw(t, "maxUpdate")}
+		if rapid.IntRange(0, 5).Draw(t, "has expressions") > 0 {
+			step.MatchExpressions = []argo.ApplicationMatchExpression{{
+				Key: "env", Operator: rapid.SampledFrom([]string{"In", "In", "In", "NotIn", "Exists"}).Draw(t, "operator"),
+				Values: []string{rapid.SampledFrom(environments).Draw(t, "value")},
+			}}
+		}
+		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, step)
+	}
+	r := &Rollout{Set: set}
+	hydrated := rapid.IntRange(0, 4).Draw(t, "hydrated") == 0
+	revision := rapid.SampledFrom([]string{"main", "main", "%s"}).Draw(t, "branches")
+	for i := range rapid.IntRange(1, 7).Draw(t, "applications") {
+		env := rapid.SampledFrom(environments).Draw(t, "env")
+		app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"env": env}}}
+		source := argo.ApplicationSource{RepoURL: "https://example.com/app.git", TargetRevision: revision}
+		if revision == "%s" {
+			source.TargetRevision = env
+		}
+		if hydrated {
+			app.Spec.SourceHydrator = &argo.SourceHydrator{DrySource: argo.DrySource{RepoURL: source.RepoURL, TargetRevision: source.TargetRevision}}
+		} else {
+			app.Spec.Source = &source
+		}
+		r.Applications = append(r.Applications, app)
+	}
+	return r
+}
+
+func drawOptions(t *rapid.T, r *Rollout) Options {
+	o := defaults()
+	o.Version = rapid.SampledFrom([]string{"3.5", "3.5", "3.6"}).Draw(t, "argocd")
+	o.Seed = uint32(rapid.IntRange(0, 1000).Draw(t, "seed"))
+	o.GitWebhook = rapid.Bool().Draw(t, "git webhook")
+	o.Failures = map[string]Failure{}
+	for _, app := range r.Applications {
+		if rapid.IntRange(0, 6).Draw(t, "fails") == 0 {
+			o.Failures[app.Name] = rapid.SampledFrom([]Failure{FailsHealth, FailsSync}).Draw(t, "how")
+		}
+	}
+	return o
+}
+
+// With the gate, no Application starts before all of the earlier steps are done, whatever the ApplicationSet is. Nothing panics, and the
+// text fits.
+func TestInOrder(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := NewWithT(rt)
+		r := drawRollout(rt)
+		report, err := Play(context.Background(), r, drawOptions(rt, r))
+		if err != nil {
+			g.Expect(err.Error()).To(Or(ContainSubstring("no step of"), ContainSubstring("is in no step")))
+			return
+		}
+		g.Expect(outOfOrder(report)).To(BeEmpty())
+		g.Expect(report.Early()).To(BeEmpty())
+		g.Expect(report.Complete).To(Equal(len(done(report)) == len(report.stepOf)), "it is complete when all are done")
+		for _, line := range report.Text(screen.Screen{Width: 80}) {
+			g.Expect(screen.Length(line)).To(BeNumerically("<=", 80))
+		}
+	})
+}
+
+// done are the Applications that are done in the end.
+func done(r *Report) map[string]bool {
+	all := map[string]bool{}
+	for _, e := range r.Events {
+		if e.Kind == simulation.Done {
+			all[e.Application] = true
+		}
+	}
+	return all
+}
+
+// outOfOrder looks for a start before an Application of an earlier step was done. Where all deploy one branch, the events alone tell.
+func outOfOrder(r *Report) string {
+	if len(r.Branches) > 1 {
+		return ""
+	}
+	done := map[string]bool{}
+	for _, e := range r.Events {
+		switch e.Kind {
+		case simulation.Done:
+			done[e.Application] = true
+		case simulation.Started:
+			for _, step := range r.Steps[:e.Step-1] {
+				for _, name := range step.Applications {
+					if !done[name] {
+						return fmt.Sprintf("%s starts at %v, and %s is not done", e.Application, e.Seconds, name)
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// The check of TestInOrder sees the starts that the model calls early.
+func TestOutOfOrderWithoutGate(t *testing.T) {
+	g := NewWithT(t)
+	report, err := Play(context.Background(), rolloutOf(t, guestbook(t)), with(func(o *Options) { o.Mode = webhook.Off }))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(outOfOrder(report)).To(ContainSubstring("guestbook-prod-eu starts at"))
+	g.Expect(report.Early()).NotTo(BeEmpty())
+	g.Expect(report.Fine()).To(BeFalse())
+}
+
+// The same input gives the same report, and another seed another one.
+func TestSameAgain(t *testing.T) {
+	g := NewWithT(t)
+	play := func(seed uint32) string {
+		report, err := Play(context.Background(), rolloutOf(t, guestbook(t)), with(func(o *Options) { o.Seed = seed }))
+		g.Expect(err).NotTo(HaveOccurred())
+		return indented(t, report)
+	}
+	g.Expect(play(7)).To(Equal(play(7)))
+	g.Expect(play(7)).NotTo(Equal(play(8)))
+}
+
+// An ApplicationSet with 200 Applications in 5 steps takes well below 10 seconds of a processor.
+func TestLarge(t *testing.T) {
+	g := NewWithT(t)
+	r := rolloutOf(t, fleet(t))
+	before := processor(t)
+	report, err := Play(context.Background(), r, defaults())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(report.Fine()).To(BeTrue())
+	g.Expect(processor(t) - before).To(BeNumerically("<", 8*time.Second))
+}
+
+// processor is the time that this process has had, in which other processes on the machine do not count.
+func processor(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	NewWithT(t).Expect(syscall.Getrusage(syscall.RUSAGE_SELF, &used)).To(Succeed())
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// Somebody who has seen enough stops it.
+func TestStopped(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	_, err := Play(ctx, rolloutOf(t, guestbook(t)), defaults())
+	NewWithT(t).Expect(err).To(MatchError(context.Canceled))
+}

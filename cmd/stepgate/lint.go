@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/lint"
+	"github.com/stepgate/stepgate/cmd/live"
+)
+
+// linter is stepgate lint.
+type linter struct {
+	*cli
+	files            []string
+	allNamespaces    bool
+	severity         string
+	progressiveSyncs bool
+}
+
+func newLint(streams genericiooptions.IOStreams) *cobra.Command {
+	l := &linter{cli: newCLI(streams)}
+	cmd := l.command("lint [APPSET...]", "Find mistakes in the steps of ApplicationSets", cobra.ArbitraryArgs, l.run)
+	cmd.Long = `Find mistakes in the steps of ApplicationSets: in files, or, without -f, in a cluster, together with the Applications that exist.
+
+Generators such as git and clusters cannot be evaluated offline. lint then says what it did not check. It does check that if it gets the Applications:
+
+  argocd appset generate appset.yaml -o yaml | stepgate lint -f appset.yaml -f -
+
+The exit code is 0 if nothing was found, 1 if something was, and 2 if something could not be read.`
+	cmd.Example = "  stepgate lint -f appsets/\n  stepgate lint -f appset.yaml -o sarif > lint.sarif\n  stepgate lint -n argocd guestbook"
+	l.bindCluster(cmd)
+	cmd.ValidArgsFunction = l.completeManySets
+	l.bindOutput(cmd, "json", "yaml", "sarif", "github")
+	f := cmd.Flags()
+	f.StringArrayVarP(&l.files, "filename", "f", nil, "file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")
+	f.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "check the ApplicationSets of all namespaces")
+	f.StringVar(&l.severity, "severity", lint.Warning.String(), "the least severity that makes the exit code 1: error, warning or note")
+	f.BoolVar(&l.progressiveSyncs, "progressive-syncs", true, "whether the ApplicationSet controller runs with progressive syncs; for files, which do not show it")
+	return cmd
+}
+
+func (l *linter) run(ctx context.Context, names []string) error {
+	least, err := lint.ParseSeverity(l.severity)
+	if err != nil {
+		return &usageError{"--severity: " + err.Error()}
+	}
+	var in lint.Input
+	switch {
+	case len(l.files) > 0 && (len(names) > 0 || l.allNamespaces):
+		return &usageError{"-f goes neither with names of ApplicationSets nor with -A"}
+	case l.allNamespaces && len(names) > 0:
+		return &usageError{"-A does not go with names of ApplicationSets"}
+	case len(l.files) > 0:
+		for _, name := range l.files {
+			in.File(name, l.In)
+		}
+	default:
+		if err := l.readLive(ctx, &in, names); err != nil {
+			return err
+		}
+	}
+	in.Link()
+	report := in.Check(lint.Options{Now: time.Now(), ProgressiveSyncs: l.progressiveSyncs})
+	if err := l.printReport(report); err != nil {
+		return err
+	}
+	switch {
+	case len(report.Failures) > 0:
+		return notRead(report.Failures)
+	case report.Found(least):
+		return errFound
+	}
+	return nil
+}
+
+// notRead names what could not be read. The report has the rest.
+func notRead(failures []lint.Failure) error {
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	return fmt.Errorf("%w; and %d more documents could not be read", failures[0], len(failures)-1)
+}
+
+// readLive reads ApplicationSets and their Applications.
+func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) error {
+	namespace := ""
+	if !l.allNamespaces {
+		var err error
+		if namespace, err = l.namespace(); err != nil {
+			return err
+		}
+	}
+	c, err := l.cluster()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		set := &argo.ApplicationSet{}
+		if err := c.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
+			return fmt.Errorf("ApplicationSet %s/%s: %w", namespace, name, err)
+		}
+		in.AddLive(set)
+	}
+	if len(names) == 0 {
+		if err := live.ApplicationSets(ctx, c.objects, namespace, in.AddLive); err != nil {
+			return err
+		}
+	}
+	if err := live.Applications(ctx, c.objects, namespace, in.AddLiveApplication); apierrors.IsForbidden(err) {
+		in.WithoutApplications("you have no right to list applications.argoproj.io")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (l *linter) printReport(report *lint.Report) error {
+	switch l.output {
+	case "":
+		return l.print(report.Lines(l.screen())...)
+	case "github":
+		return l.print(report.GitHub()...)
+	case "sarif":
+		text, err := report.SARIF(thisBuild().version)
+		return errors.Join(err, l.print(strings.TrimSpace(string(text))))
+	}
+	return l.printObject(report)
+}

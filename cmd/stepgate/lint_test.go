@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+const linted = `{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "guestbook", "namespace": "argocd", "uid": "1"}, "spec": {
+  "generators": [{"clusters": {}}], "template": {"metadata": {"name": "x", "labels": {"env": "{{name}}"}}, "spec": {"project": "default", "destination": {}}},
+  "strategy": {"type": "RollingSync", "rollingSync": {"steps": [
+    {"matchExpressions": [{"key": "env", "operator": "In", "values": ["dev"]}]}, {"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod"]}], "maxUpdate": 0}]}}},
+  "status": {"applicationStatus": [{"application": "guestbook-dev", "step": "1", "status": "Healthy", "message": "", "targetRevisions": []}]}}`
+
+const lintedApp = `{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "guestbook-dev", "namespace": "argocd", "labels": {"env": "dev"},
+  "ownerReferences": [{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "guestbook", "uid": "1", "controller": true}]}, "spec": {}}`
+
+// lintCommand runs stepgate lint with a kubeconfig.
+func lintCommand(t *testing.T, kubeconfig, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", kubeconfig)
+	t.Setenv("COLUMNS", "")
+	var out, errOut bytes.Buffer
+	code = run(t.Context(), append([]string{"stepgate", "lint"}, args...), genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut})
+	return code, out.String(), errOut.String()
+}
+
+func TestLintFiles(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	NewWithT(t).Expect(os.WriteFile(broken, []byte("a: ["), 0o600)).To(Succeed())
+	for name, tc := range map[string]struct {
+		args   []string
+		want   int
+		out    string
+		errOut string
+	}{
+		"a note does not count":                      {[]string{"-f", "-"}, 0, "manual-step", ""},
+		"unless one says so":                         {[]string{"-f", "-", "--severity", "note"}, 1, "manual-step", ""},
+		"the same as JSON":                           {[]string{"-f", "-", "-o", "json"}, 0, `"kind": "LintReport"`, ""},
+		"the same as YAML":                           {[]string{"-f", "-", "-o", "yaml"}, 0, "rule: manual-step", ""},
+		"the same as SARIF":                          {[]string{"-f", "-", "-o", "sarif"}, 0, `"ruleId": "manual-step"`, ""},
+		"the same for GitHub":                        {[]string{"-f", "-", "-o", "github"}, 0, "::notice title=manual-step::", ""},
+		"a file that is broken, and one that is not": {[]string{"-f", broken, "-f", "-"}, 2, "manual-step", "broken.yaml:1 (document 1): not valid YAML: did not find expected node content"},
+		"a file that is not there":                   {[]string{"-f", "nothing.yaml"}, 2, "", "nothing.yaml: no such file or directory"},
+		"an unknown severity":                        {[]string{"-f", "-", "--severity", "fatal"}, 2, "", `--severity: "fatal" is not one of error, warning, note`},
+		"an unknown format":                          {[]string{"-f", "-", "-o", "html"}, 2, "", `--output: "html" is not one of json, yaml, sarif, github`},
+		"a file and a name":                          {[]string{"-f", "-", "guestbook"}, 2, "", "-f goes neither with names of ApplicationSets nor with -A"},
+		"all namespaces and a name":                  {[]string{"-A", "guestbook"}, 2, "", "-A does not go with names of ApplicationSets"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			code, out, errOut := lintCommand(t, os.DevNull, linted, tc.args...)
+			g.Expect(code).To(Equal(tc.want), errOut)
+			g.Expect(out).To(ContainSubstring(tc.out))
+			g.Expect(errOut).To(ContainSubstring(tc.errOut))
+			g.Expect(strings.Count(errOut, "\n")).To(BeNumerically("<=", 1))
+		})
+	}
+}
+
+func TestLintLive(t *testing.T) {
+	forbidden := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		status := func(code int, reason string) {
+			w.WriteHeader(code)
+			_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason})
+		}
+		text := ""
+		switch r.URL.Path {
+		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "/apis/argoproj.io/v1alpha1/applicationsets":
+			text = `{"kind": "ApplicationSetList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + linted + `]}`
+		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook":
+			text = linted
+		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "/apis/argoproj.io/v1alpha1/applications":
+			if forbidden {
+				status(http.StatusForbidden, "Forbidden")
+				return
+			}
+			text = `{"kind": "ApplicationList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + lintedApp + `]}`
+		default:
+			status(http.StatusNotFound, "NotFound")
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	NewWithT(t).Expect(os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, namespace: argocd}}], clusters: [{name: a, cluster: {server: "`+server.URL+`"}}]}`), 0o600)).To(Succeed())
+
+	for name, tc := range map[string]struct {
+		args      []string
+		forbidden bool
+		want      int
+		out       string
+		errOut    string
+	}{
+		"the namespace of the context":    {nil, false, 1, "Step 2 has no Application: it selects none of the 1 that exist.", ""},
+		"a name":                          {[]string{"guestbook"}, false, 1, "ApplicationSet argocd/guestbook (2 steps, 1 Application)", ""},
+		"all namespaces":                  {[]string{"-A"}, false, 1, "1 warning, 1 note in 1 ApplicationSet\n", ""},
+		"errors only":                     {[]string{"--severity", "error"}, false, 0, "step-without-applications", ""},
+		"a name that does not exist":      {[]string{"payments"}, false, 2, "", "ApplicationSet argocd/payments"},
+		"no right to list Applications":   {nil, true, 0, "not checked: the live Applications: you have no right to list applications.argoproj.io", ""},
+		"another namespace, with nothing": {[]string{"-n", "other"}, false, 2, "", "list ApplicationSets in namespace other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			forbidden = tc.forbidden
+			code, out, errOut := lintCommand(t, kubeconfig, "", tc.args...)
+			g.Expect(code).To(Equal(tc.want), out+errOut)
+			g.Expect(out).To(ContainSubstring(tc.out))
+			g.Expect(errOut).To(ContainSubstring(tc.errOut))
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/cmd/rehearsal"
+	"github.com/stepgate/stepgate/webhook"
+)
+
+// simulate plays a rollout offline.
+type simulate struct {
+	*cli
+	files       []string
+	failures    []string
+	mode        string
+	withoutGate bool
+	options     rehearsal.Options
+}
+
+func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
+	s := &simulate{cli: newCLI(streams)}
+	cmd := s.command("simulate [APPSET]", "Play a rollout offline: who starts when, and who waits for whom", atMost(1), s.run)
+	cmd.Long = `Plays a rollout offline, step by step: who starts when, who waits for whom and why, and what people would read.
+
+It plays a model of Argo CD, with Argo CD's own code for progressive syncs and stepgate's own code. It writes nothing.
+The ApplicationSet and its Applications come from files, or, without -f, from the cluster. The Applications of list
+generators are rendered; those of other generators have to be in the files.
+
+Exit code 0: the rollout completes in order. 1: something waits in the end, or an Application starts too early. 2: an error.`
+	cmd.Example = `  stepgate simulate -f appset.yaml
+  argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
+  stepgate simulate guestbook -n argocd --fail guestbook-qa
+  stepgate simulate -f appset.yaml --without-gate --seed 7`
+	f := cmd.Flags()
+	f.StringArrayVarP(&s.files, "filename", "f", nil, "file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
+	f.StringArrayVar(&s.failures, "fail", nil, "APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
+	f.StringVar(&s.mode, "mode", "enforce", "mode of stepgate: enforce or audit")
+	f.BoolVar(&s.withoutGate, "without-gate", false, "play Argo CD alone, to see who would start too early")
+	f.StringVar(&s.options.Version, "argocd", "3.5", "version of Argo CD: 3.2, 3.4, 3.5 or 3.6")
+	f.Uint32Var(&s.options.Seed, "seed", 1, "draws when Argo CD polls each Application and how long everything takes; 0 is without delays that vary")
+	f.DurationVar(&s.options.Healthy, "healthy-after", 20*time.Second, "how long an Application takes to become Healthy after a sync")
+	f.DurationVar(&s.options.Poll, "poll", 3*time.Minute, "timeout.reconciliation of Argo CD")
+	f.BoolVar(&s.options.GitWebhook, "git-webhook", false, "a git webhook tells Argo CD of the commit at once")
+	s.bindOutput(cmd, "json", "yaml")
+	s.bindCluster(cmd)
+	cmd.ValidArgsFunction = s.completeSets
+	return cmd
+}
+
+func (s *simulate) run(ctx context.Context, args []string) error {
+	if err := s.flags(); err != nil {
+		return &usageError{err.Error()}
+	}
+	rollout, err := s.rollout(ctx, args)
+	if err != nil {
+		return err
+	}
+	report, err := rehearsal.Play(ctx, rollout, s.options)
+	if err != nil {
+		return err
+	}
+	if s.output != "" {
+		err = s.printObject(report)
+	} else {
+		err = s.print(report.Text(s.screen())...)
+	}
+	if err == nil && !report.Fine() {
+		err = errFound
+	}
+	return err
+}
+
+// flags reads the flags that have a form of their own.
+func (s *simulate) flags() (err error) {
+	if s.options.Mode, err = webhook.ParseMode(s.mode); err != nil || s.options.Mode == webhook.Off {
+		return fmt.Errorf("--mode: %q is not one of enforce, audit", s.mode)
+	}
+	if s.withoutGate {
+		s.options.Mode = webhook.Off
+	}
+	if s.options.Failures, err = rehearsal.ParseFailures(s.failures); err != nil {
+		return fmt.Errorf("--fail: %w", err)
+	}
+	return s.options.Validate()
+}
+
+// rollout reads what is played, from files or from the cluster.
+func (s *simulate) rollout(ctx context.Context, args []string) (*rehearsal.Rollout, error) {
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	var objects rehearsal.Objects
+	switch {
+	case len(s.files) > 0:
+		for _, file := range s.files {
+			if err := s.read(&objects, file); err != nil {
+				return nil, err
+			}
+		}
+	case name == "":
+		return nil, &usageError{"simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"}
+	default:
+		if err := s.fetch(ctx, &objects, name); err != nil {
+			return nil, err
+		}
+	}
+	return objects.Rollout(name)
+}
+
+func (s *simulate) read(objects *rehearsal.Objects, file string) error {
+	if file == "-" {
+		return objects.Read("standard input", s.In)
+	}
+	in, err := os.Open(file) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	defer func(in io.Closer) { _ = in.Close() }(in)
+	return objects.Read(file, in)
+}
+
+// fetch reads an ApplicationSet and its Applications from the cluster.
+func (s *simulate) fetch(ctx context.Context, objects *rehearsal.Objects, name string) error {
+	cluster, err := s.cluster()
+	if err != nil {
+		return err
+	}
+	namespace, err := s.namespace()
+	if err != nil {
+		return err
+	}
+	set := &argo.ApplicationSet{}
+	if err := cluster.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
+		return fmt.Errorf("get ApplicationSet %s in namespace %s: %w", name, namespace, err)
+	}
+	objects.Sets = append(objects.Sets, set)
+	err = live.Applications(ctx, cluster.objects, namespace, func(app *argo.Application) {
+		if metav1.IsControlledBy(app, set) {
+			objects.Applications = append(objects.Applications, app.DeepCopy())
+		}
+	})
+	return err
+}
