@@ -47,7 +47,7 @@ const (
 
 // subCommands are all sub-commands. Each has its own file.
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
-	ask := []*cobra.Command{newAudit(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams), newDoctor(streams), newDoctor(streams)}
+	ask := []*cobra.Command{newAudit(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams), newDoctor(streams)}
 	serve := []*cobra.Command{newServe(), newSelfTest(), newVersion()}
 	for _, c := range ask {
 		c.GroupID = groupAsk
