@@ -287,7 +287,7 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 	return &doctor.Sources{
 		Kube: kube, Objects: w.objects(t, nil), Version: w.version, Now: func() time.Time { return now },
 		Warned: func(handler rest.WarningHandler) (client.Client, error) { return w.objects(t, handler), nil },
-		Parse: func([]string) (*doctor.Settings, error) {
+		Parse: func(*appsv1.Deployment) (*doctor.Settings, error) {
 			if w.settings == nil {
 				return nil, fmt.Errorf("unknown arguments")
 			}

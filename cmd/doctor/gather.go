@@ -32,8 +32,8 @@ type Sources struct {
 	// OfPod and OfURL get the certificates that a Pod or an address serves.
 	OfPod func(ctx context.Context, namespace, pod string, port int32, host string) ([]*x509.Certificate, error)
 	OfURL func(ctx context.Context, url string) ([]*x509.Certificate, error)
-	// Parse understands the arguments of the Deployment, from "serve" on.
-	Parse func(args []string) (*Settings, error)
+	// Parse understands the arguments of stepgate's Deployment.
+	Parse func(*appsv1.Deployment) (*Settings, error)
 	// Version is that of this command line.
 	Version string
 	Now     func() time.Time
@@ -161,8 +161,7 @@ func (s *Sources) deployment(ctx context.Context, r *Release) {
 	}
 	r.Deployment.Value = &list.Items[i]
 	r.Namespace = list.Items[i].Namespace
-	c := containerOf(&r.Deployment.Value.Spec.Template, "stepgate")
-	if settings, err := s.Parse(c.Args); err == nil {
+	if settings, err := s.Parse(r.Deployment.Value); err == nil {
 		r.Settings = settings
 	}
 }

@@ -2,8 +2,6 @@ package doctor_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,37 +9,22 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/cmd/golden"
 	"github.com/stepgate/stepgate/cmd/screen"
 )
-
-// updateGoldens is the environment variable that rewrites the golden files.
-const updateGoldens = "UPDATE_GOLDENS"
 
 var screens = map[string]screen.Screen{
 	"80.golden": {Width: 80}, "80-colour.golden": {Width: 80, Colour: true}, "140.golden": {Width: 140}, "140-colour.golden": {Width: 140, Colour: true},
 }
 
-// golden compares a text with testdata/NAME.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	g, file := NewWithT(t), filepath.Join("testdata", name)
-	if os.Getenv(updateGoldens) != "" {
-		g.Expect(os.MkdirAll("testdata", 0o750)).To(Succeed())
-		g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
-	}
-	want, err := os.ReadFile(file)
-	g.Expect(err).NotTo(HaveOccurred(), "to write it: %s=1 go test ./cmd/doctor", updateGoldens)
-	g.Expect(text).To(Equal(string(want)), "to accept it: %s=1 go test ./cmd/doctor", updateGoldens)
-}
-
 func goldens(t *testing.T, name string, document any, lines func(screen.Screen) []string) {
 	t.Helper()
 	for suffix, s := range screens {
-		golden(t, name+"-"+suffix, strings.Join(lines(s), "\n")+"\n")
+		golden.Expect(t, name+"-"+suffix, strings.Join(lines(s), "\n")+"\n")
 	}
 	text, err := json.MarshalIndent(document, "", "  ")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	golden(t, name+".json", string(text)+"\n")
+	golden.Expect(t, name+".json", string(text)+"\n")
 }
 
 func uninstall(w *world) {

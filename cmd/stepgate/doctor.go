@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,10 +27,12 @@ type doctorCommand struct {
 	emergency, apply bool
 	way              string
 	yes              bool
+	// terminal reports whether somebody can be asked.
+	terminal func(io.Reader) bool
 }
 
 func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
-	d := &doctorCommand{cli: newCLI(streams)}
+	d := &doctorCommand{cli: newCLI(streams), terminal: isTerminal}
 	cmd := d.command("doctor", "Is the gate really working here? Checks everything between Argo CD and stepgate, and says what to do", noArgs, d.run)
 	cmd.Long = `Is the gate really working here?
 
@@ -175,7 +177,7 @@ func (d *doctorCommand) agree(what string) error {
 	if d.yes {
 		return nil
 	}
-	if !isTerminal(d.In) {
+	if !d.terminal(d.In) {
 		return &usageError{"this changes the cluster, and there is no terminal to ask at; --yes does it without asking"}
 	}
 	_, _ = fmt.Fprintf(d.ErrOut, "%s\nGo on? [y/N] ", what)
@@ -194,7 +196,7 @@ func isTerminal(in io.Reader) bool {
 // sourcesOf are what the doctor asks.
 func sourcesOf(c *cluster) *doctor.Sources {
 	return &doctor.Sources{
-		Kube: c.clientset, Objects: c.objects, Version: thisBuild().version, Now: time.Now, Parse: parseServe,
+		Kube: c.clientset, Objects: c.objects, Version: thisBuild().version, Now: time.Now, Parse: settingsOf,
 		OfURL: doctor.OfURL, OfPod: doctor.OfPod(c.config, c.clientset),
 		Warned: func(handler rest.WarningHandler) (client.Client, error) {
 			config := rest.CopyConfig(c.config)
@@ -204,18 +206,11 @@ func sourcesOf(c *cluster) *doctor.Sources {
 	}
 }
 
-// parseServe understands the arguments of a Deployment as `stepgate serve` does. Flags that this version does not know change nothing.
-func parseServe(args []string) (*doctor.Settings, error) {
-	if len(args) == 0 || args[0] != "serve" {
-		return nil, fmt.Errorf("these are not arguments of stepgate serve: %q", args)
-	}
-	o := &options{}
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	flags.ParseErrorsAllowlist.UnknownFlags = true
-	flags.SetOutput(io.Discard)
-	o.bind(flags)
-	if err := flags.Parse(args[1:]); err != nil {
-		return nil, err
+// settingsOf understands the arguments of a Deployment as `stepgate serve` does.
+func settingsOf(d *appsv1.Deployment) (*doctor.Settings, error) {
+	o, found := flagsOf(d)
+	if !found {
+		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate serve", d.Namespace, d.Name)
 	}
 	config, err := o.config()
 	if err != nil {

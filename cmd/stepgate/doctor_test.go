@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/webhook"
@@ -44,12 +48,17 @@ func TestDoctorFlags(t *testing.T) {
 }
 
 // The arguments are read as serve reads them, and those of another version do no harm.
-func TestParseServe(t *testing.T) {
+func TestSettingsOf(t *testing.T) {
 	g := NewWithT(t)
-	s, err := parseServe([]string{
+	deployment := func(args ...string) *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "stepgate", Args: args}}
+		return d
+	}
+	s, err := settingsOf(deployment(
 		"serve", "--mode=audit", "--pin=off", "--application-namespaces=argocd", "--application-namespaces=team-*", "--bypass-user=alice", "--flag-of-the-future=1",
 		"--webhook-configuration=stepgate", "--cert-mode=self", "--cert-secret=stepgate/stepgate-ca", "--cert-dns-name=stepgate.stepgate.svc", "--zap-log-level=info",
-	})
+	))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Gate.Mode).To(Equal(webhook.Audit))
 	g.Expect(s.Gate.Pin).To(Equal(webhook.PinOff))
@@ -61,7 +70,23 @@ func TestParseServe(t *testing.T) {
 	g.Expect(s.CASecret.String()).To(Equal("stepgate/stepgate-ca"))
 	g.Expect(s.Validating).To(ConsistOf("stepgate"))
 	for _, args := range [][]string{nil, {"selftest"}, {"serve", "--mode=strict"}} {
-		_, err := parseServe(args)
+		_, err := settingsOf(deployment(args...))
 		g.Expect(err).To(HaveOccurred(), "%q", args)
+	}
+}
+
+// Somebody at a terminal is asked, and only "y" or "yes" agrees.
+func TestAgree(t *testing.T) {
+	for answer, agrees := range map[string]bool{"y\n": true, "Yes\n": true, "\n": false, "n\n": false, "yesterday\n": false, "": false} {
+		var out bytes.Buffer
+		d := &doctorCommand{cli: newCLI(genericiooptions.IOStreams{In: strings.NewReader(answer), Out: &out, ErrOut: &out}), terminal: func(io.Reader) bool { return true }}
+		err := d.agree("This labels namespace argocd.")
+		g := NewWithT(t)
+		g.Expect(out.String()).To(Equal("This labels namespace argocd.\nGo on? [y/N] "))
+		if agrees {
+			g.Expect(err).NotTo(HaveOccurred(), "%q", answer)
+		} else {
+			g.Expect(err).To(MatchError("nothing was changed"), "%q", answer)
+		}
 	}
 }
