@@ -3,8 +3,6 @@ package audit_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,20 +12,8 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
 )
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	g := NewWithT(t)
-	path := filepath.Join("testdata", name+".golden")
-	if os.Getenv("UPDATE_GOLDENS") != "" {
-		g.Expect(os.WriteFile(path, []byte(text), 0o644)).To(Succeed())
-	}
-	want, err := os.ReadFile(path)
-	g.Expect(err).NotTo(HaveOccurred(), "UPDATE_GOLDENS=1 go test ./cmd/audit writes it")
-	g.Expect(text).To(Equal(string(want)), "%s; UPDATE_GOLDENS=1 go test ./cmd/audit refreshes it", path)
-}
 
 // screens print a report in all widths, plain and coloured.
 func screens(t *testing.T, name string, r *audit.Report, wide bool) {
@@ -41,7 +27,7 @@ func screens(t *testing.T, name string, r *audit.Report, wide bool) {
 				NewWithT(t).Expect(screen.Length(line)).To(BeNumerically("<=", s.Width), line)
 			}
 		}
-		golden(t, name+suffix, strings.Join(lines, "\n")+"\n")
+		golden.Expect(t, name+suffix+".golden", strings.Join(lines, "\n")+"\n")
 	}
 }
 
@@ -134,14 +120,14 @@ func many() map[string][]string {
 func TestJSON(t *testing.T) {
 	text, err := json.MarshalIndent(sample(), "", "  ")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	golden(t, "found.json", string(text)+"\n")
+	golden.Expect(t, "found.json.golden", string(text)+"\n")
 }
 
 func TestHTML(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
 	g.Expect(audit.HTML(&out, sample())).To(Succeed())
-	golden(t, "found.html", out.String())
+	golden.Expect(t, "found.html.golden", out.String())
 	for _, outside := range []string{"<script", "src=", "@import", "url(", "<link", "<img"} {
 		g.Expect(out.String()).NotTo(ContainSubstring(outside))
 	}

@@ -9,8 +9,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
-	"github.com/stepgate/stepgate/cmd/golden"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
 )
 
 var screens = map[string]screen.Screen{

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,17 +81,4 @@ func findings(t *testing.T, r *Report) []string {
 		}
 	}
 	return lines
-}
-
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDENS") != "" {
-		NewWithT(t).Expect(os.WriteFile(path, []byte(got), 0o600)).To(Succeed())
-		return
-	}
-	want, err := os.ReadFile(path)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "UPDATE_GOLDENS=1 go test ./cmd/lint writes it")
-	NewWithT(t).Expect(got).To(Equal(string(want)), "UPDATE_GOLDENS=1 go test ./cmd/lint writes it again")
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
 )
 
 // shown are the inputs of the goldens: the files of a directory, as somebody would give them.
@@ -38,7 +39,7 @@ func TestScreens(t *testing.T) {
 				style := map[bool]string{false: "plain", true: "colour"}[colour]
 				t.Run(fmt.Sprint(name, width, style), func(t *testing.T) {
 					lines := r.Lines(screen.Screen{Width: width, Colour: colour})
-					golden(t, fmt.Sprintf("%s-%d-%s.golden", name, width, style), strings.Join(lines, "\n")+"\n")
+					golden.Expect(t, fmt.Sprintf("%s-%d-%s.golden", name, width, style), strings.Join(lines, "\n")+"\n")
 					for _, line := range lines {
 						// A path and the name of a file stay whole: they are there to be copied.
 						if strings.Count(strings.TrimSpace(line), " ") > 0 {
@@ -56,14 +57,14 @@ func TestFormats(t *testing.T) {
 	r := shown(t, "guestbook.yaml", "chart.yaml")
 	var text bytes.Buffer
 	g.Expect((&printers.JSONPrinter{}).PrintObj(r, &text)).To(Succeed())
-	golden(t, "mistakes.json.golden", text.String())
+	golden.Expect(t, "mistakes.json.golden", text.String())
 	text.Reset()
 	g.Expect((&printers.YAMLPrinter{}).PrintObj(r, &text)).To(Succeed())
-	golden(t, "mistakes.yaml.golden", text.String())
-	golden(t, "mistakes.github.golden", strings.Join(r.GitHub(), "\n")+"\n")
+	golden.Expect(t, "mistakes.yaml.golden", text.String())
+	golden.Expect(t, "mistakes.github.golden", strings.Join(r.GitHub(), "\n")+"\n")
 	log, err := r.SARIF("v1.0.0")
 	g.Expect(err).NotTo(HaveOccurred())
-	golden(t, "mistakes.sarif.golden", string(log)+"\n")
+	golden.Expect(t, "mistakes.sarif.golden", string(log)+"\n")
 }
 
 // SARIF 2.1.0 wants every result to have a rule of the driver, at its index, and a message; GitHub wants a location with a file.

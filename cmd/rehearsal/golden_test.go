@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/webhook"
 )
 
@@ -150,10 +150,10 @@ func TestGoldens(t *testing.T) {
 				for _, line := range lines {
 					g.Expect(screen.Length(line)).To(BeNumerically("<=", s.Width), line)
 				}
-				golden(t, name+"."+suffix, strings.Join(lines, "\n")+"\n")
+				golden.Expect(t, name+"."+suffix, strings.Join(lines, "\n")+"\n")
 			}
 			if !strings.HasPrefix(name, "fleet") {
-				golden(t, name+".json", indented(t, report))
+				golden.Expect(t, name+".json", indented(t, report))
 			}
 		})
 	}
@@ -166,18 +166,4 @@ func indented(t *testing.T, report *Report) string {
 	encoder.SetIndent("", "  ")
 	NewWithT(t).Expect(encoder.Encode(report)).To(Succeed())
 	return out.String()
-}
-
-// golden compares a text with a file.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	g := NewWithT(t)
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDENS") == "1" {
-		g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
-		return
-	}
-	want, err := os.ReadFile(file)
-	g.Expect(err).NotTo(HaveOccurred(), "make it with UPDATE_GOLDENS=1")
-	g.Expect(text).To(Equal(string(want)), "%s; if this is right, refresh it with UPDATE_GOLDENS=1", file)
 }

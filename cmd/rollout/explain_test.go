@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/stepgate/stepgate/cmd/golden"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 			scene: "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/OutOfSync@new:Pending@new", app: "guestbook-qa-eu",
 			by: rollout.ApplicationSetController, change: func(app *argo.Application) { app.Spec.Source.TargetRevision = "v2" }, want: rollout.Held,
 		},
-		"idle": {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
+		"idle":       {scene: scenes["complete"], app: "guestbook-prod-1", by: rollout.ApplicationSetController, want: rollout.Idle},
 		"in-no-step": {scene: "0:sandbox=Healthy/OutOfSync@new", app: "guestbook-sandbox", by: rollout.User, want: rollout.NotGated},
 	} {
 		x := explained(t, tc.scene, tc.app, tc.by, tc.change)

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	"github.com/stepgate/stepgate/cmd/golden"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
 )
 
 // screens are all kinds that a text is laid out for.

@@ -33,7 +33,7 @@ type doctorCommand struct {
 
 func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
 	d := &doctorCommand{cli: newCLI(streams), terminal: isTerminal}
-	cmd := d.command("doctor", "Is the gate really working here? Checks everything between Argo CD and stepgate, and says what to do", noArgs, d.run)
+	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", noArgs, d.run)
 	cmd.Long = `Is the gate really working here?
 
 doctor looks at both webhook configurations, the certificate that is served, the replicas, Argo CD's accounts and settings, and at everything

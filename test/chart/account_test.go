@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,11 +19,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
 )
-
-// refreshGolden is the environment variable that rewrites the golden files.
-const refreshGolden = "UPDATE_GOLDEN"
 
 // install installs a release in enforce mode until the test ends.
 func install(t *testing.T, release, namespace string, values ...string) {
@@ -87,13 +84,7 @@ func TestPermissions(t *testing.T) {
 				g.Expect(review.Status.Incomplete).To(BeFalse())
 				fmt.Fprintf(&text, "in namespace %s\n%s", namespace, rules(review.Status.ResourceRules))
 			}
-			golden := filepath.Join("testdata", "permissions-"+name+".golden")
-			if os.Getenv(refreshGolden) != "" {
-				g.Expect(os.WriteFile(golden, []byte(text.String()), 0o600)).To(Succeed())
-			}
-			want, err := os.ReadFile(golden)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(text.String()).To(Equal(string(want)), "to accept it: %s=1 make chart-test", refreshGolden)
+			golden.Expect(t, "permissions-"+name+".golden", text.String())
 		})
 	}
 }

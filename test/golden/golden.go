@@ -10,7 +10,7 @@ import (
 )
 
 // Update is the environment variable that has the files written anew.
-const Update = "UPDATE_GOLDENS"
+const Update = "UPDATE_GOLDEN"
 
 // Expect compares a text with testdata/NAME of the package under test.
 func Expect(t *testing.T, name, text string) {
