@@ -63,7 +63,8 @@ func fleet(t *testing.T) string {
 	}
 	text := guestbook(t)
 	head, _, _ := strings.Cut(text, "          - {name: dev")
-	return head + elements.String() + "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n" + steps.String() + text[strings.Index(text, "  template:"):]
+	_, template, _ := strings.Cut(text, "  template:\n")
+	return head + elements.String() + "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n" + steps.String() + "  template:\n" + template
 }
 
 func TestGoldens(t *testing.T) {

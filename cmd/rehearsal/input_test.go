@@ -44,7 +44,8 @@ func TestBadInput(t *testing.T) {
 			want: "element 1 of its list: name is not a text",
 		},
 		"a name twice":      {change: replaced("{name: qa,", "{name: dev,"), want: "there are two Applications guestbook-dev"},
-		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `"guestbook-q a" is no name of an Application`},
+		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `the name "guestbook-q a" of an Application is not valid: a lowercase RFC 1123 subdomain must`},
+		"a set's name":      {change: replaced("  name: guestbook\n", "  name: \"guest\\e[31mbook\"\n"), want: `the name "guest\x1b[31mbook" of the ApplicationSet is not valid`},
 		"nobody selected":   {change: func(text string) string { return strings.ReplaceAll(text, "key: env", "key: stage") }, want: "no step of ApplicationSet guestbook selects an Application"},
 		"--fail of nobody": {
 			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-uat": FailsHealth} }),
@@ -81,7 +82,9 @@ func TestBadInput(t *testing.T) {
 
 // cut leaves out what is from one text to the next.
 func cut(text, from, to string) string {
-	return text[:strings.Index(text, from)] + text[strings.Index(text, to):]
+	head, _, _ := strings.Cut(text, from)
+	_, tail, _ := strings.Cut(text, to)
+	return head + to + tail
 }
 
 func TestBadFlags(t *testing.T) {

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -117,6 +118,7 @@ func outOfOrder(r *Report) string {
 					}
 				}
 			}
+		default:
 		}
 	}
 	return ""
@@ -142,6 +144,32 @@ func TestSameAgain(t *testing.T) {
 	}
 	g.Expect(play(7)).To(Equal(play(7)))
 	g.Expect(play(7)).NotTo(Equal(play(8)))
+}
+
+// What takes long is not taken for a standstill.
+func TestSlow(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"becomes Healthy in an hour": func(o *Options) { o.Healthy = time.Hour },
+		"polls once in an hour":      func(o *Options) { o.Poll = time.Hour },
+		"becomes Healthy in a day":   func(o *Options) { o.Healthy = 24 * time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			report, err := Play(context.Background(), rolloutOf(t, guestbook(t)), with(change))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report.Fine()).To(BeTrue())
+		})
+	}
+}
+
+// A rollout that the model cannot play to its end is no answer.
+func TestTooSlow(t *testing.T) {
+	text := strings.Replace(guestbook(t), "          - {name: qa,", strings.Repeat("          - {name: qa-X, env: prod}\n", 40)+"          - {name: qa,", 1)
+	for n := range 40 {
+		text = strings.Replace(text, "qa-X", fmt.Sprint("qa-", n), 1)
+	}
+	_, err := Play(context.Background(), rolloutOf(t, text), with(func(o *Options) { o.Healthy, o.Poll = 24*time.Hour, 24*time.Hour }))
+	NewWithT(t).Expect(err).To(MatchError("the rollout takes longer than 30 days; lower --healthy-after, or raise maxUpdate"))
 }
 
 // An ApplicationSet with 200 Applications in 5 steps takes well below 10 seconds of a processor.

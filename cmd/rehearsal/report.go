@@ -118,9 +118,12 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
+	if end.Unfinished {
+		return nil, fmt.Errorf("the rollout takes longer than %.0f days; lower --healthy-after, or raise maxUpdate", longest.Hours()/24)
+	}
 	report.Events = script.written()
 	report.conclude(end)
-	report.Limits = append(limits(o), t.limits...)
+	report.Limits = append(limits(r, o), t.limits...)
 	return report, nil
 }
 
@@ -155,11 +158,20 @@ func (r *Report) Early() []Event {
 func (r *Report) Fine() bool { return r.Complete && len(r.Early()) == 0 }
 
 // limits says what the model does not show.
-func limits(o Options) []string {
-	return []string{
+func limits(r *Rollout, o Options) []string {
+	all := []string{
 		"This is a model of Argo CD " + o.Version + ". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
 		"Durations are typical and not those of your cluster. --seed N draws other ones.",
 	}
+	if o.Mode != webhook.Off {
+		all = append(all, "stepgate is played with its default flags.")
+	}
+	for _, annotation := range []string{webhook.RequireAnnotation, webhook.BypassUntilAnnotation, webhook.ExcludeAnnotation} {
+		if _, there := r.Set.Annotations[annotation]; there {
+			all = append(all, "The annotation "+annotation+" is not played.")
+		}
+	}
+	return all
 }
 
 // rounded is a time of the model, to the millisecond.

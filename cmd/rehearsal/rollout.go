@@ -8,6 +8,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/webhook"
 )
@@ -66,6 +67,9 @@ func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
 
 // check refuses what cannot be played, and sorts the Applications.
 func (r *Rollout) check() error {
+	if problems := validation.IsDNS1123Subdomain(r.Set.Name); len(problems) > 0 {
+		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problems[0])
+	}
 	strategy := r.Set.Spec.Strategy
 	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil || len(strategy.RollingSync.Steps) == 0 {
 		return fmt.Errorf("ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", r.Set.Name)
@@ -80,8 +84,8 @@ func (r *Rollout) check() error {
 		}
 	}
 	for _, app := range r.Applications {
-		if strings.ContainsAny(app.Name, " \t\n,=") {
-			return fmt.Errorf("%q is no name of an Application; it may have lower-case letters, digits, - and .", app.Name)
+		if problems := validation.IsDNS1123Subdomain(app.Name); len(problems) > 0 {
+			return fmt.Errorf("the name %q of an Application is not valid: %s", app.Name, problems[0])
 		}
 	}
 	return nil

@@ -21,7 +21,9 @@
 // The API server is a map with resource versions and watches that lag; a merge patch keeps what the writer did not see. An
 // admission takes no time: what changes between the reads of the gate and the write is not modelled.
 //
-// Not modelled: maxUpdate, auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local manifests, several
+// Random histories have three steps without maxUpdate; stepgate simulate plays others, as Player.Rehearse (observe.go, rehearse.go).
+//
+// Not modelled: maxUpdate in 3.2, auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local manifests, several
 // ApplicationSets, Helm and OCI repositories, projects and their errors, errors of the API server, of repositories and of the
 // validating webhook, controllers that lose their queue in the middle of a Reconcile, and server-side apply.
 package simulation

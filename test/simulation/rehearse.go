@@ -45,10 +45,15 @@ func (p *Player) Rehearse(ctx context.Context, s *Scenario, gated bool, most tim
 	}
 	last := w.schedule()
 	w.advance(last)
-	for ctx.Err() == nil && w.now < most && len(w.queue) > 0 && !w.still(last) && !w.finished() {
+	// Somebody may not look for as long as Argo CD polls, and nothing may change while something becomes Healthy.
+	slow := s.Poll + s.Takes
+	for ctx.Err() == nil && w.now < most && len(w.queue) > 0 && !w.finished() {
+		if w.now > max(w.api.changed, last)+slow && w.still(last+slow) {
+			break
+		}
 		w.advance(10 * time.Second)
 	}
-	r := Rehearsal{Ended: max(w.api.changed, last), Unfinished: w.now >= most}
+	r := Rehearsal{Ended: max(w.api.changed, last), Unfinished: w.now >= most && !w.finished()}
 	for _, name := range w.undone() {
 		r.Waiting = append(r.Waiting, w.waiting(w.members[name], judge))
 	}

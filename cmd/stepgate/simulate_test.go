@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/rehearsal"
+)
+
+const simulated = "../rehearsal/testdata/guestbook.yaml"
+
+// ran is what came of a command line.
+type ran struct {
+	code     int
+	out, err string
+}
+
+func runWith(in string, args ...string) ran {
+	var out, errOut bytes.Buffer
+	code := run(context.Background(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &errOut})
+	return ran{code, out.String(), errOut.String()}
+}
+
+// The exit code is 0 where the rollout completes in order, 1 where it does not, and 2 where that is not known.
+func TestSimulateExitCodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"in order":           {[]string{"-f", simulated}, 0, "complete after 2m41s, in order: 4 Applications"},
+		"one fails":          {[]string{"-f", simulated, "--fail", "guestbook-dev=sync"}, exitFound, "the sync has failed, after 5 retries"},
+		"without stepgate":   {[]string{"-f", simulated, "--without-gate"}, exitFound, "2 Applications start too early: guestbook-prod-eu and guestbook-prod-us"},
+		"its name":           {[]string{"-f", simulated, "guestbook"}, 0, "complete"},
+		"another name":       {[]string{"-f", simulated, "podinfo"}, exitError, "the files have no ApplicationSet podinfo, but guestbook"},
+		"no such file":       {[]string{"-f", "nothing.yaml"}, exitError, "open nothing.yaml: no such file"},
+		"nothing":            {nil, exitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
+		"mode":               {[]string{"-f", simulated, "--mode", "off"}, exitUsage, `--mode: "off" is not one of enforce, audit`},
+		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, exitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},
+		"an unknown Argo CD": {[]string{"-f", simulated, "--argocd", "2.9"}, exitUsage, `--argocd: "2.9" is not one of`},
+		"seed":               {[]string{"-f", simulated, "--seed", "-1"}, exitUsage, `invalid argument "-1" for "--seed" flag`},
+		"output":             {[]string{"-f", simulated, "-o", "wide"}, exitUsage, `--output: "wide" is not one of json, yaml`},
+		"two names":          {[]string{"a", "b"}, exitUsage, `unexpected argument "b"; see stepgate simulate --help`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := runWith("", append([]string{"simulate"}, tc.args...)...)
+			g.Expect(r.code).To(Equal(tc.code), r.err)
+			g.Expect(r.out + r.err).To(ContainSubstring(tc.want))
+			if tc.code == exitError {
+				g.Expect(r.out).To(BeEmpty())
+				g.Expect(strings.Count(r.err, "\n")).To(Equal(1), r.err)
+			}
+		})
+	}
+}
+
+// Standard input is a file, too, and -o json and yaml give the report.
+func TestSimulateReadsStandardInput(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile(simulated)
+	g.Expect(err).NotTo(HaveOccurred())
+	r := runWith(string(text), "simulate", "-f", "-", "-o", "json", "--fail", "guestbook-qa")
+	g.Expect(r.code).To(Equal(exitFound), r.err)
+	var report rehearsal.Report
+	g.Expect(json.Unmarshal([]byte(r.out), &report)).To(Succeed())
+	g.Expect(report.Complete).To(BeFalse())
+	g.Expect(report.Waiting).To(HaveLen(3))
+	r = runWith(string(text), "simulate", "-f", "-", "-o", "yaml")
+	g.Expect(r.code).To(Equal(0), r.err)
+	g.Expect(r.out).To(HavePrefix("apiVersion: cli.stepgate.io/v1alpha1\n"))
+}
+
+// From a cluster, the Applications are those that the ApplicationSet controls. Nothing but get and list is called.
+func TestSimulateFromCluster(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile(simulated)
+	g.Expect(err).NotTo(HaveOccurred())
+	var objects rehearsal.Objects
+	g.Expect(objects.Read("guestbook.yaml", bytes.NewReader(text))).To(Succeed())
+	set := objects.Sets[0]
+	set.UID = "u1"
+	list := argo.ApplicationList{TypeMeta: metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationList"}}
+	yes := true
+	for _, name := range []string{"dev", "qa", "other"} {
+		owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "guestbook", UID: "u1", Controller: &yes}
+		if name == "other" {
+			owner.UID = "u2"
+		}
+		list.Items = append(list.Items, argo.Application{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: "Application"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{"env": name}, OwnerReferences: []metav1.OwnerReference{owner}},
+		})
+	}
+	var calls []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls = append(calls, r.Method+" "+r.URL.Path)
+		w.Header().Set("Content-Type", "application/json")
+		answers := map[string]any{"/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook": set, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications": list}
+		answer, found := answers[r.URL.Path]
+		if !found {
+			w.WriteHeader(http.StatusNotFound)
+			answer = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Message: "not found", Code: http.StatusNotFound}
+		}
+		g.Expect(json.NewEncoder(w).Encode(answer)).To(Succeed())
+	}))
+	defer server.Close()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+
+	r := runWith("", "simulate", "guestbook", "-n", "argocd", "--server", server.URL)
+	g.Expect(r.err).To(BeEmpty())
+	g.Expect(r.code).To(Equal(0))
+	g.Expect(r.out).To(ContainSubstring("in order: 2 Applications"))
+	g.Expect(calls).To(Equal([]string{
+		"GET /apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook",
+		"GET /apis/argoproj.io/v1alpha1/namespaces/argocd/applications",
+	}))
+
+	r = runWith("", "simulate", "podinfo", "-n", "argocd", "--server", server.URL)
+	g.Expect(r.code).To(Equal(exitError))
+	g.Expect(r.err).To(ContainSubstring("get ApplicationSet podinfo in namespace argocd: "))
+}
