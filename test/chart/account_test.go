@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
