@@ -96,7 +96,7 @@ func OwnerOf(live *unstructured.Unstructured) (string, error) {
 	}
 	app, err := argocd.Decode(text)
 	if err != nil {
-		return "", fmt.Errorf("Application %s: %w", live.GetName(), err) //nolint:staticcheck // the kind of an object
+		return "", fmt.Errorf("Application %s: %w", live.GetName(), err)
 	}
 	if owners := argocd.Owners(app); len(owners) > 0 {
 		return owners[0].Name, nil

@@ -43,7 +43,7 @@ func (g *get) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace, err := g.cli.namespace()
+	namespace, err := g.namespace()
 	if err != nil {
 		return err
 	}

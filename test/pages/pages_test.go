@@ -21,6 +21,7 @@ import (
 var notHere = map[string]string{
 	"make":      "CI runs the target, or a quick form of it: test/docs checks that",
 	"bin/bench": "CI runs the benchmark by `make bench-quick`",
+	"argocd":    "`make e2e-quick` runs it, with the real argocd",
 	"sudo":      "it installs a program on the machine",
 	"cosign":    "there is no release yet whose signature it could verify",
 	"gh":        "there is no release yet whose provenance it could verify",

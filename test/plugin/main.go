@@ -67,7 +67,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.dir, "stepgate.yaml"), text, 0o644)
+	return os.WriteFile(filepath.Join(r.dir, "stepgate.yaml"), text, 0o600)
 }
 
 // pack writes the archive of a platform.
@@ -95,7 +95,7 @@ func (r release) pack(platform string) (platformOf, error) {
 	sum := sha256.Sum256(packed.Bytes())
 	p := platformOf{URI: r.url + "/" + r.version + "/" + name, Sha256: hex.EncodeToString(sum[:]), Bin: bin}
 	p.Selector.MatchLabels = map[string]string{"os": system, "arch": architecture}
-	return p, os.WriteFile(filepath.Join(r.dir, name), packed.Bytes(), 0o644)
+	return p, os.WriteFile(filepath.Join(r.dir, name), packed.Bytes(), 0o600)
 }
 
 // file is a part of an archive.

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -98,7 +99,7 @@ func unpacked(g Gomega, packed []byte) map[string][]byte {
 	archive, files := tar.NewReader(compressed), map[string][]byte{}
 	for {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		g.Expect(err).NotTo(HaveOccurred())
