@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -29,7 +30,7 @@ func newWait(streams genericiooptions.IOStreams) *cobra.Command {
 both have the same name.
 
 Right after a commit, Argo CD has not noticed it yet, and the rollout of the commit before is complete. --revision waits until every Application is
-compared with this commit. It prints a line for each change. Exit code 1 says that the time is over.`
+compared with this commit. On a terminal it shows one line, elsewhere it prints a line for each change. Exit code 1 says that the time is over.`
 	cmd.Example = `  stepgate wait guestbook -n argocd --revision "$(git rev-parse HEAD)" --timeout 30m
   stepgate wait app/guestbook-prod-eu -n argocd --timeout 10m`
 	f := cmd.Flags()
@@ -65,8 +66,12 @@ func (w *wait) run(ctx context.Context, args []string) error {
 		waiting, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
-	began, state := time.Now(), ""
-	err = r.watch(waiting, set.Namespace, 0, func(known *siblings.Cache, _ bool) (bool, error) {
+	show := &progress{cli: w.cli, screen: w.screen(), began: time.Now()}
+	refresh := time.Duration(0)
+	if show.screen.Live {
+		refresh = tick
+	}
+	err = r.watch(waiting, set.Namespace, refresh, func(known *siblings.Cache, _ bool) (bool, error) {
 		found, _ := known.Set(set)
 		if found == nil {
 			return true, &rollout.NotFoundError{Name: set}
@@ -77,14 +82,13 @@ func (w *wait) run(ctx context.Context, args []string) error {
 			return true, err
 		}
 		if reached {
-			return true, w.print(goal.Achieved(now, time.Since(began)))
+			return true, show.end(goal.Achieved(now, time.Since(show.began)))
 		}
-		if text != state {
-			state = text
-			return false, w.print(time.Now().UTC().Format(time.RFC3339) + " " + text)
-		}
-		return false, nil
+		return false, show.state(text)
 	})
+	if err != nil {
+		show.leave()
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		_, _ = fmt.Fprintf(w.ErrOut, "stepgate: after %s it still waits; stepgate get %s -n %s says for whom\n", w.timeout, set.Name, set.Namespace)
@@ -93,6 +97,45 @@ func (w *wait) run(ctx context.Context, args []string) error {
 		return errFound
 	}
 	return err
+}
+
+// progress shows what is waited for: on a terminal in one line that is drawn again, elsewhere as a line for each change.
+type progress struct {
+	*cli
+	screen screen.Screen
+	began  time.Time
+	last   string
+}
+
+// again goes to the beginning of the line and empties it, as ECMA-48 has it.
+const again = "\r\x1b[K"
+
+func (p *progress) state(text string) error {
+	if p.screen.Live {
+		line := rollout.Age(time.Since(p.began)) + "  " + text
+		_, err := fmt.Fprint(p.Out, again+screen.Cut(line, p.screen.Width-1))
+		return err
+	}
+	if text == p.last {
+		return nil
+	}
+	p.last = text
+	return p.print(time.Now().UTC().Format(time.RFC3339) + " " + text)
+}
+
+// end shows the last line.
+func (p *progress) end(text string) error {
+	if p.screen.Live {
+		text = again + p.screen.Paint(screen.Good, screen.SignGood) + " " + text
+	}
+	return p.print(text)
+}
+
+// leave leaves the line on the terminal as it is.
+func (p *progress) leave() {
+	if p.screen.Live {
+		_, _ = fmt.Fprintln(p.Out)
+	}
 }
 
 // goal finds out for what to wait: KIND/NAME says it, and otherwise the name has to be that of one object only.

@@ -29,6 +29,8 @@ func commandLine(ctx context.Context, s *suite) []goal {
 		{[]string{"get", "guestbook"}, 3},
 		{[]string{"get", "guestbook", "-o", "json"}, 0},
 		{[]string{"explain", r.target}, 0},
+		{[]string{"audit", "-A"}, 3},
+		{[]string{"audit", "-A", "-o", "html"}, 0},
 	} {
 		var took []time.Duration
 		for range min(asked, s.options.samples) {

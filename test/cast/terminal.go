@@ -66,6 +66,17 @@ func (r *Recording) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// Text is everything that the program has written so far.
+func (r *Recording) Text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all strings.Builder
+	for _, o := range r.output {
+		all.WriteString(o.text)
+	}
+	return all.String()
+}
+
 // open makes a pair of pseudo-terminals: what is written to program can be read from terminal.
 func open(width, height uint16) (terminal, program *os.File, err error) {
 	if terminal, err = os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err != nil {

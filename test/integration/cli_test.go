@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	show "github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/cast"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 )
@@ -169,6 +172,49 @@ func TestGetAndWait(t *testing.T) {
 	r.Eventually(watched.String).Should(ContainSubstring("Complete, step 3/3, 3 of 3 done\n"))
 	r.Expect(r.ask("get", "guestbook").code).To(Equal(0))
 	r.Expect(r.ask("wait", "guestbook", "--revision", "ffff", "--timeout", "1s").code).To(Equal(1), "another revision")
+}
+
+// TestWaitOnATerminal shows one line, which says at the end that the rollout is complete.
+func TestWaitOnATerminal(t *testing.T) {
+	r := newRollout(t)
+	command, _ := r.command("wait", "app/engineering-qa-guestbook")
+	command.Env = append(os.Environ(), "TERM=xterm")
+	recording, ended, err := cast.Start(command, 80, 24)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Eventually(recording.Text).Should(MatchRegexp(`\r\x1b\[K\d+s  engineering-qa-guestbook \(step 2 of 3\): waits for engineering-dev-guestbook`))
+	r.refreshed("dev")
+	r.Expect(ended()).To(Succeed())
+	r.Expect(recording.Text()).To(HaveSuffix("\r\x1b[K\x1b[32m✔\x1b[0m engineering-qa-guestbook (step 2 of 3): may start\r\n"))
+}
+
+// TestAuditLintAndSimulate ask about the rollout in the cluster.
+func TestAuditLintAndSimulate(t *testing.T) {
+	r := newRollout(t)
+	a := r.ask("simulate", "guestbook")
+	r.Expect(a.code).To(Equal(0), a.err)
+	r.Expect(a.out).To(And(ContainSubstring("engineering-prod-guestbook (step 3) starts"), ContainSubstring("complete after")))
+	a = r.ask("lint")
+	r.Expect(a.out).To(ContainSubstring("ApplicationSet " + r.namespace + "/guestbook (3 steps, 3"))
+	a = r.ask("audit")
+	r.Expect(a.code).To(Equal(0), a.err)
+	r.Expect(a.out).To(ContainSubstring("1 ApplicationSet with steps"))
+
+	// Then prod deploys a commit a minute before dev does. Records from before an Application was created would not count.
+	first := time.Now().Truncate(time.Second).Add(time.Minute)
+	for i, env := range []string{"prod", "dev"} {
+		at := first.Add(time.Duration(i) * time.Minute)
+		r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
+			app.Operation = guestbook.RollingSync()
+			guestbook.Start(app, at)
+			guestbook.Finish(app, at.Add(10*time.Second), guestbook.NewCommit)
+			started := metav1.NewTime(at)
+			last := &app.Status.History[len(app.Status.History)-1]
+			last.DeployStartedAt, last.InitiatedBy = &started, argo.OperationInitiator{Username: "applicationset-controller", Automated: true}
+		})).To(Succeed())
+	}
+	a = r.ask("audit")
+	r.Expect(a.code).To(Equal(1), a.out)
+	r.Expect(a.out).To(ContainSubstring("engineering-prod-guestbook (step 3) started 70s before"))
 }
 
 // TestMissingRights gives a user one right after the other: each command says which right it lacks, and what still works.
