@@ -26,7 +26,10 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 		if r.Phase == Complete && missing != "" {
 			state += ", but " + missing + " is not compared with " + g.Revision + " yet"
 		}
-		return r.Phase == Complete && missing == "", state, nil
+		if r.Total == 0 {
+			state = fmt.Sprintf("%s/%s has no Applications yet", r.Namespace, r.Name)
+		}
+		return r.Phase == Complete && r.Total > 0 && missing == "", state, nil
 	}
 	for _, step := range r.Steps {
 		for i := range step.Applications {

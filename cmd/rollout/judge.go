@@ -2,9 +2,7 @@ package rollout
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,35 +64,6 @@ type judgment struct {
 	blockers map[string]policy.Blocker
 	// newest are the last comparisons, by the key of the source.
 	newest map[string]comparison
-}
-
-// comparison is a revision, and when an Application was compared with it.
-type comparison struct {
-	revision string
-	at       time.Time
-}
-
-// newest finds for each source the revision of the last comparison. Times order nothing for the gate, but here only a text depends on them.
-func newest(owned []*siblings.Projection) map[string]comparison {
-	last := map[string]comparison{}
-	for _, p := range owned {
-		for _, s := range p.Application.Compared {
-			if at := p.Application.ReconciledAt; s.Revision != "" && at.After(last[s.Key].at) {
-				last[s.Key] = comparison{s.Revision, at}
-			}
-		}
-	}
-	return last
-}
-
-// behind says with what an Application has to be compared yet; empty where it is compared with the newest revisions.
-func (j *judgment) behind(a *policy.Application) string {
-	for _, s := range a.Compared {
-		if last := j.newest[s.Key]; s.Revision != "" && s.Revision != last.revision && a.ReconciledAt.Before(last.at) {
-			return "compared with " + Short(s.Revision) + ", not " + Short(last.revision)
-		}
-	}
-	return ""
 }
 
 func (j *judgment) application(a *policy.Application, step int) Application {
@@ -173,50 +142,6 @@ func (s *Step) phase() Phase {
 	return Waiting
 }
 
-func believed(r policy.Recorded) *Believed {
-	b := &Believed{Status: "Waiting", Step: r.Step, Revisions: r.Revisions, Since: timeOf(r.TransitionedAt)}
-	switch {
-	case r.Healthy:
-		b.Status = "Healthy"
-	case r.Started:
-		b.Status = "Progressing"
-	case r.Pending:
-		b.Status = "Pending"
-	}
-	return b
-}
-
-// differs says how the record of the ApplicationSet controller differs from the truth where that has it start later steps too early, or not at
-// all.
-func differs(r policy.Recorded, a *policy.Application, shown *Application, step int) string {
-	switch {
-	case r.Step == -1:
-		return ""
-	case r.Step != step+1:
-		return fmt.Sprintf("believes that it is in step %d", r.Step)
-	case r.Healthy && !shown.Done && shown.Reason != string(policy.HealthStale) && shown.Reason != string(policy.RefreshPending):
-		return "believes that it is done" + at(r.Revisions)
-	case r.Healthy && r.Behind(a.Compared):
-		return "believes that it is Healthy" + at(r.Revisions)
-	case (r.Pending || r.Started) && !r.Healthy && len(shown.WaitsFor) > 0:
-		return "believes that its turn has come"
-	case r.Started && !r.Healthy && shown.Done && !shown.Syncing:
-		return "believes that it is still Progressing"
-	}
-	return ""
-}
-
-func at(revisions []string) string {
-	if len(revisions) == 0 {
-		return ""
-	}
-	var all []string
-	for _, r := range revisions {
-		all = append(all, Short(r))
-	}
-	return " at " + strings.Join(all, ", ")
-}
-
 // exempt says what the gate leaves alone in an ApplicationSet now.
 func exempt(s webhook.Settings) []string {
 	var all []string
@@ -230,50 +155,4 @@ func exempt(s webhook.Settings) []string {
 		all = append(all, "excluded: "+s.Excluded)
 	}
 	return all
-}
-
-// selector is a step's expressions as text, as in "env In (dev, qa)".
-func selector(step policy.Step) string {
-	if len(step) == 0 {
-		return "everything"
-	}
-	var all []string
-	for _, e := range step {
-		all = append(all, fmt.Sprintf("%s %s (%s)", e.Key, e.Operator, strings.Join(e.Values, ", ")))
-	}
-	return strings.Join(all, " and ")
-}
-
-func revisionsOf(compared []policy.Source) []string {
-	var all []string
-	for _, s := range compared {
-		all = append(all, s.Revision)
-	}
-	return all
-}
-
-// revisions are all revisions of the Applications, the most frequent one first.
-func revisions(owned []*siblings.Projection) []string {
-	count := map[string]int{}
-	for _, p := range owned {
-		for _, s := range p.Application.Compared {
-			if s.Revision != "" {
-				count[s.Revision]++
-			}
-		}
-	}
-	all := make([]string, 0, len(count))
-	for r := range count {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
-	return all
-}
-
-// Short cuts a commit to seven characters, as git does, and leaves anything else.
-func Short(revision string) string {
-	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
-		return revision[:7]
-	}
-	return policy.Printable(revision, 40)
 }

@@ -124,6 +124,8 @@ func explained(err error) error {
 		return err
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask for the right to get and list applications and applicationsets of argoproj.io", err)
+	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource"):
+		return fmt.Errorf("%w; Argo CD's resources are not installed in this cluster, so look at the context of your kubeconfig", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w; log in to the cluster again", err)
 	}

@@ -88,9 +88,9 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		if operation, err = e.readOperation(); err != nil {
 			return nil, err
 		}
-		x.By, account = rollout.User, gate.config.ServerAccounts[0]
+		x.By, account = rollout.User, oneOf(gate.config.ServerAccounts)
 	case x.By == rollout.AutoSync:
-		account = gate.config.ControllerAccounts[0]
+		account = oneOf(gate.config.ControllerAccounts)
 	}
 	known := rollout.NewSnapshot()
 	owner, err := rollout.OwnerOf(live)
@@ -127,6 +127,14 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		x.Problems = append(x.Problems, "Events are not shown: "+err.Error())
 	}
 	return x, nil
+}
+
+// oneOf is one of the accounts; empty where there is none, which is nobody's.
+func oneOf(accounts []string) string {
+	if len(accounts) == 0 {
+		return ""
+	}
+	return accounts[0]
 }
 
 // orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has no say then.

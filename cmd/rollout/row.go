@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"fmt"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// broken reports whether somebody has to look at an Application.
+func (a *Application) broken() bool {
+	return a.Health == "Degraded" || a.Health == "Missing" || a.Reason == "OperationFailed" || a.Reason == "SyncUnknown"
+}
+
+// urgency orders the rows: first those that need somebody.
+func (a *Application) urgency() int {
+	switch {
+	case a.broken():
+		return 0
+	case a.Differs != "":
+		return 1
+	case a.Syncing:
+		return 2
+	}
+	return 3
+}
+
+// cells are the row of an Application.
+func (a *Application) cells() []screen.Cell {
+	mark := screen.Cell{Text: screen.SignWaiting, Style: screen.Faint}
+	switch {
+	case a.Done:
+		mark = screen.Cell{Text: screen.SignGood, Style: screen.Good}
+	case a.broken():
+		mark = screen.Cell{Text: screen.SignBad, Style: screen.Bad}
+	case a.Syncing || a.Health == "Progressing":
+		mark = screen.Cell{Text: screen.SignBusy, Style: screen.Busy}
+	}
+	health := screen.Text(a.Health)
+	if a.broken() {
+		health.Style = screen.Bad
+	}
+	return []screen.Cell{mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.state())}
+}
+
+// state says in a few words what an Application does, or waits for.
+func (a *Application) state() string {
+	switch {
+	case a.NotCounted != "":
+		return a.NotCounted
+	case a.Syncing:
+		return "syncing"
+	case len(a.WaitsFor) > 0:
+		text := "waits for " + a.WaitsFor[0]
+		if more := len(a.WaitsFor) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return text
+	case a.Held != "":
+		return "waits: " + a.Held
+	case a.MayStart:
+		return "may start"
+	case a.Done:
+		return "done"
+	}
+	return because(a.Reason, a.Detail)
+}
