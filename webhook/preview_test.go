@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -95,6 +96,14 @@ func drawConfig(r *rapid.T) Config {
 	return config
 }
 
+// withPeers evaluates the rule with peers, as a LiveEvaluator does.
+type withPeers struct{ *cluster }
+
+func (c withPeers) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
+	in.Peers = applications(watchedCluster{c.cluster}.Owned(types.UID(in.ApplicationSet.UID)))
+	return c.cluster.Evaluate(ctx, in)
+}
+
 // What a Preview says of all Applications at once is what it says of each.
 func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -107,7 +116,7 @@ func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
 		}
 		config := pinning()
 		known := watchedCluster{c}
-		preview := NewPreview(config, c, known, &seenByWatch{}, atNoon)
+		preview := NewPreview(config, withPeers{c}, known, &seenByWatch{}, atNoon)
 		set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
 		waiting := preview.Waiting(set, known.Owned(c.sets[0].UID))
 		for _, app := range c.apps {
