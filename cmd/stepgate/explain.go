@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	gate := installation(ctx, r.clients.clientset, name.Namespace)
 	x := &rollout.Explanation{
 		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: name.Namespace, Application: name.Name,
-		Health: string(app.Status.Health.Status), Sync: string(app.Status.Sync.Status), Settings: gate.by, By: rollout.WriterOf(app),
+		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"), Settings: gate.by, By: rollout.WriterOf(app),
 	}
 	operation, account := rollout.NextOperation(app, x.By), "system:serviceaccount:"+name.Namespace+":argocd-applicationset-controller"
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -185,6 +186,27 @@ func TestWaitOnATerminal(t *testing.T) {
 	r.refreshed("dev")
 	r.Expect(ended()).To(Succeed())
 	r.Expect(recording.Text()).To(HaveSuffix("\r\x1b[K\x1b[32m✔\x1b[0m engineering-qa-guestbook (step 2 of 3): may start\r\n"))
+}
+
+// TestColours are for a terminal alone, and not for somebody who wants none.
+func TestColours(t *testing.T) {
+	r := newRollout(t)
+	for name, tc := range map[string]struct {
+		env  string
+		want types.GomegaMatcher
+	}{
+		"a terminal":      {"TERM=xterm", ContainSubstring("\x1b[33m⟳ Progressing")},
+		"NO_COLOR":        {"NO_COLOR=1", Not(ContainSubstring("\x1b"))},
+		"a dumb terminal": {"TERM=dumb", Not(ContainSubstring("\x1b"))},
+	} {
+		command, _ := r.command("get")
+		command.Env = append(os.Environ(), tc.env)
+		recording, ended, err := cast.Start(command, 80, 24)
+		r.Expect(err).NotTo(HaveOccurred())
+		_ = ended() // 1 says that the rollout is not complete
+		r.Expect(recording.Text()).To(And(ContainSubstring("guestbook"), tc.want), name)
+	}
+	r.Expect(r.ask("get").out).To(Not(ContainSubstring("\x1b")), "no terminal")
 }
 
 // TestAuditLintAndSimulate ask about the rollout in the cluster.
