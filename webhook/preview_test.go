@@ -49,6 +49,9 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 			outcomes["pinned"]++
 		}
 	})
+	if testing.Short() {
+		return // rapid draws too few to meet every outcome
+	}
 	for _, outcome := range []string{"held", "refused", "allow", "not_gated", "pinned"} {
 		NewWithT(t).Expect(outcomes[outcome]).To(BeNumerically(">", 0), "%s is never drawn: %v", outcome, outcomes)
 	}
