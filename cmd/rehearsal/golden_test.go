@@ -29,7 +29,7 @@ func with(change func(*Options)) Options {
 }
 
 // rolloutOf reads text as files are read.
-func rolloutOf(t *testing.T, text string) *Rollout {
+func rolloutOf(t testing.TB, text string) *Rollout {
 	t.Helper()
 	var objects Objects
 	NewWithT(t).Expect(objects.Read("test.yaml", strings.NewReader(text))).To(Succeed())
@@ -38,7 +38,7 @@ func rolloutOf(t *testing.T, text string) *Rollout {
 	return r
 }
 
-func guestbook(t *testing.T) string {
+func guestbook(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/guestbook.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -46,7 +46,7 @@ func guestbook(t *testing.T) string {
 }
 
 // fleet is an ApplicationSet with 200 Applications in 5 steps.
-func fleet(t *testing.T) string {
+func fleet(t testing.TB) string {
 	t.Helper()
 	var elements, steps strings.Builder
 	for _, step := range []struct {
