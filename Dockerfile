@@ -8,7 +8,9 @@ COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY certs certs
 COPY cmd cmd
+COPY docs docs
 COPY policy policy
+COPY test/simulation test/simulation
 COPY webhook webhook
 COPY Makefile .
 ARG VERSION

@@ -25,8 +25,10 @@ func TestTheImagesBuildHasAllThatItNeeds(t *testing.T) {
 	for _, match := range copied.FindAllStringSubmatch(string(text), -1) {
 		for _, name := range strings.Fields(match[1]) {
 			g.Expect(strings.Split(string(ignore), "\n")).To(ContainElement("!" + name))
-			_, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(shared.Root, name), dir).CombinedOutput()
-			g.Expect(err).NotTo(HaveOccurred(), name)
+			command := exec.CommandContext(t.Context(), "cp", "-r", "--parents", name, dir)
+			command.Dir = shared.Root
+			log, err := command.CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), string(log))
 		}
 	}
 	out := filepath.Join(dir, "stepgate")
