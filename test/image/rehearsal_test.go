@@ -107,7 +107,9 @@ func expectSameAgain(t *testing.T, digest, platforms string) {
 	g := NewWithT(t)
 	sources, dir := t.TempDir(), t.TempDir()
 	for _, path := range copied(g) {
-		text, err := exec.CommandContext(t.Context(), "cp", "-r", filepath.Join(root, path), sources).CombinedOutput()
+		copying := exec.CommandContext(t.Context(), "cp", "-r", "--parents", path, sources)
+		copying.Dir = root
+		text, err := copying.CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), string(text))
 	}
 	for _, platform := range strings.Fields(platforms) {
