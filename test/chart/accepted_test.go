@@ -42,6 +42,10 @@ func crds(t *testing.T) []string {
 	}
 }
 
+// removedWithin is how long the API server may take to remove a CRD. Now and then it needs several attempts to delete the instances, each of up
+// to a minute, although there are none.
+const removedWithin = 6 * time.Minute
+
 // installCRDs installs them until the test ends.
 func installCRDs(t *testing.T) {
 	t.Helper()
@@ -58,7 +62,7 @@ func installCRDs(t *testing.T) {
 			o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 			g.Eventually(func() bool {
 				return apierrors.IsNotFound(shared.Admin.Get(contextOfCleanup(), client.ObjectKeyFromObject(crd), o))
-			}).WithTimeout(2*time.Minute).Should(BeTrue(), crd.GetName())
+			}).WithTimeout(removedWithin).Should(BeTrue(), crd.GetName())
 		}
 	})
 }

@@ -26,7 +26,7 @@ const (
 	// shownFor is for how long the recording shows what holds the rollout up.
 	shownFor = 4 * time.Second
 	// seenWithin is how long a command may take to show a change.
-	seenWithin = 5 * time.Second
+	seenWithin = 30 * time.Second
 )
 
 // commandLine is one rollout with the gate, watched by the commands.
