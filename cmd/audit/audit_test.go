@@ -123,7 +123,7 @@ func TestLeftOut(t *testing.T) {
 	g.Expect(set.Totals).To(Equal(audit.Totals{Rollouts: 2, InOrder: 2}))
 }
 
-// rollout is that of a letter.
+// rollout returns the rollout that a letter stands for.
 func rollout(r *audit.Report, letter string) *audit.Rollout {
 	all := r.ApplicationSets[0].Rollouts
 	i := slices.IndexFunc(all, func(r audit.Rollout) bool { return r.Revision == commit(letter) })

@@ -12,7 +12,7 @@ func limits() []string {
 		"A record has the start and the end of a sync, not the health after it. A step that began before the earlier one was Healthy looks in order.",
 		"An Application without a record of a revision is left out: the commit may not have touched it, its sync may have failed, or it went on to a newer one.",
 		"Only the first sync of a revision counts. A change of the template without a new revision is not looked at.",
-		"Steps are those of the labels as they are now. Applications that were deleted or recreated have no past.",
+		"The present labels tell the step of an Application. Applications that were deleted or recreated have no past.",
 		"Times have whole seconds, of the clocks of Argo CD's controllers.",
 	}
 }

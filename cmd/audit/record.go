@@ -24,7 +24,7 @@ type application struct {
 	syncs []deployment
 	// trimmed says that there have been older ones.
 	trimmed bool
-	// sources are those of its spec and of the syncs, by source key.
+	// sources come from its spec and from the syncs, by source key.
 	sources map[string]argo.ApplicationSource
 }
 
@@ -41,7 +41,7 @@ type deployment struct {
 	outcome   Outcome
 }
 
-// recordOf keeps the part of an Application that an audit needs. The step is that of its labels as they are now.
+// recordOf keeps the part of an Application that an audit needs. Its present labels tell the step.
 func recordOf(app *argo.Application, steps []policy.Step) *application {
 	a := &application{
 		name: app.Name, step: policy.StepOf(steps, app.Labels), created: app.CreationTimestamp.UTC(),
@@ -153,7 +153,7 @@ func resolved(s argo.ApplicationSource, revision string) bool {
 	return revision != cmp.Or(s.TargetRevision, "HEAD") || exact.MatchString(revision)
 }
 
-// revision is that of a source key; empty if the sync had no such source.
+// revision returns what the sync deployed of a source key; empty if the sync had no such source.
 func (d *deployment) revision(key string) string {
 	for _, s := range d.sources {
 		if s.Key == key {

@@ -9,7 +9,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 )
 
-// Way is a way to take the gate out of the way. The commands are those of docs/emergency.md.
+// Way is a way to take the gate out of the way. docs/emergency.md has the same commands.
 type Way struct {
 	// Name is the value of --way, for those that the doctor can apply.
 	Name string `json:"name,omitempty"`

@@ -34,7 +34,7 @@ type Sources struct {
 	OfURL func(ctx context.Context, url string) ([]*x509.Certificate, error)
 	// Parse understands the arguments of stepgate's Deployment.
 	Parse func(*appsv1.Deployment) (*Settings, error)
-	// Version is that of this command line.
+	// Version is the version of this command line.
 	Version string
 	Now     func() time.Time
 }

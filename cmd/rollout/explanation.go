@@ -43,7 +43,7 @@ type Explanation struct {
 	// Step is the number of its step, of so many; 0 where it is in none.
 	Step  int `json:"step"`
 	Steps int `json:"steps"`
-	// Health and Sync are those of the Application.
+	// Health and Sync describe the Application.
 	Health string `json:"health"`
 	Sync   string `json:"sync"`
 	// By is who writes the operation.
@@ -86,7 +86,7 @@ func (e *Explanation) DeepCopyObject() runtime.Object {
 // Waits reports whether the operation does not go ahead now.
 func (e *Explanation) Waits() bool { return e.Outcome == Held || e.Outcome == Refused }
 
-// Names says which revisions the operation names, before stepgate pins it; compared are those of the last comparison.
+// Names says which revisions the operation names, before stepgate pins it; compared are the revisions of the last comparison.
 func (e *Explanation) Names(op *argo.Operation, compared []string) {
 	e.Revisions = compared
 	if op.Sync == nil {

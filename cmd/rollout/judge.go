@@ -60,7 +60,7 @@ type judgment struct {
 	set     *argocd.ApplicationSet
 	in      policy.Input
 	waiting map[string]policy.Decision
-	// blockers are those of all syncs to come.
+	// blockers hold up at least one sync to come.
 	blockers map[string]policy.Blocker
 	// newest are the last comparisons, by the key of the source.
 	newest map[string]comparison
@@ -132,7 +132,7 @@ func (r *Rollout) sum(j *judgment) {
 	}
 }
 
-// phase is that of a rollout whose current step it is.
+// phase tells the phase of a rollout from its current step.
 func (s *Step) phase() Phase {
 	for _, a := range s.Applications {
 		if !a.Done && (a.Syncing || a.Reason == string(policy.NotHealthy) && a.Health == "Progressing" || policy.Reason(a.Reason).Stale()) {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// APIVersion is that of everything that the command line prints as JSON or YAML.
+// APIVersion stands in everything that the command line prints as JSON or YAML.
 const APIVersion = "cli.stepgate.io/v1alpha1"
 
 // Phase is where a rollout is.
@@ -96,7 +96,7 @@ type Application struct {
 	Name   string `json:"name"`
 	Health string `json:"health"`
 	Sync   string `json:"sync"`
-	// Revisions are those of the last comparison, one for each source.
+	// Revisions are what Argo CD last compared it with, one for each source.
 	Revisions []string `json:"revisions,omitempty"`
 	Done      bool     `json:"done"`
 	// Reason and Detail say why it is not done.

@@ -37,7 +37,7 @@ func newCLI(streams genericiooptions.IOStreams) *cli {
 	return &cli{IOStreams: streams, kube: kube, getenv: os.Getenv}
 }
 
-// shownFlags are the flags of the kubeconfig that the help shows; the others are those of kubectl, too.
+// shownFlags are the flags of the kubeconfig that the help shows. The help hides the other flags of kubectl, which work, too.
 var shownFlags = []string{"as", "context", "kubeconfig", "namespace", "request-timeout"}
 
 // bindCluster adds the flags of a command that asks a cluster.
@@ -64,6 +64,9 @@ func (c *cli) validate() error {
 
 // cluster makes the clients. It calls the API server only when they are used.
 func (c *cli) cluster() (*cluster, error) {
+	if !c.configured() {
+		return nil, errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
+	}
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w; name one with --kubeconfig or KUBECONFIG, and a context of it with --context", err)
@@ -74,7 +77,17 @@ func (c *cli) cluster() (*cluster, error) {
 	return clients(config)
 }
 
-// namespace is that of the command line, else that of the kubeconfig's context.
+// configured reports whether a kubeconfig, a flag or the service account of a Pod names a cluster. Without this, client-go tries localhost:8080.
+func (c *cli) configured() bool {
+	raw, err := c.kube.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(raw.Clusters) > 0 || *c.kube.APIServer != "" {
+		return true // an error is reported with the configuration
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
+}
+
+// namespace returns the namespace of the command line, or else of the kubeconfig's context.
 func (c *cli) namespace() (string, error) {
 	namespace, _, err := c.kube.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

@@ -211,7 +211,7 @@ func (r *rollouts) askGate(ctx context.Context, name types.NamespacedName, opera
 	return "let through, with no revision; if stepgate is installed, this Application is not gated by it"
 }
 
-// events are those of the gate about an Application.
+// events returns the Events that the gate has posted on an Application.
 func (r *rollouts) events(ctx context.Context, name types.NamespacedName) ([]rollout.Event, error) {
 	list, err := r.clients.clientset.EventsV1().Events(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.kind=Application,regarding.name=" + name.Name})
 	if err != nil {

@@ -159,3 +159,14 @@ func command(t *testing.T, args []string, stdout, stderr *bytes.Buffer) int {
 	}
 	return run(t.Context(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr})
 }
+
+// Without a kubeconfig there is no cluster to ask, and not one at localhost:8080.
+func TestNoCluster(t *testing.T) {
+	g := NewWithT(t)
+	empty := filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(os.WriteFile(empty, nil, 0o600)).To(Succeed())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	var stderr bytes.Buffer
+	g.Expect(command(t, []string{"get", "--kubeconfig", empty}, nil, &stderr)).To(Equal(2))
+	g.Expect(stderr.String()).To(Equal("stepgate: no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG\n"))
+}
