@@ -226,63 +226,6 @@ func (w *world) askRefreshAgain(name string) {
 	})
 }
 
-// userSync is a sync by a user through argocd-server, which resolves the revisions itself.
-func (w *world) userSync(m *member, revisions []string) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil {
-		return
-	}
-	w.serverWrites(app, syncOf(app, revisions).Sync)
-}
-
-// syncOf is the operation that argocd-server writes for a user.
-func syncOf(app *argo.Application, revisions []string) *argo.Operation {
-	sync := &argo.SyncOperation{}
-	if sources := app.Spec.GetSources(); len(sources) > 1 {
-		sync.Sources, sync.Revisions = sources, revisions
-	} else {
-		sync.Source, sync.Revision = &sources[0], revisions[0]
-	}
-	return byUser(sync)
-}
-
-func byUser(sync *argo.SyncOperation) *argo.Operation {
-	return &argo.Operation{InitiatedBy: argo.OperationInitiator{Username: "admin"}, Sync: sync}
-}
-
-func (w *world) serverWrites(app *argo.Application, sync *argo.SyncOperation) {
-	next := *app
-	next.Operation = byUser(sync)
-	next.Status.OperationState = nil
-	w.api.operationWrite(&next, serverAccount)
-}
-
-// try makes a commit that is on no branch, and syncs an Application of the first step to it.
-func (w *world) try(m *member) {
-	b := m.sources[0]
-	if m.generated != 1 || stepOf(w.api.apps[m.name]) != 1 || len(m.sources) > 1 || b.dry != nil {
-		return
-	}
-	b.tried = w.commit(b, b.states[b.head()].revision, w.paths("all"), good)
-	w.userSync(m, []string{b.tried})
-}
-
-// rollback syncs to the newest entry of the history that is not what is deployed.
-func (w *world) rollback(m *member) {
-	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || len(app.Status.History) < 2 {
-		return
-	}
-	entry := app.Status.History[len(app.Status.History)-2]
-	sync := &argo.SyncOperation{Revision: entry.Revision, Revisions: entry.Revisions, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}}
-	if len(entry.Sources) > 0 {
-		sync.Sources = entry.Sources
-	} else {
-		sync.Source = &entry.Source
-	}
-	w.serverWrites(app, sync)
-}
-
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
