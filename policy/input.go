@@ -14,6 +14,10 @@ type Input struct {
 	// Peers are the Applications of the target's own and later steps, or of none, as last watched. They hold nobody up.
 	// They only tell that the branch has moved on, so that old ones can do no harm. Others among them are ignored.
 	Peers []*Application
+	// Now is the moment of the decision. Only conditions that end by themselves depend on it.
+	Now time.Time
+	// Window is the target's sync window.
+	Window Window
 	// Seen is what the watches have seen of the siblings and the target.
 	Seen     Seen
 	Settings Settings
@@ -69,6 +73,8 @@ type Settings struct {
 	Train bool
 	// Excluded are siblings, by name, that do not hold others up for now.
 	Excluded map[string]bool
+	// Conditions are what steps wait for beside the order.
+	Conditions Conditions
 }
 
 // Target is the Application whose operation is being written, as it will be after the write, with its status from before.

@@ -33,6 +33,16 @@ const (
 	AlreadySynced     Reason = "AlreadySynced"
 )
 
+// Reasons why a gated write is denied because of a condition of its step. Soaking is also the reason of a blocker, and the blockers of
+// TooManyFailures are in the target's own step.
+const (
+	Paused          Reason = "Paused"
+	Soaking         Reason = "Soaking"
+	TooManyFailures Reason = "TooManyFailures"
+	NotApproved     Reason = "NotApproved"
+	WindowClosed    Reason = "WindowClosed"
+)
+
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
 const (
 	OperationInProgress Reason = "OperationInProgress"
