@@ -38,13 +38,22 @@ func (w *world) schedule() (last time.Duration) {
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
-//	window APP D                  a sync window is closed for D
+//	window APP D                  a sync window is closed for D, and stepgate does not know
+//	closes APP D                  the same, and stepgate knows
+//	annotate NAME [TEXT]          a user sets an annotation stepgate.io/NAME of the ApplicationSet, such as pause or soak, or removes it
+//	approval APP USER [before]    a user approves what Argo CD compared an Application with, or what it has deployed
+//	approver USER                 somebody approves, from now on, everything that waits for an approval
+//	bypass D                      everything is let through for D
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
+//	restart due                   of a replica of stepgate at the moment at which it was going to look again
 //	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
 	verb, args := words[0], words[1:]
+	if !slices.Contains([]string{"restart", "annotate", "closes", "approval", "approver", "bypass"}, verb) {
+		w.disturbed = w.now
+	}
 	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
 		w.inGit(verb, b, args)
 		return
@@ -54,6 +63,12 @@ func (w *world) happen(words []string) {
 		return
 	}
 	switch verb {
+	case "annotate":
+		w.annotate(args[0], args[1])
+	case "approver":
+		w.approvesAll(args[0])
+	case "bypass":
+		w.bypass(duration(args[0]))
 	case "values", "destination":
 		if verb == "values" && w.scenario.Layout == "hydrated" {
 			return // a hydrated Application has no parameters of its own
@@ -143,6 +158,11 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		m.failing = number(args[1])
 	case "window":
 		m.windowUntil = w.now + duration(args[1])
+	case "closes":
+		w.conditions.note("window")
+		m.closes(w.now + duration(args[1]))
+	case "approval":
+		w.approve(m, args[1], args[2] == "before")
 	case "parameter":
 		if m.generated > 0 && m.sources[0].dry == nil {
 			m.parameter.change(w.now)
@@ -190,7 +210,10 @@ func (w *world) slow(args []string) {
 func (w *world) restart(who string) {
 	switch who {
 	case "stepgate":
+		w.restarted = w.now
 		w.gate.Restart(w.api.version)
+	case "due":
+		w.conditions.restarts++
 	case "application":
 		w.app.restart()
 	case "applicationset":

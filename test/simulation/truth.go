@@ -41,6 +41,8 @@ type admitting struct {
 	resolvedAt map[string]time.Duration
 	// back says that it is a user's, and does not name what Argo CD compared the Application with.
 	back bool
+	// bypassed says that everything was let through then.
+	bypassed bool
 }
 
 // Early is a sync that started before its turn.
@@ -87,9 +89,14 @@ type Early struct {
 	Kind string
 	// Reason is what the gate said to the operation.
 	Reason string
+	// Condition says that a condition of its step did not hold when it was admitted. Behind and Missing say which.
+	Condition bool
 }
 
 func (e Early) String() string {
+	if e.Condition {
+		return fmt.Sprintf("EARLY at %s: %s is admitted, but %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Missing, e.Kind, e.Reason)
+	}
 	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
 }
 
@@ -139,6 +146,9 @@ func (w *world) rollsBack(m *member, i, n int) bool {
 
 // judge looks for an earlier Application that has not reached state n of a component.
 func (w *world) judge(m *member, at states, i, n int, limit bool) {
+	if m.truth.bypassed {
+		return
+	}
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m) {
