@@ -46,6 +46,8 @@ type Config struct {
 	BypassUsers []string
 	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
 	IgnoredAnnotations []string
+	// FourEyes says that nobody approves a step of a rollout that they have started.
+	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs a Mutator.
 	Pin Pin
 	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs a Mutator.
