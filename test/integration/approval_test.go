@@ -126,8 +126,10 @@ func (a *approvals) refused(err error, sentence string) {
 }
 
 const (
-	approvedProd = "3@" + guestbook.NewCommit
-	leaveOut     = "annotation stepgate.io/approved-by is written by stepgate: leave it out"
+	// refreshAnnotation is the one that the ApplicationSet controller removes (argo-cd v3.5.7, common/common.go).
+	refreshAnnotation = "argocd.argoproj.io/application-set-refresh"
+	approvedProd      = "3@" + guestbook.NewCommit
+	leaveOut          = "annotation stepgate.io/approved-by is written by stepgate: leave it out"
 )
 
 func TestApprovalsAreThoseOfTheAPIServersUsers(t *testing.T) {
@@ -226,12 +228,12 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 		},
 		"the refresh annotation of the controller": func() error {
 			s := set()
-			s.Annotations[argo.AnnotationApplicationSetRefresh] = "true"
+			s.Annotations[refreshAnnotation] = "true"
 			return a.as(cluster.ApplicationSetAccount).Update(a.ctx, s)
 		},
 		"its removal": func() error {
 			s := set()
-			delete(s.Annotations, argo.AnnotationApplicationSetRefresh)
+			delete(s.Annotations, refreshAnnotation)
 			return a.as(cluster.ApplicationSetAccount).Update(a.ctx, s)
 		},
 		"a spec": func() error {
@@ -239,9 +241,15 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 			s.Spec.GoTemplate = !s.Spec.GoTemplate
 			return a.as(cluster.Human).Update(a.ctx, s)
 		},
-		"a label":               func() error { return a.as(cluster.Human).Patch(a.ctx, set(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))) },
-		"another annotation":    func() error { return a.annotateAs("alice", map[string]any{"example.com/stepgate.io": "x"}) },
-		"an empty set of them":  func() error { s := guestbook.Set(a.namespace); s.Name = "bare"; return a.as(cluster.Human).Create(a.ctx, s) },
+		"a label": func() error {
+			return a.as(cluster.Human).Patch(a.ctx, set(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)))
+		},
+		"another annotation": func() error { return a.annotateAs("alice", map[string]any{"example.com/stepgate.io": "x"}) },
+		"an empty set of them": func() error {
+			s := guestbook.Set(a.namespace)
+			s.Name = "bare"
+			return a.as(cluster.Human).Create(a.ctx, s)
+		},
 		"the same values again": func() error { return a.as(cluster.Human).Update(a.ctx, set()) },
 	} {
 		a.Expect(write()).To(Succeed(), name)
