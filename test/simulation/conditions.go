@@ -44,7 +44,9 @@ type approval struct {
 // annotate sets an annotation of the ApplicationSet, or removes it. stepgate's webhook would write who has paused.
 func (w *world) annotate(name, value string) {
 	c := &w.conditions
-	c.note(name)
+	if value != "" {
+		c.note(name)
+	}
 	before := w.demands()
 	if value == "" {
 		delete(c.texts, name)

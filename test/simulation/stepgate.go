@@ -118,6 +118,7 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 	}
 	app := *write.New
 	app.Operation = patched(app.Operation, answer.Patches)
+	s.w.logf("the mutating webhook: %s %s", answer.AuditAnnotations["reason"], answer.AuditAnnotations["detail"])
 	return &app
 }
 

@@ -161,16 +161,32 @@ func (*world) shareRevisions(e *member, revisions []string, o *sought) bool {
 	shared := false
 	for i, b := range e.sources {
 		for j, own := range o.m.sources {
-			if b != own || i >= len(revisions) || j >= len(o.revisions) {
+			if b.origin() != own.origin() || i >= len(revisions) || j >= len(o.revisions) {
 				continue
 			}
-			if revisions[i] != o.revisions[j] {
+			if b.original(revisions[i]) != own.original(o.revisions[j]) {
 				return false
 			}
 			shared = true
 		}
 	}
 	return shared
+}
+
+// origin is the branch that people write: the dry one of a branch that is hydrated.
+func (b *branch) origin() *branch {
+	if b.dry != nil {
+		return b.dry
+	}
+	return b
+}
+
+// original is the revision of the origin of which this one was made.
+func (b *branch) original(revision string) string {
+	if n := b.stateOf(revision, 0); b.dry != nil && n >= 0 {
+		return b.dry.states[b.states[n].dry].revision
+	}
+	return revision
 }
 
 // overBudget reports whether more Applications of the step have failed, at what the operation deploys, than may. One that has failed itself may be
@@ -202,8 +218,8 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 	return unmet{kind: "failures", text: fmt.Sprintf("%d of %d in its step have failed, and %d may", failures, all, most)}, failures > most
 }
 
-// hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys. With no source in
-// common, it is at what it was compared with.
+// hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys. Of sources that
+// the two do not have in common, it is what the Application was compared with.
 func (w *world) hasFailedAt(e *member, o *sought) bool {
 	app := w.api.apps[e.name]
 	state := app.Status.OperationState
@@ -218,10 +234,28 @@ func (w *world) hasFailedAt(e *member, o *sought) bool {
 	case e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" || e.live.pending:
 		return false
 	}
-	if slices.ContainsFunc(e.sources, func(b *branch) bool { return slices.Contains(o.m.sources, b) }) {
-		return w.shareRevisions(e, at, o)
+	if e.live.content.values != o.content.values || e.live.content.destination != o.content.destination {
+		return false // it has not got the change of the template
 	}
-	return slices.Equal(at, app.Status.GetRevisions())
+	compared := app.Status.GetRevisions()
+	for i, b := range e.sources {
+		now := compared
+		if j := slices.IndexFunc(o.m.sources, func(own *branch) bool { return own.origin() == b.origin() }); j >= 0 {
+			now = make([]string, len(e.sources))
+			now[i] = o.m.sources[j].original(revisionAt(o.revisions, j))
+		}
+		if b.original(revisionAt(at, i)) != b.original(revisionAt(now, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func revisionAt(revisions []string, i int) string {
+	if i >= len(revisions) {
+		return ""
+	}
+	return revisions[i]
 }
 
 // waitsFor is a condition for which an Application waits in the end; empty when there is none. Soak times and windows end by themselves.

@@ -136,9 +136,9 @@ func (c *control) inScenarios(program, name string) (string, error) {
 }
 
 var (
-	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK)\b.*?\[([^];]+)`)
-	summary   = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) `)
-	seed      = regexp.MustCompile(`(?m)^((?:early|stuck) .*?) +\d+ +(\d+)$`)
+	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK|LATE)\b.*?\[([^];]+)`)
+	summary   = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) late=(\d+) `)
+	seed      = regexp.MustCompile(`(?m)^((?:early|stuck|late) .*?) +\d+ +(\d+)$`)
 )
 
 // inHistories plays random histories up to the first with a violation.
