@@ -209,7 +209,8 @@ func (w *world) approvesAll(user string) {
 func (w *world) lookForApprovals() {
 	for _, name := range w.names {
 		app := w.api.apps[name]
-		if app == nil || app.Operation != nil || app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync || !w.conditions.needsApproval(stepOf(app)) {
+		asked := app != nil && (w.isPending(name) || app.Status.Sync.Status == argo.SyncStatusCodeOutOfSync)
+		if !asked || app.Operation != nil || !w.conditions.needsApproval(stepOf(app)) {
 			continue
 		}
 		if a := w.approvalFor(stepOf(app), app.Status.GetRevisions()); a == nil || a.by != w.conditions.approver || w.usedUp(w.members[name], a) {
@@ -217,6 +218,13 @@ func (w *world) lookForApprovals() {
 		}
 	}
 	w.after(20*time.Second, w.lookForApprovals)
+}
+
+// isPending reports whether the ApplicationSet controller asks for a sync.
+func (w *world) isPending(name string) bool {
+	return slices.ContainsFunc(w.api.set.Status.ApplicationStatus, func(s argo.ApplicationSetApplicationStatus) bool {
+		return s.Application == name && s.Status == argo.ProgressiveSyncPending
+	})
 }
 
 // approvalFor is the approval of these revisions in a step; nil when there is none.

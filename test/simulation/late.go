@@ -28,7 +28,8 @@ func (s Start) String() string {
 
 // admittedInTime notes how late a sync is admitted, if a condition was the last thing that it waited for: for two seconds before, and since
 // then, nobody has written its Application or one that it waits for, and nothing has happened but what ended the condition. While the API
-// server cannot reach the mutating webhook, syncs are denied, and the ApplicationSet controller backs off for minutes.
+// server cannot reach the mutating webhook, syncs are denied, and the ApplicationSet controller backs off for minutes. While a watch is slow, nobody
+// knows what has changed.
 func (w *world) admittedInTime(o *sought) {
 	s := Start{Target: o.m.name, At: w.now}
 	over := func(condition string, at time.Duration) {
@@ -47,7 +48,7 @@ func (w *world) admittedInTime(o *sought) {
 			over("soak", max(e.proof.revised, e.proof.healthy)+wait+time.Second+max(0, w.skew(e.name)))
 		}
 	}
-	if s.Condition == "" || s.Due > w.now || w.outageUntil > 0 || w.disturbed >= s.Due || o.m.written > s.Due-sameMoment {
+	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.written > s.Due-sameMoment {
 		return
 	}
 	for _, e := range w.members {

@@ -84,6 +84,7 @@ func (w *world) happen(words []string) {
 	case "slow":
 		w.slow(args)
 	case "outage":
+		w.unusual = true
 		w.outageUntil = max(w.outageUntil, w.now+duration(args[0]))
 	case "restart":
 		w.restart(args[0])
@@ -197,6 +198,7 @@ func (w *world) setStep(m *member, step int) {
 
 func (w *world) slow(args []string) {
 	if args[0] == "watch" {
+		w.unusual = true
 		w.lags[args[1]] += duration(args[2])
 		return
 	}

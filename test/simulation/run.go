@@ -116,7 +116,8 @@ func (w *world) waits(m *member) bool {
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name) || e.hydrationFails)
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step &&
+			(!w.done(e) || w.failed(name) || e.hydrationFails || w.isPending(name) && w.waitsFor(e) != "")
 	})
 }
 

@@ -46,6 +46,8 @@ type world struct {
 	starts     []Start
 	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last started again.
 	disturbed, restarted time.Duration
+	// unusual says that there has been an outage, or a watch was slow: nobody wonders then that syncs are late.
+	unusual bool
 	trace                func(at time.Duration, text string)
 	// observe is told what happens; nil where nobody watches.
 	observe func(Happening)
