@@ -50,7 +50,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
-		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
 	}))
 	g.Expect(o.approvals.approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
 }
