@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"time"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // Start is a sync that had waited for a condition, and for nothing else in the end.
@@ -27,7 +29,7 @@ func (s Start) String() string {
 }
 
 // admittedInTime notes how late a sync is admitted, if a condition was the last thing that it waited for: for two seconds before, and since
-// then, nobody has written its Application or one that it waits for, and nothing has happened but what ended the condition. While the API
+// then, nobody has written its Application or one that it waits for, it was not stopped for the order, and nothing has happened but what ended the condition. While the API
 // server cannot reach the mutating webhook, syncs are denied, and the ApplicationSet controller backs off for minutes. While a watch is slow, nobody
 // knows what has changed.
 func (w *world) admittedInTime(o *sought) {
@@ -48,7 +50,7 @@ func (w *world) admittedInTime(o *sought) {
 			over("soak", max(e.proof.revised, e.proof.healthy)+wait+time.Second+max(0, w.skew(e.name)))
 		}
 	}
-	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.written > s.Due-sameMoment {
+	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.ordered >= s.Due || o.m.written > s.Due-sameMoment {
 		return
 	}
 	for _, e := range w.members {
@@ -59,6 +61,13 @@ func (w *world) admittedInTime(o *sought) {
 	s.Restarted = w.restarted >= s.Due-time.Second
 	w.starts = append(w.starts, s)
 	w.logf("%s is admitted %s after the end of: %s", o.m.name, seconds(s.Late()), s.Condition)
+}
+
+// stopped is called when a sync is held or denied.
+func (w *world) stopped(name string, why policy.Reason) {
+	if !why.Condition() && why != policy.AlreadySynced {
+		w.members[name].ordered = w.now
+	}
 }
 
 // late are the syncs that were later than they may be.

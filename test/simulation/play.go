@@ -1,13 +1,10 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // schedule has the events of the scenario happen.
@@ -223,34 +220,6 @@ func (w *world) restart(who string) {
 	}
 }
 
-// askRefresh sets the refresh annotation.
-func (w *world) askRefresh(name, who string) {
-	app := w.api.apps[name]
-	if app == nil {
-		return
-	}
-	if _, there := app.Annotations[argo.AnnotationKeyRefresh]; there {
-		return
-	}
-	w.logf("%s asks for a refresh of %s", who, name)
-	if who == "stepgate" {
-		w.tell(Happening{Kind: Refreshed, Application: name})
-	}
-	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
-}
-
-// askRefreshAgain changes the refresh annotation, if it is still there.
-func (w *world) askRefreshAgain(name string) {
-	app := w.api.apps[name]
-	if app == nil || app.Annotations[argo.AnnotationKeyRefresh] == "" {
-		return
-	}
-	w.logf("stepgate asks again for a refresh of %s", name)
-	w.api.edit(name, func(app *argo.Application) {
-		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
-	})
-}
-
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
@@ -262,18 +231,3 @@ func duration(s string) time.Duration {
 }
 
 // short is the last word of an account.
-func short(who string) string {
-	return who[strings.LastIndex(who, ":")+1:]
-}
-
-func pinnedTo(op *argo.Operation) string {
-	switch {
-	case op.Sync == nil:
-		return ""
-	case len(op.Sync.Revisions) > 0:
-		return fmt.Sprint(" to ", op.Sync.Revisions)
-	case op.Sync.Revision != "":
-		return " to " + op.Sync.Revision
-	}
-	return ""
-}

@@ -118,7 +118,10 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 	}
 	app := *write.New
 	app.Operation = patched(app.Operation, answer.Patches)
-	s.w.logf("the mutating webhook: %s %s", answer.AuditAnnotations["reason"], answer.AuditAnnotations["detail"])
+	if why := answer.AuditAnnotations["reason"]; why != "" {
+		s.w.logf("the mutating webhook: %s %s", why, answer.AuditAnnotations["blockers"])
+		s.w.stopped(write.New.Name, policy.Reason(why))
+	}
 	return &app
 }
 
@@ -126,7 +129,11 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 func (s *stepgate) Decide(write Write) Verdict {
 	r := s.replicas[s.turn%len(s.replicas)]
 	s.turn++
-	return r.decide(s.admissionOf(write))
+	v := r.decide(s.admissionOf(write))
+	if !v.Allowed {
+		s.w.stopped(write.New.Name, v.Reason)
+	}
+	return v
 }
 
 func (r *replica) decide(request admission.AdmissionRequest) Verdict {

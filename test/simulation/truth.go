@@ -70,6 +70,11 @@ type admitting struct {
 // With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
 // comes back to one has no other.
 //
+// A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is paused, an Application of an
+// earlier step has not been deployed and Healthy for the soak time, nobody has approved these revisions for the step, more Applications of
+// the step have failed at them than may, or the sync window is closed. What is deployed, or what a user goes back to, is never early. With a
+// bypass, nothing is. A time in which an Application was not Healthy counts if Argo CD has noticed.
+//
 // Two kinds of early start are counted apart, as limits.
 //
 // A recorded revision: from 3.6 on the ApplicationSet controller names the revisions that it has recorded, in the first step, too, which

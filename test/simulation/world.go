@@ -48,7 +48,7 @@ type world struct {
 	disturbed, restarted time.Duration
 	// unusual says that there has been an outage, or a watch was slow: nobody wonders then that syncs are late.
 	unusual bool
-	trace                func(at time.Duration, text string)
+	trace   func(at time.Duration, text string)
 	// observe is told what happens; nil where nobody watches.
 	observe func(Happening)
 }
@@ -75,7 +75,9 @@ type member struct {
 	closedUntil time.Duration
 	proof       proof
 	// written is when Argo CD last wrote something about it that matters.
-	written        time.Duration
+	written time.Duration
+	// ordered is when its sync was last held or denied for the order.
+	ordered        time.Duration
 	hydrationFails bool
 	hydrating      bool
 	// wasDone is for whoever watches.
