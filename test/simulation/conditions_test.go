@@ -24,8 +24,8 @@ func TestConditionsAreJudged(t *testing.T) {
 		"an approval is missing":                        {events: "+0s annotate approve 3", want: []string{"approval"}},
 		"an approval of another revision":               {events: "+0s annotate approve 3\n+0s approval prod alice", want: []string{"approval"}},
 		"a closed window":                               {events: "+0s closes qa 10s", want: []string{"window"}},
-		"more have failed than may":                     {events: "+0s annotate max-failures 0\n+0s failing east 9\n+0s slow compare prod 10m", then: "+200s sync prod", want: []string{"failures"}},
-		"one has failed, and one may":                   {events: "+0s annotate max-failures 50%\n+0s failing east 9\n+0s slow compare prod 10m", then: "+200s sync prod", want: nil},
+		"more have failed than may":                     {events: "+0s annotate max-failures 0\n+0s slow compare prod 10m", then: "+0s commit app east bad\n+0s githook app\n+30s sync prod", want: []string{"failures"}},
+		"one has failed, and one may":                   {events: "+0s annotate max-failures 50%\n+0s slow compare prod 10m", then: "+0s commit app east bad\n+0s githook app\n+30s sync prod", want: nil},
 		"more have failed at another revision than may": {events: "+0s annotate max-failures 0\n+0s crash east", want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ func ofConditions() []part {
 		take("SoakDeployed", soak, `if a.LastSync.Since.After(since) {`, `if false {`),
 		take("SoakSecond", soak, `since.Truncate(time.Second).Add(time.Second + wait)`, `since.Truncate(time.Second).Add(wait)`),
 		take("SoakUnreadable", soak, `case soak.Unreadable && step > 0:`, `case false:`),
-		take("SoakNotHealthy", soak, `case a.Health != "Healthy":`, `case false:`),
 		take("SoakUnnoticed", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && !unnoticed(p, &set.ApplicationSet) {`),
 		take("NotBefore", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && false {`),
 		take("ReleaseStep1", release, `if d.Reason == policy.NotSelected {`, `if d.Reason == policy.NotSelected || d.Reason == policy.FirstStep {`),

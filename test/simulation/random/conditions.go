@@ -49,7 +49,7 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		}
 		event := rapid.Custom(func(t *rapid.T) simulation.Event {
 			d := d
-			d.drawing.t = t
+			d.t = t
 			return simulation.Event{After: d.gap(), Do: d.event()}
 		})
 		s.Events = append(s.Events, rapid.SliceOfN(event, 1, 12).Draw(t, "events")...)
