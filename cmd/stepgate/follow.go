@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,10 +24,12 @@ const (
 	settleLines = time.Second
 	// tick is how often the ages on a terminal are brought up to date.
 	tick = time.Second
+	// slowTick is how often else one looks at what ends without a change, such as a soak time.
+	slowTick = 5 * time.Second
 )
 
 // watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done. It also calls it every
-// tick, where that is not 0.
+// tick; where that is 0, from time to time.
 func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
@@ -48,15 +51,11 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 	if !cache.WaitForCacheSync(running.Done(), known.Synced) {
 		return ctx.Err()
 	}
-	var ticks <-chan time.Time
+	ticker := time.NewTicker(cmp.Or(tick, slowTick))
+	defer ticker.Stop()
+	changed, gather := true, settleLines
 	if tick > 0 {
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		ticks = ticker.C
-	}
-	changed, pause := true, settleLines
-	if tick > 0 {
-		pause = settle
+		gather = settle
 	}
 	for {
 		if done, err := each(known, changed); done || err != nil {
@@ -65,13 +64,13 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ticks:
+		case <-ticker.C:
 			changed = false
 		case <-changes:
 			changed = true
 			select {
 			case <-ctx.Done():
-			case <-time.After(pause):
+			case <-time.After(gather):
 			}
 		}
 	}
