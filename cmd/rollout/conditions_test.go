@@ -1,17 +1,21 @@
 package rollout_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/golden"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // turn is a rollout whose step 3 may start, as far as the order goes.
@@ -105,25 +109,32 @@ func TestExplainShowsConditions(t *testing.T) {
 	}
 }
 
-// A sync window and an approval are shown like the other conditions.
+// approvedBy is the annotation with which stepgate records an approval of the new commit.
+func approvedBy(step int, user string) map[string]string {
+	return map[string]string{
+		"stepgate.io/approve": strconv.Itoa(step), "stepgate.io/approved": strconv.Itoa(step) + "@" + guestbook.NewCommit,
+		"stepgate.io/approved-by": fmt.Sprintf(`[{"step":%d,"of":%q,"by":%q,"at":"2026-11-22T20:00:00Z"}]`, step, guestbook.NewCommit, user),
+	}
+}
+
+// closedUntil is a sync window of every project.
+type closedUntil time.Time
+
+// Window implements webhook.SyncWindows.
+func (c closedUntil) Window(string, argocd.WindowSubject, bool, time.Time) policy.Window {
+	return policy.Window{Closed: true, OpensAt: time.Time(c), Detail: "deny 0 20 * * * for 2h"}
+}
+
+// A sync window is closed from 20:00 to 22:00. What is approved says by whom.
 func TestGetShowsWindowsAndApprovals(t *testing.T) {
-	at := func(text string) *metav1.Time {
-		moment, err := time.Parse(time.RFC3339, text)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		return &metav1.Time{Time: moment}
-	}
-	r := judged(scene(turn))
-	r.Steps[1].Conditions = []rollout.Condition{{Reason: "NotApproved", Met: true, Text: "approved by alice at 2026-11-22T19:00:00Z", By: "alice", At: at("2026-11-22T19:00:00Z")}}
-	r.Steps[2].Conditions = []rollout.Condition{
-		{
-			Reason: "WindowClosed", Text: "WindowClosed until 2026-11-22T22:00:00Z: deny 0 20 * * * for 2h", Until: at("2026-11-22T22:00:00Z"),
-			Applications: []string{"guestbook-prod-1"}, Do: "wait; the sync then starts by itself.",
-		},
-		{Reason: "Soaking", Met: true, Text: "soaked for 30m"},
-		{Reason: "NotApproved", Met: true, Text: "approved by bob at 2026-11-22T20:00:00Z", By: "bob", At: at("2026-11-22T20:00:00Z")},
-	}
-	NewWithT(t).Expect(r.Line()).To(Equal("argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits until 2026-11-22T22:00:00Z (WindowClosed: deny 0 20 * * * for 2h)"))
+	annotations := approvedBy(3, "bob")
+	annotations["stepgate.io/soak"] = "10m"
+	set, apps := with(turn, annotations)
+	r := judged(set, apps, closedUntil(time.Date(2026, 11, 22, 22, 0, 1, 0, time.UTC)))
+	NewWithT(t).Expect(r.Line()).To(Equal("argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits until 2026-11-22T22:00:01Z (WindowClosed: deny 0 20 * * * for 2h)"))
 	expectTree(t, "window", r)
+	expectTree(t, "approved", judged(with(turn, approvedBy(3, "bob"))))
+	expectTree(t, "approved-complete", judged(with(scenes["complete"], approvedBy(2, "alice"))))
 }
 
 // The conditions of a large rollout take the room of rows.

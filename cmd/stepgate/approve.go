@@ -66,10 +66,14 @@ func (a *approve) run(ctx context.Context, args []string) error {
 		return err
 	}
 	gate := installation(ctx, r.clients.clientset, name.Namespace)
+	problem := r.addWindows(ctx, gate, known)
 	set, _ := known.Set(name)
 	proposal, err := rollout.Propose(r.preview(gate, known), known, set, a.step, a.revision)
 	if err != nil {
 		return err
+	}
+	if problem != "" {
+		proposal.Warnings = append(proposal.Warnings, problem)
 	}
 	return a.approve(ctx, r.clients, set, gate, proposal)
 }

@@ -30,11 +30,11 @@ const (
 
 // watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done. It also calls it every
 // tick; where that is 0, from time to time.
-func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
+func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
 	}
-	known, err := watched(r.clients.config, []string{namespace}, "")
+	known, err := watched(r.clients.config, []string{namespace}, gate.projects)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace
 	}
 	before := map[string]string{}
 	var at time.Time
-	err := r.watch(ctx, namespace, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
+	err := r.watch(ctx, namespace, gate, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
 		list := g.judge(r, gate, known, name)
 		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
