@@ -93,11 +93,12 @@ func (e *Explanation) facts(s screen.Screen) []string {
 		fact("Compared with", shortAll(e.Revisions))
 	} else if len(e.Revisions) > 0 {
 		text := shortAll(e.Revisions)
-		if e.Reason == string(policy.Paused) {
+		switch {
+		case e.Reason == string(policy.Paused):
 			text += ", unless Argo CD has compared it with something newer by then"
-		} else if e.Pinned {
+		case e.Pinned:
 			text += ", named in the operation, and the same at every retry"
-		} else {
+		default:
 			text += ", or what the branch points to when the sync starts: the operation names no commit"
 		}
 		fact("Deploys", text)

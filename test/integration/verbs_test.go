@@ -76,7 +76,9 @@ func TestTheCommandLinePauses(t *testing.T) {
 	var all sync.WaitGroup
 	answers := make([]answer, 3)
 	for i := range answers {
-		all.Go(func() { answers[i] = a.askAs(fmt.Sprintf("user-%d", i), "pause", "guestbook", "--step", fmt.Sprint(i+1)) })
+		all.Go(func() {
+			answers[i] = a.askAs(fmt.Sprintf("user-%d", i), "pause", "guestbook", "--step", fmt.Sprint(i+1))
+		})
 	}
 	for i := range 20 {
 		a.Expect(shared.Admin.Patch(a.ctx, &argo.ApplicationSet{ObjectMeta: a.set.ObjectMeta}, annotations(map[string]any{"note": fmt.Sprint(i)}))).To(Succeed())
