@@ -29,13 +29,15 @@ const (
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
 	refusing   mode = "refusing"
 	unreleased mode = "unreleased"
+	// conditional is the mode of a gate with one approver.
+	conditional mode = "conditional"
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
 func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == proven }
+func (m mode) holds() bool { return m == on || m == proven || m == conditional }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
@@ -65,6 +67,8 @@ func (m mode) args() []string {
 		return append(args, "--hold=false")
 	case unreleased:
 		return append(args, "--release=false")
+	case conditional:
+		return append(args, "--approver="+approver)
 	default:
 		return args
 	}
