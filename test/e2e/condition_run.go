@@ -46,9 +46,6 @@ type conditionOutcome struct {
 // progressive syncs. Nothing may start before it is due with the gate, every rollout has to complete, and without the gate something
 // has to start before it is due.
 func (s *suite) measureConditions(ctx context.Context, chosen []condition, modes []mode, long bool) error {
-	if err := s.installUsers(ctx); err != nil {
-		return err
-	}
 	all, err := s.playConditions(ctx, "RollingSync", chosen, modes, long)
 	if err != nil {
 		return err

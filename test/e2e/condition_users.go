@@ -35,7 +35,7 @@ func (s *suite) installUsers(ctx context.Context) error {
 	return s.Admin.Create(ctx, binding)
 }
 
-// annotateAs sets an annotation of the ApplicationSet as a user.
+// annotateAs sets an annotation of the ApplicationSet as a user, or removes it if the value is empty.
 func (w *waiting) annotateAs(user, key, value string) (moment, error) {
 	as, err := w.Client(user)
 	if err != nil {
@@ -43,8 +43,7 @@ func (w *waiting) annotateAs(user, key, value string) (moment, error) {
 	}
 	set := &argo.ApplicationSet{}
 	set.Namespace, set.Name = string(w.mode), w.name
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, prefix+key, value)
-	if err := as.Patch(w.ctx, set, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := as.Patch(w.ctx, set, annotation(prefix+key, value)); err != nil {
 		return moment{}, err
 	}
 	return stored(set), nil

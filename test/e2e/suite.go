@@ -92,7 +92,7 @@ const longResync = 6 * time.Hour
 // quietSettings are how Argo CD runs unless a scenario needs something else.
 func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
 
-func start(ctx context.Context, version string, modes []mode) (s *suite, err error) {
+func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s *suite, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	o.Settings = quietSettings()
+	o.Settings, o.AppOfApps = quietSettings(), appOfApps
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
@@ -133,6 +133,9 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 		if s.clis[m], err = s.argo.NewCLI(ctx, string(m)); err != nil {
 			return nil, fmt.Errorf("the argocd CLI: %w", err)
 		}
+	}
+	if err := s.installUsers(ctx); err != nil {
+		return nil, err
 	}
 	return s, s.startGates(ctx, modes)
 }
