@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// blockers are the Applications of the steps before step that are not done, by step and then by name.
+// blockers are the Applications of the steps before step that are not done, by step and then by name. Those that only soak come last:
+// nobody has to do anything about them.
 func (in *Input) blockers(step int) []Blocker {
 	found := in.missing(step)
 	for _, sibling := range in.Siblings {
@@ -14,19 +15,23 @@ func (in *Input) blockers(step int) []Blocker {
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(a.soaking()-b.soaking(), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
 	})
 	return found
 }
 
-// BlockedBy reports whether one Application alone blocks the target. sibling is nil when no live Application of the
-// ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling against another.
+// BlockedBy reports whether one Application alone blocks the target, or is one of the failures of the target's own step. sibling is nil
+// when no live Application of the ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling
+// against another.
 func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks bool) {
 	if _, settled := Scope(in); settled {
 		return Blocker{}, false
 	}
 	step := in.step()
 	if sibling != nil {
+		if b, failed := in.failure(sibling, step); failed {
+			return b, true
+		}
 		return in.blocker(sibling, step)
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
@@ -40,12 +45,13 @@ func (in *Input) blocker(sibling *Application, step int) (b Blocker, blocks bool
 	if !in.isEarlier(sibling, step) {
 		return Blocker{}, false
 	}
-	reason, detail := in.notDone(sibling)
-	if reason == "" {
-		return Blocker{}, false
+	b = Blocker{Application: sibling.Name, Step: StepOf(in.ApplicationSet.Steps, sibling.Labels), ComparedAt: sibling.ReconciledAt}
+	if b.Reason, b.Detail = in.notDone(sibling); b.Reason != "" {
+		return b, true
 	}
-	at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
-	return Blocker{Application: sibling.Name, Step: at, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt}, true
+	until, detail, soaks := in.soaks(sibling, step)
+	b.Reason, b.Detail, b.NotBefore = Soaking, detail, until
+	return b, soaks
 }
 
 // isEarlier reports whether a sibling has to be done before a target of the step.

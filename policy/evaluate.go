@@ -1,24 +1,60 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Evaluate decides whether the target may sync. It is total: every Input has a Decision. It denies unless it can show
-// that every Application of the earlier steps is done. It reports all blockers, not only the first.
+// that every Application of the earlier steps is done, and that every condition of the step holds. It reports all blockers, not only
+// the first.
 func Evaluate(in Input) Decision {
 	if d, settled := Scope(in); settled {
 		return d
 	}
 	d := in.decision(Deny, "")
-	d.Blockers = in.blockers(d.Step)
-	switch detail, outdated := in.targetOutdated(d.Step); {
-	case len(d.Blockers) > 0:
-		d.Reason = d.Blockers[0].Reason
+	if blockers := in.blockers(d.Step); len(blockers) > 0 {
+		return d.blocked(blockers)
+	}
+	detail, outdated := in.targetOutdated(d.Step)
+	switch {
 	case outdated:
 		d.Reason, d.Detail = TargetOutdated, detail
+		return d
 	case in.alreadySynced():
 		d.Reason = AlreadySynced
-	default:
-		d.Outcome, d.Reason = Allow, EarlierStepsDone
+		return d
+	}
+	for _, unmet := range []condition{(*Input).tooManyFailures, (*Input).notApproved, (*Input).windowClosed} {
+		if denied, is := unmet(&in, d); is {
+			return denied
+		}
+	}
+	d.Outcome, d.Reason = Allow, EarlierStepsDone
+	if d.Step == 0 {
+		d.Reason = FirstStep
+	}
+	return d
+}
+
+// Confirmed is a denial of which the first blocker was read again.
+func (d Decision) Confirmed(first Blocker) Decision {
+	blockers := slices.Clone(d.Blockers)
+	blockers[0] = first
+	return d.blocked(blockers)
+}
+
+// blocked is a denial because of blockers, of which there is at least one. It ends by itself if all of them do.
+func (d Decision) blocked(blockers []Blocker) Decision {
+	d.Blockers, d.Reason, d.NotBefore = blockers, blockers[0].Reason, time.Time{}
+	for _, b := range blockers {
+		if b.NotBefore.IsZero() {
+			d.NotBefore = b.NotBefore
+			break
+		}
+		if b.NotBefore.After(d.NotBefore) {
+			d.NotBefore = b.NotBefore
+		}
 	}
 	return d
 }
@@ -63,7 +99,7 @@ func Relevant(t Target) (d Decision, settled bool) {
 }
 
 // Scope settles the writes that need the ApplicationSet but no sibling. Settled means that the Decision is final;
-// otherwise the siblings of the steps before StepOf the target decide.
+// otherwise the siblings of the steps before StepOf the target decide, and the conditions of its step.
 func Scope(in Input) (d Decision, settled bool) {
 	if d, settled := Relevant(in.Target); settled {
 		return d, true
@@ -85,12 +121,14 @@ func Scope(in Input) (d Decision, settled bool) {
 	switch {
 	case step < 0:
 		return in.decision(NotGated, NotSelected), true
-	case step == 0:
+	case step == 0 && !in.conditional(step):
 		return in.decision(Allow, FirstStep), true
 	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, Rollback), true
 	case (op.Redeploys || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved[in.Target.Name]:
 		return in.decision(Allow, SelfHeal), true
+	case in.Settings.Conditions.Paused.Has(step):
+		return in.paused(), true
 	case in.Settings.Pin && !in.Target.SpecCompared:
 		return in.decision(Deny, TargetNotCompared), true
 	case in.Settings.Pin && op.Automated && !op.Pinned:

@@ -57,6 +57,7 @@ func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
 		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(), targetRows(), driftRows(),
+		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(),
 	} {
 		for name := range maps.Keys(table) {
 			if _, twice := all[name]; twice {

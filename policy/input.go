@@ -18,6 +18,8 @@ type Input struct {
 	Now time.Time
 	// Window is the target's sync window.
 	Window Window
+	// StartedBy is who starts the sync, if that is a person; else empty.
+	StartedBy string
 	// Seen is what the watches have seen of the siblings and the target.
 	Seen     Seen
 	Settings Settings
@@ -102,8 +104,9 @@ type Target struct {
 	SyncStartedAt time.Time
 	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.
 	OutOfSyncSince bool
-	// Ran are the sources and revisions of its history, oldest first.
-	Ran []Source
+	// Ran are the sources and revisions of its history, oldest first, and DeployedAt is when the newest entry was deployed.
+	Ran        []Source
+	DeployedAt time.Time
 	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may differ.
 	SameSources bool
 }
@@ -165,7 +168,9 @@ type Application struct {
 	// OperationSet is the presence of .operation.
 	OperationSet bool
 	Health       string
-	SyncStatus   string
+	// HealthSince is when its health became what it is; zero when that is not known. It has a resolution of one second.
+	HealthSince time.Time
+	SyncStatus  string
 	// SpecCompared says that status.sync.comparedTo equals spec (sources and destination), by Argo CD's own Equals.
 	SpecCompared bool
 	// ReconciledAt has a resolution of one second; zero means never.
@@ -217,4 +222,8 @@ type LastSync struct {
 	AtCompared bool
 	// SameSources says that it deployed the sources that are now compared, maybe at other revisions.
 	SameSources bool
+	// Since is when what it deployed was first deployed, without anything else in between. A repetition does not change it.
+	Since time.Time
+	// By is who started it, if that was a person; else empty.
+	By string
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,8 @@ const (
 	namedSteps    = 3
 	maxDetail     = 60
 	maxName       = 253
+	// maxText is the length of a reason for a pause, and of the description of a window.
+	maxText = 160
 )
 
 // Message is the decision as one or two sentences for whoever asked for the sync: who blocks it and why, then what to
@@ -22,6 +25,9 @@ func (d Decision) Message() string {
 		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn",
 			d.Step+1, d.ApplicationSet)
 	}
+	if text := d.conditionMessage(); text != "" {
+		return text
+	}
 	if d.aboutTarget() {
 		return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s (%s: %s). Next: %s",
 			d.Step+1, d.ApplicationSet, d.Application, d.Reason, d.targetProblem(), d.Reason.wayOut(d.Application))
@@ -30,8 +36,46 @@ func (d Decision) Message() string {
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}
 	first := d.Blockers[0]
-	return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s: %s. Next: %s",
-		d.Step+1, d.ApplicationSet, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
+	when := "yet"
+	if d.Reason == Soaking && !d.NotBefore.IsZero() {
+		when = "before " + moment(d.NotBefore)
+	}
+	return fmt.Sprintf("step %d of ApplicationSet %s may not sync %s: %s: %s. Next: %s",
+		d.Step+1, d.ApplicationSet, when, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
+}
+
+// conditionMessage is the message of a denial because of a condition of the step; empty for other decisions.
+func (d Decision) conditionMessage() string {
+	step := strconv.Itoa(d.Step + 1)
+	of := "step " + step + " of ApplicationSet " + d.ApplicationSet
+	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
+	flags := name + " -n " + namespace + " --step " + step
+	switch d.Reason {
+	case Paused:
+		why := ""
+		if d.Detail != "" {
+			why = ": " + d.Detail
+		}
+		return of + " is paused (Paused" + why + "). Next: stepgate resume " + flags + ", or correct the annotation stepgate.io/pause"
+	case TooManyFailures:
+		return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another revision", of, applications(len(d.Blockers)), d.Detail, d.Names())
+	case NotApproved:
+		return of + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + flags
+	case WindowClosed:
+		when := "yet"
+		if !d.NotBefore.IsZero() {
+			when = "before " + moment(d.NotBefore)
+		}
+		return of + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
+	}
+	return ""
+}
+
+func applications(n int) string {
+	if n == 1 {
+		return "1 Application"
+	}
+	return strconv.Itoa(n) + " Applications"
 }
 
 // aboutTarget reports whether the target itself is not ready.
@@ -76,6 +120,7 @@ func (d Decision) subject() string {
 			steps = append(steps, s)
 		}
 	}
+	slices.SortFunc(steps, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
 	of := "step " + steps[0]
 	if more := len(steps) - namedSteps; more > 0 {
 		steps = append(steps[:namedSteps], fmt.Sprintf("%d more", more))

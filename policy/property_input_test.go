@@ -47,8 +47,31 @@ func inputFrom(data []byte) policy.Input {
 	}
 	in.Peers = in.Siblings
 	in.Seen = c.seen(in)
+	in.Settings.Conditions, in.Now = c.conditions(in.Target.Wanted), of(c, second("200"), c.time())
+	if c.rarely(12) {
+		in.Window = policy.Window{Closed: true, OpensAt: c.time(), Detail: of(c, "deny window", c.hostile())}
+	}
 	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
 	return in
+}
+
+// conditions are mostly none.
+func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
+	if !c.rarely(3) {
+		return cs
+	}
+	cs.Paused = of(c, cs.Paused, cs.Paused, cs.Paused, policy.Steps{All: true}, policy.Steps{Of: []int{1, 2}})
+	cs.PausedWhy = of(c, "", c.hostile())
+	cs.Soak = of(c, cs.Soak, policy.Soak{Every: time.Minute}, policy.Soak{Of: map[int]time.Duration{2: 100 * time.Second}}, policy.Soak{Every: 101 * time.Second}, policy.Soak{Unreadable: c.rarely(3)})
+	cs.Approve = of(c, cs.Approve, cs.Approve, policy.Steps{All: true}, policy.Steps{Of: []int{2}})
+	cs.FourEyes = c.rarely(2)
+	if c.rarely(2) {
+		cs.Approved = []policy.Approval{{Step: of(c, 2, 1, 0), What: of(c, policy.ApprovalOf(wanted), "a"), By: of(c, "alice", "", c.hostile()), At: c.time()}}
+	}
+	if c.rarely(2) {
+		cs.MaxFailures = &policy.Budget{Most: of(c, 0, 1, 10), Percent: c.rarely(2)}
+	}
+	return cs
 }
 
 func (c *choices) seen(in policy.Input) policy.Seen {
@@ -99,6 +122,7 @@ func (c *choices) target() policy.Target {
 	}
 	t.Name = of(c, "app-0", "target", "target")
 	t.Labels, t.OldLabels = c.labels("3", "3", "3", "2", "1", "0"), c.labels("3", "3", "2", "1", "0")
+	t.DeployedAt = c.time()
 	t.Wanted = of(c, t.Compared, t.Compared, c.sources())
 	return t
 }
@@ -110,6 +134,7 @@ func (c *choices) application() policy.Application {
 		RefreshRequested: c.rarely(20),
 		OperationSet:     c.rarely(20),
 		Health:           of(c, "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Healthy", "Degraded", "", c.hostile()),
+		HealthSince:      of(c, time.Time{}, second("50"), second("140"), c.time()),
 		SyncStatus:       of(c, "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "Synced", "OutOfSync", "OutOfSync", "Unknown", "", c.hostile()),
 		SpecCompared:     !c.rarely(20),
 		ReconciledAt:     of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
@@ -118,7 +143,7 @@ func (c *choices) application() policy.Application {
 			Phase: of(c, "Succeeded", "", "Succeeded", "Succeeded", "Succeeded", "Failed", "Error", "Running", "Terminating", c.hostile()),
 			Full:  c.rarely(2), FinishedAt: of(c, second("50"), second("50"), c.time()), AtCompared: c.rarely(2),
 		},
-		LastSync:  policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2), SameSources: c.rarely(2)},
+		LastSync:  policy.LastSync{FinishedAt: c.time(), AtCompared: c.rarely(2), SameSources: c.rarely(2), Since: c.time(), By: of(c, "", "alice")},
 		Hydration: of(c, "", "", "", "", "", "", "", "", "Hydrated", "Hydrating", "Failed"),
 		Ran:       of(c, nil, c.sources()),
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -18,7 +19,9 @@ const (
 )
 
 // targetReasons are those of denials without blockers.
-var targetReasons = []policy.Reason{policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced}
+var targetReasons = []policy.Reason{
+	policy.Paused, policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
+}
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
 func FuzzEvaluate(f *testing.F) {
@@ -79,13 +82,19 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	g.Expect(policy.Reasons()).To(ContainElement(d.Reason))
 	checkText(g, message)
 	for _, b := range d.Blockers {
-		g.Expect(b.Step).To(And(BeNumerically(">=", 0), BeNumerically("<", d.Step)))
+		last := d.Step - 1
+		if d.Reason == policy.TooManyFailures {
+			last = d.Step
+		}
+		g.Expect(b.Step).To(And(BeNumerically(">=", 0), BeNumerically("<=", last)))
 		checkText(g, b.Detail)
 	}
 	checkOrder(g, in, d)
 	checkDoneSiblings(g, in, d)
 	checkLevels(g, in)
 	checkAlone(g, in, d)
+	checkConditions(g, in, d)
+	checkTime(g, in, d)
 	return d
 }
 
@@ -97,6 +106,45 @@ func checkText(g *WithT, text string) {
 			g.Expect(text).To(BeEmpty(), "holds the byte %q", b)
 		}
 	}
+}
+
+// checkConditions asks that a condition only ever denies what would be allowed, and that Unmet gives the one that denies.
+func checkConditions(g *WithT, in policy.Input, d policy.Decision) {
+	without := in
+	without.Settings.Conditions, without.Window = policy.Conditions{}, policy.Window{}
+	if plain := policy.Evaluate(without); d.Outcome != policy.Deny {
+		g.Expect(plain.Outcome).To(Equal(d.Outcome), "without conditions it is %+v", plain)
+	}
+	unmet := policy.Unmet(in)
+	for _, one := range unmet {
+		g.Expect(one.Outcome).To(Equal(policy.Deny))
+		g.Expect(one.Reason.Condition()).To(BeTrue(), "%s", one.Reason)
+		checkText(g, one.Message())
+	}
+	if d.Reason.Condition() {
+		reasons := []policy.Reason{}
+		for _, one := range unmet {
+			reasons = append(reasons, one.Reason)
+		}
+		g.Expect(reasons).To(ContainElement(d.Reason))
+	}
+}
+
+// checkTime asks that what is allowed stays allowed as time passes, and that what ends by itself does so when it says.
+func checkTime(g *WithT, in policy.Input, d policy.Decision) {
+	later := in
+	later.Now = in.Now.Add(time.Hour)
+	if d.Outcome == policy.Allow {
+		g.Expect(policy.Evaluate(later)).To(Equal(d), "an hour later")
+	}
+	if d.Reason != policy.Soaking || d.NotBefore.IsZero() {
+		return
+	}
+	g.Expect(d.NotBefore).To(BeTemporally(">", in.Now))
+	later.Now = d.NotBefore.Add(-time.Nanosecond)
+	g.Expect(policy.Evaluate(later).Reason).To(Equal(policy.Soaking), "just before")
+	later.Now = d.NotBefore
+	g.Expect(policy.Evaluate(later).Reason).NotTo(Equal(policy.Soaking), "at that moment")
 }
 
 // checkOrder asks that the order in which a LIST answers never matters.
@@ -115,8 +163,12 @@ func checkOrder(g *WithT, in policy.Input, want policy.Decision) {
 	}
 }
 
-// checkDoneSiblings asks that one more Application that is done never holds anybody up.
+// checkDoneSiblings asks that one more Application that is done never holds anybody up. Where the soak time cannot be read, nobody is done
+// for long enough, and a share of a step grows with the step.
 func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
+	if c := in.Settings.Conditions; c.Soak.Unreadable || before.Step == 0 && c.MaxFailures != nil && c.MaxFailures.Percent {
+		return
+	}
 	done := policy.Application{
 		Name: "one-more", Labels: map[string]string{"step": "1"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: second("1000000"),
@@ -140,7 +192,9 @@ func checkLevels(g *WithT, in policy.Input) {
 		d := policy.Evaluate(in)
 		names := []string{}
 		for _, b := range d.Blockers {
-			names = append(names, b.Application)
+			if b.Reason != policy.TooManyFailures {
+				names = append(names, b.Application)
+			}
 		}
 		for _, name := range blocked {
 			if !slices.Contains(names, name) {
@@ -151,13 +205,13 @@ func checkLevels(g *WithT, in policy.Input) {
 	}
 }
 
-// checkAlone asks that each blocker blocks alone, and that nobody else does.
+// checkAlone asks that each blocker blocks alone, and that nobody else does. A failure alone may be within the budget.
 func checkAlone(g *WithT, in policy.Input, d policy.Decision) {
 	alone := []policy.Blocker{}
 	live := map[string]bool{}
 	for _, sibling := range in.Siblings {
 		live[sibling.Name] = true
-		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks {
+		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks && (b.Reason != policy.TooManyFailures || d.Reason == policy.TooManyFailures) {
 			alone = append(alone, b)
 		}
 	}

@@ -25,22 +25,17 @@ const (
 	EarlierStepsDone Reason = "EarlierStepsDone"
 )
 
-// Reasons why a gated write is denied although no sibling holds it up: the target itself is not ready.
+// Reasons why a gated write is denied although no sibling holds it up: the target itself is not ready, or a condition of its step does not
+// hold. The siblings of TooManyFailures are in the target's own step.
 const (
+	Paused            Reason = "Paused"
 	TargetNotCompared Reason = "TargetNotCompared"
 	NotPinned         Reason = "NotPinned"
 	TargetOutdated    Reason = "TargetOutdated"
 	AlreadySynced     Reason = "AlreadySynced"
-)
-
-// Reasons why a gated write is denied because of a condition of its step. Soaking is also the reason of a blocker, and the blockers of
-// TooManyFailures are in the target's own step.
-const (
-	Paused          Reason = "Paused"
-	Soaking         Reason = "Soaking"
-	TooManyFailures Reason = "TooManyFailures"
-	NotApproved     Reason = "NotApproved"
-	WindowClosed    Reason = "WindowClosed"
+	TooManyFailures   Reason = "TooManyFailures"
+	NotApproved       Reason = "NotApproved"
+	WindowClosed      Reason = "WindowClosed"
 )
 
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
@@ -58,6 +53,7 @@ const (
 	OperationFailed     Reason = "OperationFailed"
 	RevisionMismatch    Reason = "RevisionMismatch"
 	ComparisonOlder     Reason = "ComparisonOlder"
+	Soaking             Reason = "Soaking"
 )
 
 // Reasons lists every Reason of the rule: first those of writes, then those of blockers, each in the order of the rule.
@@ -65,9 +61,20 @@ func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
 		Bypassed, NotSelected, FirstStep, Rollback, SelfHeal, EarlierStepsDone,
-		TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced,
+		Paused, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, NotHydrated, SyncUnknown, SpecNotCompared, RefreshPending,
-		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder,
+		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder, Soaking,
+	}
+}
+
+// Condition reports whether the reason is a condition of a step, which somebody has set up. All but TooManyFailures are waits as they are
+// meant to be, and nobody has to be woken for them.
+func (r Reason) Condition() bool {
+	switch r {
+	case Paused, Soaking, TooManyFailures, NotApproved, WindowClosed:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -117,6 +124,8 @@ func (r Reason) wayOut(application string) string {
 		return "sync " + application + " first: argocd app sync " + application
 	case OperationFailed:
 		return "sync " + application + " again: argocd app sync " + application
+	case Soaking:
+		return "wait, or change the annotation stepgate.io/soak"
 	default:
 		return "wait until " + application + " is done"
 	}

@@ -35,6 +35,7 @@ import (
 //	                                                          comparison, another destination, Synced with what it deploys
 //	incomplete  insync:REVISIONS  appliedbefore               seen: never Healthy after the syncs of the history; Synced with
 //	                                                          these, and no operation since; its operation applied all
+//	healthy:SECOND  since:SECOND  by:USER                     Healthy since, what it runs was first deployed, who synced it last by hand
 //	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
 //	began:SECOND  respecified  mend                           target: when its last sync began, other sources than it ran,
 //	                                                          OutOfSync since
@@ -185,6 +186,12 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.Ran = append(a.Ran, sources(value)...)
 	case "displaced":
 		a.Moved = true
+	case "healthy":
+		a.HealthSince = second(value)
+	case "since":
+		a.LastSync.Since = second(value)
+	case "by":
+		a.LastSync.By = value
 	default:
 		return false
 	}

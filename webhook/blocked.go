@@ -42,8 +42,11 @@ type waiting struct {
 	first, last time.Time
 	// stopped is when a sync of it was last held or denied by this replica.
 	stopped time.Time
-	// names are those who held it up last.
-	names string
+	// names are those who held it up last, and reason is why.
+	names  string
+	reason policy.Reason
+	// stuck is since when it waits for something that nobody has asked for; zero while it waits for a condition that somebody has set up.
+	stuck time.Time
 }
 
 // NewBlocked returns a Blocked that looks in known whether an Application has got through.
@@ -77,7 +80,14 @@ func (b *Blocked) wait(app, owner types.UID, d policy.Decision) {
 		}
 		b.waiting[app] = &waiting{owner: owner, first: b.now()}
 	}
-	b.waiting[app].last, b.waiting[app].names = b.now(), d.Names()
+	w := b.waiting[app]
+	w.last, w.names, w.reason = b.now(), d.Names(), d.Reason
+	switch meant := d.Reason.Condition() && d.Reason != policy.TooManyFailures; {
+	case meant:
+		w.stuck = time.Time{}
+	case w.stuck.IsZero():
+		w.stuck = w.last
+	}
 }
 
 func (b *Blocked) stop(app types.UID) {
@@ -138,11 +148,19 @@ func gotThrough(app *policy.Application, since time.Time) bool {
 
 func (b *Blocked) desc() *prometheus.Desc {
 	return prometheus.NewDesc("stepgate_applicationset_blocked_since_timestamp_seconds",
-		"When the first sync was held or denied, in Unix seconds, of the ApplicationSet that has been blocked for longest; no sample while none is blocked.", nil, nil)
+		"When the first sync was held or denied, in Unix seconds, of the ApplicationSet that has been blocked for longest; no sample while none is blocked. Pauses, soak times, approvals and sync windows do not count.", nil, nil)
+}
+
+func (b *Blocked) conditionDesc() *prometheus.Desc {
+	return prometheus.NewDesc("stepgate_condition_waiting_applications",
+		"Applications that wait for a condition of their step, by reason.", []string{"reason"}, nil)
 }
 
 // Describe implements prometheus.Collector.
-func (b *Blocked) Describe(out chan<- *prometheus.Desc) { out <- b.desc() }
+func (b *Blocked) Describe(out chan<- *prometheus.Desc) {
+	out <- b.desc()
+	out <- b.conditionDesc()
+}
 
 // Collect implements prometheus.Collector.
 func (b *Blocked) Collect(out chan<- prometheus.Metric) {
@@ -150,10 +168,17 @@ func (b *Blocked) Collect(out chan<- prometheus.Metric) {
 	defer b.mu.Unlock()
 	b.forget()
 	var oldest time.Time
+	conditions := map[policy.Reason]int{}
 	for _, w := range b.waiting {
-		if oldest.IsZero() || w.first.Before(oldest) {
-			oldest = w.first
+		if !w.stuck.IsZero() && (oldest.IsZero() || w.stuck.Before(oldest)) {
+			oldest = w.stuck
 		}
+		if w.reason.Condition() {
+			conditions[w.reason]++
+		}
+	}
+	for reason, applications := range conditions {
+		out <- prometheus.MustNewConstMetric(b.conditionDesc(), prometheus.GaugeValue, float64(applications), string(reason))
 	}
 	if !oldest.IsZero() {
 		out <- prometheus.MustNewConstMetric(b.desc(), prometheus.GaugeValue, float64(oldest.Unix()))

@@ -42,9 +42,8 @@ func (e *LiveEvaluator) ApplicationSet(ctx context.Context, name types.Namespace
 // Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. It reads nothing
 // when the ApplicationSet alone settles the write. On an error there is no decision.
 func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
-	scope, settled := policy.Scope(in)
-	if settled {
-		return scope, nil
+	if d, settled := policy.Scope(in); settled {
+		return d, nil
 	}
 	known := e.reader.Known(in.ApplicationSet)
 	d, read, err := e.confirm(ctx, in, known)
@@ -52,11 +51,20 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.D
 		return d, err
 	}
 	known = replaced(known, read)
-	if in.Siblings, err = e.reader.Current(ctx, in.ApplicationSet, scope.Step, known); err != nil {
+	if in.Siblings, err = e.current(ctx, in, known); err != nil {
 		return policy.Decision{}, err
 	}
 	in.Peers = applications(known)
 	return policy.Evaluate(in), nil
+}
+
+// current reads the siblings that decide. Before step 1 there are none.
+func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, known []*siblings.Projection) ([]*policy.Application, error) {
+	steps := policy.StepsToRead(in)
+	if steps == 0 {
+		return nil, nil
+	}
+	return e.reader.Current(ctx, in.ApplicationSet, steps, known)
 }
 
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
@@ -76,8 +84,7 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*s
 		sibling = &read.Application
 	}
 	if b, blocks := policy.BlockedBy(in, first.Application, sibling); blocks && b.Step == first.Step {
-		d.Blockers[0], d.Reason = b, b.Reason
-		return d, read, nil
+		return d.Confirmed(b), read, nil
 	}
 	return policy.Decision{}, read, nil
 }

@@ -46,6 +46,8 @@ type Config struct {
 	BypassUsers []string
 	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
 	IgnoredAnnotations []string
+	// FourEyes says that nobody approves what they have started.
+	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs a Mutator.
 	Pin Pin
 	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs a Mutator.
@@ -226,15 +228,35 @@ func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if err != nil {
 		return verdict{settings: s, err: err}
 	}
-	in := policy.Input{Target: w.target, Settings: s.Settings}
+	in := g.input(w, set, s)
 	if set != nil {
-		in.ApplicationSet, in.Seen = &set.ApplicationSet, g.seen(w, types.UID(set.UID))
+		in.Seen = g.seen(w, types.UID(set.UID))
 	}
 	d, settled := policy.Scope(in)
 	if !settled {
 		d, err = g.Live.Evaluate(ctx, in)
 	}
 	return verdict{Decision: d, settings: s, err: err, repeated: g.repeats(in), found: set != nil}
+}
+
+// input is what is known about a write without a read and without the past.
+func (g *Gate) input(w *write, set *argocd.ApplicationSet, s settings) policy.Input {
+	in := policy.Input{Target: w.target, Settings: s.Settings, Now: g.Now(), Window: g.window(w), StartedBy: g.startedBy(w)}
+	if set != nil {
+		in.ApplicationSet = &set.ApplicationSet
+	}
+	return in
+}
+
+// startedBy is the person who starts a sync; empty where a controller of Argo CD does. Only argocd-server is believed who that is.
+func (g *Gate) startedBy(w *write) string {
+	switch {
+	case w.target.Operation.Automated:
+		return ""
+	case slices.Contains(g.config.ServerAccounts, w.user) && w.initiatedBy != "":
+		return w.initiatedBy
+	}
+	return w.user
 }
 
 // seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the

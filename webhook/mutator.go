@@ -34,8 +34,8 @@ type KnownSets interface {
 // the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
-// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later; it
-// holds a repeated operation in any step. Its answer to its own output is no change.
+// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that
+// waits for a condition; it holds a repeated operation in any step. Its answer to its own output is no change.
 type Mutator struct {
 	gate  *Gate
 	known KnownSets
@@ -86,7 +86,7 @@ func (m *Mutator) input(w *write) (in policy.Input, ok bool) {
 		return in, false
 	}
 	s := m.gate.settingsFor(set, w)
-	in = policy.Input{Target: w.target, ApplicationSet: &set.ApplicationSet, Settings: s.Settings}
+	in = m.gate.input(w, set, s)
 	return in, s.mode == Enforce && !s.Bypassed
 }
 

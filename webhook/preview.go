@@ -57,7 +57,7 @@ func (s *settings) shown() Settings {
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: applications(owned)}
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: applications(owned), Now: p.gate.Now()}
 	in.Seen = p.gate.Watch.Seen(types.UID(set.UID), p.gate.Watch.Position(), p.gate.Watch.Position())
 	in.Peers = in.Siblings
 	return in
@@ -73,7 +73,8 @@ func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*siblings.Projecti
 			continue
 		}
 		t := waitingTarget(app, in.Settings.Pin)
-		key := fmt.Sprint(policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started)
+		key := fmt.Sprint(policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
+			p.gate.windowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		d, judged := alike[key]
 		if !judged {
 			d = p.releaser.judge(in, app, nil)

@@ -25,6 +25,9 @@ const (
 	unpolledAfter = 5 * time.Minute
 	// turnHasCome is why an Application is refreshed that may sync now.
 	turnHasCome = "its turn has come"
+	// overdueAfter is how long Argo CD has to start a sync in step 1. If it does not, the sync may have been held by a condition that holds
+	// no more, and this replica may not know that.
+	overdueAfter = 5 * time.Second
 	// reviewEvery is how often an ApplicationSet of which something waits is looked at without a change.
 	reviewEvery = 5 * time.Minute
 )
@@ -49,7 +52,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 // It is level-triggered: whatever changes, it looks at what the watches know now, so a restart forgets nothing that
 // matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the ApplicationSet
 // controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with.
-// The Releaser admits nothing: the sync that is asked for is judged like any other.
+// The Releaser admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at that moment.
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
 // so on if the sync came, and was stopped, and its turn has come again. All replicas do this: each waits for a random moment,
@@ -129,15 +132,17 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		if s.mode != Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}
-		if d.Reason == policy.FirstStep || d.Reason == policy.NotSelected {
+		if d.Reason == policy.NotSelected {
 			continue // nobody holds it
+		}
+		if overdue := r.overdue(d, p, &set.ApplicationSet); overdue > 0 {
+			again = soonest(again, overdue)
+			continue
 		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
 			continue // nobody has asked for it yet
 		}
-		if again == 0 {
-			again = reviewEvery
-		}
+		again = soonest(again, reviewEvery)
 		if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {
 			again = min(again, until)
 		}
@@ -155,6 +160,14 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		}
 	}
 	return again
+}
+
+// soonest is the shorter of two times of which the first may be unknown, which is 0.
+func soonest(again, other time.Duration) time.Duration {
+	if again == 0 {
+		return other
+	}
+	return min(again, other)
 }
 
 // needed are the comparisons without which the sync of an Application that waits does not start.

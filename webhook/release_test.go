@@ -117,19 +117,19 @@ func TestReview(t *testing.T) {
 			behind(c)
 			c.sets[0].Status.ApplicationStatus[0].TargetRevisions = []string{commit("b")}
 		}},
-		"it has an operation":                            {edit: func(c *cluster) { prod(c).Operation = &argo.Operation{} }},
-		"its operation runs":                             {edit: func(c *cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
-		"it is being deleted":                            {edit: func(c *cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: noon} }},
-		"it is Waiting: Argo CD does not want it yet":    {edit: func(c *cluster) { c.sets[0].Status.ApplicationStatus[0].Status = "Waiting" }},
-		"it is in the first step: nobody holds that":     {edit: func(c *cluster) { prod(c).Labels["step"] = "1" }},
-		"it has been synced, and nobody has noticed":     {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
-		"the same in the first step":                     {edit: func(c *cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
-		"audit mode":                                     {config: func(c *Config) { c.Mode = Audit }},
-		"switched off":                                   {edit: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
-		"the ApplicationSet is gone":                     {edit: func(c *cluster) { c.sets = nil }},
-		"auto-sync has not deployed what it compared":    {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
-		"auto-sync, and a sibling is not done":           {edit: func(c *cluster) { autoSynced(c); c.apps[0].Status.Health.Status = "Degraded" }},
-		"auto-sync has deployed it: somebody changed it": {edit: func(c *cluster) { autoSynced(c); history(prod(c)) }},
+		"it has an operation":                             {edit: func(c *cluster) { prod(c).Operation = &argo.Operation{} }},
+		"its operation runs":                              {edit: func(c *cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
+		"it is being deleted":                             {edit: func(c *cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: noon} }},
+		"it is Waiting: Argo CD does not want it yet":     {edit: func(c *cluster) { c.sets[0].Status.ApplicationStatus[0].Status = "Waiting" }},
+		"it is in the first step, and has waited for 5 s": {edit: func(c *cluster) { prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"it has been synced, and nobody has noticed":      {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
+		"the same in the first step":                      {edit: func(c *cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
+		"audit mode":                                      {config: func(c *Config) { c.Mode = Audit }},
+		"switched off":                                    {edit: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
+		"the ApplicationSet is gone":                      {edit: func(c *cluster) { c.sets = nil }},
+		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"auto-sync, and a sibling is not done":            {edit: func(c *cluster) { autoSynced(c); c.apps[0].Status.Health.Status = "Degraded" }},
+		"auto-sync has deployed it: somebody changed it":  {edit: func(c *cluster) { autoSynced(c); history(prod(c)) }},
 		"bypassed": {
 			edit: func(c *cluster) {
 				c.apps[0].Status.Health.Status = health.HealthStatusDegraded

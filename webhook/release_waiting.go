@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,10 +24,27 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
 }
 
+// overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have, and for the syncs of other
+// steps. A sync that has failed is not started again by Argo CD.
+func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *policy.ApplicationSet) time.Duration {
+	a, last := &p.Application, &p.Application.LastOperation
+	if d.Reason != policy.FirstStep || r.gate.Record.blocked.waits(p.UID) {
+		return 0
+	}
+	since := a.ReconciledAt
+	if recorded := set.Recorded[a.Name]; recorded.Pending && recorded.TransitionedAt.After(since) {
+		since = recorded.TransitionedAt
+	}
+	if last.Full && last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
+		return reviewEvery
+	}
+	return max(0, since.Add(overdueAfter).Sub(r.gate.Now()))
+}
+
 // judge decides about the sync that an Application waits for, on what is known without a read. While a known blocker
 // still blocks, and waits for more than a comparison, nothing else matters.
 func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
-	in.Target = waitingTarget(p, in.Settings.Pin)
+	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
 	watch := r.gate.Watch
 	in.Seen = watch.Seen(types.UID(in.ApplicationSet.UID), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
 	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
@@ -37,9 +55,9 @@ func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *sibli
 		}
 	}
 	if blocker != nil {
-		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
+		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() && b.Reason != policy.TooManyFailures {
 			d, _ := policy.Scope(in)
-			d.Reason, d.Blockers = b.Reason, []policy.Blocker{b}
+			d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
 			return d
 		}
 	}
@@ -59,7 +77,7 @@ func waitingTarget(p *siblings.Projection, pin bool) policy.Target {
 		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true,
 		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
-		SameSources: a.LastSync.SameSources,
+		SameSources: a.LastSync.SameSources, DeployedAt: a.LastSync.FinishedAt,
 	}
 	last := a.LastOperation
 	if last.Full && last.Phase == "Succeeded" {

@@ -42,7 +42,10 @@ const (
 
 // Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong to it.
 func Annotations() []string {
-	return []string{ModeAnnotation, RequireAnnotation, BypassUntilAnnotation, ExcludeAnnotation}
+	return []string{
+		ModeAnnotation, RequireAnnotation, BypassUntilAnnotation, ExcludeAnnotation,
+		PauseAnnotation, SoakAnnotation, ApproveAnnotation, MaxFailuresAnnotation,
+	}
 }
 
 // BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.
@@ -78,7 +81,7 @@ func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
 }
 
 // annotated merges the defaults with the annotations of the ApplicationSet. It reports an annotation that it cannot read and takes
-// the stricter reading: enforce, revision, no bypass. One that is not allowed changes nothing.
+// the stricter reading: enforce, revision, no bypass, and every condition. One that is not allowed changes nothing.
 func (g *Gate) annotated(set *argocd.ApplicationSet) settings {
 	s := settings{mode: g.config.Mode, Settings: policy.Settings{
 		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
@@ -104,6 +107,7 @@ func (g *Gate) annotated(set *argocd.ApplicationSet) settings {
 	if names, ok := g.annotation(&s, set, ExcludeAnnotation); ok {
 		s.note(ExcludeAnnotation, g.exclude(&s, names, set.Annotations))
 	}
+	s.Conditions = g.conditions(&s, set)
 	s.Pin = g.config.Pin != PinOff && s.mode == Enforce
 	s.Train = s.Pin && g.config.Pin == PinProven
 	return s

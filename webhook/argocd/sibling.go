@@ -24,6 +24,7 @@ func Sibling(app *argo.Application) policy.Application {
 		RefreshRequested: refresh,
 		OperationSet:     app.Operation != nil,
 		Health:           shared(string(status.Health.Status)),
+		HealthSince:      timeOf(status.Health.LastTransitionTime),
 		SyncStatus:       shared(string(status.Sync.Status)),
 		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo),
 		ReconciledAt:     timeOf(status.ReconciledAt),
@@ -95,13 +96,25 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 func lastSync(status *argo.ApplicationStatus) policy.LastSync {
 	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
 		r := s.SyncResult
-		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions))
+		last := syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions))
+		last.By = person(s.Operation.InitiatedBy)
+		return last
 	}
 	if len(status.History) == 0 {
 		return policy.LastSync{}
 	}
 	h := status.History.LastRevisionHistory()
-	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions))
+	last := syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions))
+	last.By = person(h.InitiatedBy)
+	return last
+}
+
+// person is who started an operation; empty where Argo CD did.
+func person(by argo.OperationInitiator) string {
+	if by.Automated {
+		return ""
+	}
+	return shared(by.Username)
 }
 
 // syncOf holds a sync against the present comparison.
@@ -110,7 +123,24 @@ func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.A
 	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
 	return policy.LastSync{
 		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
+		Since: since(status.History, finishedAt, sources, revs),
 	}
+}
+
+// since is when these sources were first deployed at these revisions, with nothing else in between: at the end of a history stand the sync that
+// finished last, and before it those that deployed the same. Argo CD may not have written the last one yet.
+func since(history argo.RevisionHistories, finishedAt time.Time, sources argo.ApplicationSources, revs []string) time.Time {
+	first := len(history)
+	for i, h := range slices.Backward(history) {
+		if !sources.Equals(oneOrMany(h.Source, h.Sources)) || !sameRevisions(revs, revisions(h.Revision, h.Revisions)) {
+			break
+		}
+		first = i
+	}
+	if first+1 < len(history) && history[first].DeployedAt.Time.Before(finishedAt) {
+		return history[first].DeployedAt.Time
+	}
+	return finishedAt
 }
 
 // isFull reports whether an operation syncs the whole Application for real.

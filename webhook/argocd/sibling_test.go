@@ -19,7 +19,7 @@ func projected() policy.Application {
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
 		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true},
-		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
+		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true, Since: at(50).Time},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
 }
@@ -130,6 +130,37 @@ func TestSibling(t *testing.T) {
 				p.Ran = append(p.Ran, p.Ran[0], policy.Source{Key: "git@git.example/org/repo  main", Revision: newCommit})
 			},
 		},
+		"what runs has been deployed twice in a row": {
+			edit: func(a *argo.Application) {
+				again := a.Status.History[1]
+				again.DeployedAt = *at(50)
+				a.Status.History = append(a.Status.History, again)
+			},
+			want: func(p *policy.Application) { p.LastSync.Since = at(49).Time },
+		},
+		"what runs was deployed before, and something else in between": {
+			edit: func(a *argo.Application) {
+				a.Status.History = append(argo.RevisionHistories{a.Status.History[1]}, a.Status.History...)
+				a.Status.History[0].DeployedAt = *at(5)
+			},
+			want: func(p *policy.Application) { p.Ran = append(policy.Application{}.Ran, p.Ran[1], p.Ran[0], p.Ran[1]) },
+		},
+		"a person has synced it": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.Operation.InitiatedBy = argo.OperationInitiator{Username: "alice"}
+			},
+			want: func(p *policy.Application) { p.LastSync.By = "alice" },
+		},
+		"Argo CD has synced it": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.Operation.InitiatedBy = argo.OperationInitiator{Username: "alice", Automated: true}
+			},
+			want: func(*policy.Application) {},
+		},
+		"since when it has been Healthy": {
+			edit: func(a *argo.Application) { a.Status.Health.LastTransitionTime = at(30) },
+			want: func(p *policy.Application) { p.HealthSince = at(30).Time },
+		},
 		"a resource to be pruned, and the same one OutOfSync in another namespace": {
 			edit: func(a *argo.Application) {
 				a.Status.Resources = []argo.ResourceStatus{
@@ -160,6 +191,9 @@ func TestSibling(t *testing.T) {
 			app, want := application(), projected()
 			row.edit(app)
 			row.want(&want)
+			if want.LastSync.Since.IsZero() {
+				want.LastSync.Since = want.LastSync.FinishedAt // but where a row says otherwise
+			}
 			g.Expect(Sibling(app)).To(Equal(want))
 		})
 	}

@@ -1,0 +1,82 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// Budget is how many Applications of a step may fail.
+type Budget struct {
+	// Most is a number of Applications, or with Percent a share of those of the step, of which fractions do not count.
+	Most    int
+	Percent bool
+}
+
+// Of is the number of Applications that may fail, of so many.
+func (b Budget) Of(applications int) int {
+	if b.Percent {
+		return applications * b.Most / 100
+	}
+	return b.Most
+}
+
+// tooManyFailures reports whether more siblings of the target's step have failed than may. It does not hold a target that has failed
+// itself: to sync it again repairs the step.
+func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
+	budget := in.Settings.Conditions.MaxFailures
+	if budget == nil {
+		return d, false
+	}
+	var failed []Blocker
+	applications := 0
+	for _, a := range in.Siblings {
+		if !in.inStep(a, d.Step) {
+			continue
+		}
+		applications++
+		b, is := in.failure(a, d.Step)
+		if is && a.Name == in.Target.Name {
+			return d, false
+		}
+		if is {
+			failed = append(failed, b)
+		}
+	}
+	most := budget.Of(applications)
+	if len(failed) <= most {
+		return d, false
+	}
+	slices.SortFunc(failed, func(a, b Blocker) int { return cmp.Compare(a.Application, b.Application) })
+	d.Reason, d.Blockers, d.Detail = TooManyFailures, failed, strconv.Itoa(most)
+	return d, true
+}
+
+// inStep reports whether a sibling, or the target, is one of the Applications of the step.
+func (in *Input) inStep(a *Application, step int) bool {
+	return StepOf(in.ApplicationSet.Steps, a.Labels) == step && !a.Deleting && in.ApplicationSet.Recorded[a.Name].Step != -1 && !in.Settings.Excluded[a.Name]
+}
+
+// failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
+// two have no source in common, it is what the sibling itself is compared with.
+func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
+	if in.Settings.Conditions.MaxFailures == nil || !in.inStep(a, step) {
+		return b, false
+	}
+	for _, source := range a.Compared {
+		if in.mismatch(source) != nil {
+			return b, false
+		}
+	}
+	b = Blocker{Application: a.Name, Step: step, Reason: TooManyFailures, ComparedAt: a.ReconciledAt}
+	last := &a.LastOperation
+	switch {
+	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
+		b.Detail = "sync " + clean(last.Phase)
+	case a.Health == "Degraded" && a.LastSync.AtCompared:
+		b.Detail = "Degraded"
+	default:
+		return b, false
+	}
+	return b, true
+}

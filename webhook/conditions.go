@@ -1,0 +1,144 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// maxSoak is the longest soak time.
+const maxSoak = 366 * 24 * time.Hour
+
+// all stands for every step in an annotation.
+const all = "all"
+
+// conditions reads what the steps of an ApplicationSet wait for beside the order. Of what it cannot read, the stricter reading counts:
+// every step is paused, waits for its soak time until that is repaired, or needs an approval; no Application may fail.
+func (g *Gate) conditions(s *settings, set *argocd.ApplicationSet) policy.Conditions {
+	c, steps := policy.Conditions{FourEyes: g.config.FourEyes}, len(set.Steps)
+	if text, ok := g.annotation(s, set, PauseAnnotation); ok {
+		var err error
+		c.Paused, err = parseSteps(text, steps)
+		s.note(PauseAnnotation, err)
+		c.PausedWhy = pausedWhy(set.Annotations)
+	}
+	if text, ok := g.annotation(s, set, SoakAnnotation); ok {
+		var err error
+		c.Soak, err = parseSoak(text, steps)
+		s.note(SoakAnnotation, err)
+	}
+	if text, ok := g.annotation(s, set, ApproveAnnotation); ok {
+		var err error
+		c.Approve, err = parseSteps(text, steps)
+		s.note(ApproveAnnotation, err)
+	}
+	if text, ok := g.annotation(s, set, MaxFailuresAnnotation); ok {
+		budget, err := parseBudget(text)
+		c.MaxFailures = &budget
+		s.note(MaxFailuresAnnotation, err)
+	}
+	return c
+}
+
+// pausedWhy says who has paused, and why, as far as that is known.
+func pausedWhy(annotations map[string]string) string {
+	why := annotations[PauseReasonAnnotation]
+	if by := annotations[PausedByAnnotation]; by != "" {
+		why = strings.TrimPrefix(why+", by "+by, ", ")
+	}
+	return why
+}
+
+// parseSteps reads "all", or the numbers of steps, such as "3,4". On any other text it returns all of them.
+func parseSteps(text string, steps int) (policy.Steps, error) {
+	everything := policy.Steps{All: true}
+	if strings.TrimSpace(text) == all {
+		return everything, nil
+	}
+	var some policy.Steps
+	for part := range strings.SplitSeq(text, ",") {
+		step, err := parseStep(part, steps)
+		if err != nil {
+			return everything, err
+		}
+		some.Of = append(some.Of, step)
+	}
+	return some, nil
+}
+
+// parseStep reads the number of a step, which is 1-based, and returns the 0-based one.
+func parseStep(text string, steps int) (int, error) {
+	step, err := strconv.Atoi(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf(`%.50q is not a step: write "all", or numbers such as "2,3"`, text)
+	case steps == 0:
+		return 0, errors.New("the ApplicationSet has no steps: add spec.strategy.rollingSync.steps, or remove the annotation")
+	case step < 1 || step > steps:
+		return 0, fmt.Errorf("there is no step %d: the ApplicationSet has the steps 1 to %d", step, steps)
+	}
+	return step - 1, nil
+}
+
+// parseSoak reads a time for all steps after the first, such as "30m", or times for some of them, such as "3=1h,4=24h".
+func parseSoak(text string, steps int) (policy.Soak, error) {
+	unreadable := policy.Soak{Unreadable: true}
+	if !strings.Contains(text, "=") {
+		every, err := parseSoakTime(text)
+		if err != nil {
+			return unreadable, err
+		}
+		return policy.Soak{Every: every}, nil
+	}
+	soak := policy.Soak{Of: map[int]time.Duration{}}
+	for part := range strings.SplitSeq(text, ",") {
+		number, value, _ := strings.Cut(part, "=")
+		step, err := parseStep(number, steps)
+		if err != nil {
+			return unreadable, err
+		}
+		if step == 0 {
+			return unreadable, errors.New("step 1 has no earlier step that could soak: name a later one")
+		}
+		if _, twice := soak.Of[step]; twice {
+			return unreadable, fmt.Errorf("step %d is named twice", step+1)
+		}
+		if soak.Of[step], err = parseSoakTime(value); err != nil {
+			return unreadable, err
+		}
+	}
+	return soak, nil
+}
+
+func parseSoakTime(text string) (time.Duration, error) {
+	wait, err := time.ParseDuration(strings.TrimSpace(text))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf(`%.50q is not a time: write hours, minutes and seconds such as "90s", "30m" or "24h"`, text)
+	case wait < 0:
+		return 0, fmt.Errorf("%s is negative", wait)
+	case wait > maxSoak:
+		return 0, fmt.Errorf("%s is longer than %s, the longest soak time", wait, maxSoak)
+	}
+	return wait, nil
+}
+
+// parseBudget reads a number of Applications, such as "2", or a share, such as "10%". On any other text no Application may fail.
+func parseBudget(text string) (policy.Budget, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	most, err := strconv.Atoi(number)
+	switch {
+	case err != nil:
+		return policy.Budget{}, fmt.Errorf(`%.50q is no number of Applications: write "2", or a share of the step such as "10%%"`, text)
+	case most < 0:
+		return policy.Budget{}, fmt.Errorf("%s is negative", text)
+	case percent && most > 100:
+		return policy.Budget{}, fmt.Errorf("%s is more than 100%%", text)
+	}
+	return policy.Budget{Most: most, Percent: percent}, nil
+}
