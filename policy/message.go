@@ -67,8 +67,9 @@ func (d Decision) conditionMessage() string {
 			when = "before " + moment(d.NotBefore)
 		}
 		return of + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
+	default:
+		return ""
 	}
-	return ""
 }
 
 func applications(n int) string {

@@ -33,6 +33,7 @@ func (o *ownerReferences) UnmarshalJSON(raw []byte) error {
 }
 
 type spec struct {
+	Project        string                      `json:"project"`
 	Source         *argo.ApplicationSource     `json:"source"`
 	Sources        argo.ApplicationSources     `json:"sources"`
 	SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
@@ -119,5 +120,5 @@ func Decode(raw []byte) (*Application, error) {
 // spec is the decoded part of the spec as Argo CD's own type, for its methods.
 func (a *Application) spec() *argo.ApplicationSpec {
 	s := a.Spec
-	return &argo.ApplicationSpec{Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator, Destination: s.Destination}
+	return &argo.ApplicationSpec{Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator, Destination: s.Destination}
 }

@@ -143,7 +143,7 @@ func TestSibling(t *testing.T) {
 				a.Status.History = append(argo.RevisionHistories{a.Status.History[1]}, a.Status.History...)
 				a.Status.History[0].DeployedAt = *at(5)
 			},
-			want: func(p *policy.Application) { p.Ran = append(policy.Application{}.Ran, p.Ran[1], p.Ran[0], p.Ran[1]) },
+			want: func(p *policy.Application) { p.Ran = []policy.Source{p.Ran[1], p.Ran[0], p.Ran[1]} },
 		},
 		"a person has synced it": {
 			edit: func(a *argo.Application) {

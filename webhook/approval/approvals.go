@@ -1,0 +1,41 @@
+package approval
+
+import (
+	"fmt"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Problem says what is wrong with an annotation, and what to do about it.
+type Problem struct{ Annotation, Text string }
+
+// Approvals are the approvals of an ApplicationSet with so many steps, and what is wrong with its annotations. An entry without a stamp
+// approves nothing.
+func Approvals(annotations map[string]string, steps int) (approvals []policy.Approval, problems []Problem) {
+	text, any := annotations[Approved]
+	if !any {
+		return nil, nil
+	}
+	entries, wrong := Entries(text, steps)
+	for _, p := range wrong {
+		problems = append(problems, Problem{Approved, p})
+	}
+	if len(entries) > maxEntries {
+		problems = append(problems, Problem{Approved, fmt.Sprintf("it has more than %d entries, and the others approve nothing: remove those that are no longer needed", maxEntries)})
+		entries = entries[:maxEntries]
+	}
+	all, err := readStamps(annotations[ApprovedBy])
+	if err != nil {
+		return nil, append(problems, Problem{ApprovedBy, err.Error() + ": remove both annotations, and approve again"})
+	}
+	unstamped := 0
+	for _, e := range entries {
+		s, has := all[e]
+		if has {
+			approvals = append(approvals, policy.Approval{Step: e.Step, What: e.What, By: s.By, At: s.time()})
+		} else if unstamped++; unstamped <= maxProblems {
+			problems = append(problems, Problem{Approved, fmt.Sprintf("%s has no stamp in %s, and approves nothing: remove the entry, and then write it again", shown(e.String()), ApprovedBy)})
+		}
+	}
+	return approvals, problems
+}

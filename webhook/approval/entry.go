@@ -1,0 +1,141 @@
+package approval
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// The annotations of an ApplicationSet that this package knows.
+const (
+	// Approved has entries STEP@WHAT, separated by commas, and ApprovedBy has their stamps.
+	Approved   = "stepgate.io/approved"
+	ApprovedBy = "stepgate.io/approved-by"
+	// PausedBy says who wrote Pause or PauseReason last.
+	Pause       = "stepgate.io/pause"
+	PauseReason = "stepgate.io/pause-reason"
+	PausedBy    = "stepgate.io/paused-by"
+)
+
+// Bounds of what counts.
+const (
+	// maxEntries bounds the entries that can have a stamp, and maxWhat the length of what an entry approves.
+	maxEntries = 64
+	maxWhat    = 256
+	// maxUser bounds the name of a user in a stamp, in bytes. A longer one is not cut: it could be taken for somebody else's.
+	maxUser = 512
+	// maxStamps bounds the text of ApprovedBy.
+	maxStamps = 128 << 10
+	// maxProblems bounds the problems that are reported, and maxShown the text of a user in one.
+	maxProblems = 5
+	maxShown    = 60
+)
+
+// anySteps is the number of steps where nobody knows it.
+const anySteps = -1
+
+// Entry is one entry of Approved: it approves a step for what is about to be deployed.
+type Entry struct {
+	// Step is 0-based.
+	Step int
+	// What is the text of policy.ApprovalOf.
+	What string
+}
+
+// String is the entry as it is written, with a 1-based step.
+func (e Entry) String() string { return strconv.Itoa(e.Step+1) + "@" + e.What }
+
+// Entries are the entries of the text of Approved that can be read, each once and in their order, and what is wrong with the others.
+// steps is how many steps the ApplicationSet has.
+func Entries(text string, steps int) (entries []Entry, problems []string) {
+	if strings.TrimSpace(text) == "" {
+		return nil, []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}
+	}
+	seen := map[Entry]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		e, problem := entryOf(strings.TrimSpace(part), steps)
+		switch {
+		case problem != "":
+			problems = append(problems, problem)
+		case !seen[e]:
+			seen[e] = true
+			entries = append(entries, e)
+		}
+	}
+	if len(problems) > maxProblems {
+		more := len(problems) - maxProblems
+		problems = append(problems[:maxProblems:maxProblems], fmt.Sprintf("%d more entries cannot be read", more))
+	}
+	return entries, problems
+}
+
+// plainNumber is a number as this package writes it. Two texts for one step would be two entries for one approval.
+var plainNumber = regexp.MustCompile(`^[1-9][0-9]{0,3}$`)
+
+func entryOf(text string, steps int) (e Entry, problem string) {
+	number, what, found := strings.Cut(text, "@")
+	number, what = strings.TrimSpace(number), strings.TrimSpace(what)
+	switch {
+	case text == "":
+		return e, "an entry is empty: remove one of the commas"
+	case !found:
+		return e, fmt.Sprintf("%q has no @: write STEP@REVISION", shown(text))
+	case !plainNumber.MatchString(number):
+		return e, fmt.Sprintf("%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision", shown(text))
+	}
+	step, err := strconv.Atoi(number)
+	if err != nil || steps != anySteps && step > steps {
+		return e, fmt.Sprintf("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", shown(text), number, steps)
+	}
+	if problem := whatProblem(what); problem != "" {
+		return e, fmt.Sprintf("%q %s", shown(text), problem)
+	}
+	return Entry{Step: step - 1, What: what}, ""
+}
+
+const (
+	// sourcesPrefix and sourcesLength are of the texts of policy.ApprovalOf for several sources.
+	sourcesPrefix = "sources:"
+	sourcesLength = 32
+	hexDigits     = "0123456789abcdef"
+)
+
+// gitHashes are the lengths of the names of commits: those of SHA-1 and of SHA-256.
+var gitHashes = []int{40, 64}
+
+// whatProblem says why a text is not what policy.ApprovalOf returns for anything.
+func whatProblem(what string) string {
+	hash, several := strings.CutPrefix(what, sourcesPrefix)
+	switch {
+	case what == "":
+		return "names no revision: write it after the @"
+	case len(what) > maxWhat:
+		return fmt.Sprintf("names a revision of more than %d characters: name the one that stepgate shows", maxWhat)
+	case strings.ContainsFunc(what, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "has a character in the revision that none has: name the one that stepgate shows"
+	case several && (len(hash) != sourcesLength || !isHex(hash)):
+		return fmt.Sprintf("has a short hash of sources: name all %d characters", sourcesLength)
+	case isHex(strings.ToLower(what)) && slices.Contains(gitHashes, len(what)) && !isHex(what):
+		return "has capital letters in the revision: write them small"
+	case shortened(strings.ToLower(what)):
+		return "has a short revision: name all 40 characters"
+	}
+	return ""
+}
+
+// shortened reports whether a text looks like a part of the name of a commit. A number may be the version of a Helm chart, unless it
+// has the length to which git shortens.
+func shortened(what string) bool {
+	const shortest, usual = 4, 7
+	return isHex(what) && len(what) >= shortest && !slices.Contains(gitHashes, len(what)) &&
+		(strings.ContainsAny(what, "abcdef") || len(what) == usual)
+}
+
+func isHex(text string) bool { return text != "" && strings.Trim(text, hexDigits) == "" }
+
+// shown is a text of a user as people see it.
+func shown(text string) string { return policy.Printable(text, maxShown) }

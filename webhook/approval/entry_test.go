@@ -1,0 +1,59 @@
+package approval
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	commitA = "78de5d39c7e8a2c6f3d1b0a9e8d7c6b5a4f3e2d1"
+	commitB = "864496e1a2b3c4d5e6f708192a3b4c5d6e7f8091"
+)
+
+func TestEntries(t *testing.T) {
+	hash := strings.Repeat("0123456789abcdef", 2)
+	for name, tc := range map[string]struct {
+		text         string
+		want         []Entry
+		wantProblems []string
+	}{
+		"one entry":                        {text: "3@" + commitA, want: []Entry{{2, commitA}}},
+		"two entries":                      {text: "3@" + commitA + ",2@" + commitB, want: []Entry{{2, commitA}, {1, commitB}}},
+		"spaces and line breaks":           {text: " 3 @ " + commitA + " ,\n 2@" + commitB + " ", want: []Entry{{2, commitA}, {1, commitB}}},
+		"an entry twice counts once":       {text: "3@" + commitA + ",3@" + commitA, want: []Entry{{2, commitA}}},
+		"two revisions for one step":       {text: "3@" + commitA + ",3@" + commitB, want: []Entry{{2, commitA}, {2, commitB}}},
+		"several sources":                  {text: "1@sources:" + hash, want: []Entry{{0, "sources:" + hash}}},
+		"a version of a Helm chart":        {text: "3@1.2.3-rc.1+build", want: []Entry{{2, "1.2.3-rc.1+build"}}},
+		"a version that is a number":       {text: "3@20260301", want: []Entry{{2, "20260301"}}},
+		"a digest":                         {text: "3@sha256:" + hash + hash, want: []Entry{{2, "sha256:" + hash + hash}}},
+		"a commit of SHA-256":              {text: "3@" + hash + hash, want: []Entry{{2, hash + hash}}},
+		"empty":                            {text: "", wantProblems: []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}},
+		"blank":                            {text: " \t", wantProblems: []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}},
+		"an empty entry, and a good one":   {text: "3@" + commitA + ",", want: []Entry{{2, commitA}}, wantProblems: []string{"an entry is empty: remove one of the commas"}},
+		"no @":                             {text: "3", wantProblems: []string{`"3" has no @: write STEP@REVISION`}},
+		"no revision":                      {text: "3@ ", wantProblems: []string{`"3@" names no revision: write it after the @`}},
+		"a word for the step":              {text: "prod@" + commitA, wantProblems: []string{`"prod@` + commitA + `" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
+		"a step with a zero before it":     {text: "03@1.2.3", wantProblems: []string{`"03@1.2.3" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
+		"step 0":                           {text: "0@1.2.3", wantProblems: []string{`"0@1.2.3" does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision`}},
+		"a step that does not exist":       {text: "4@1.2.3", wantProblems: []string{`"4@1.2.3" names step 4: name one of the ApplicationSet's steps, of which there are 3`}},
+		"a short revision":                 {text: "3@78de5d3", wantProblems: []string{`"3@78de5d3" has a short revision: name all 40 characters`}},
+		"a short revision of digits":       {text: "3@1234567", wantProblems: []string{`"3@1234567" has a short revision: name all 40 characters`}},
+		"a revision without its end":       {text: "3@" + commitA[:39], wantProblems: []string{`"3@` + commitA[:39] + `" has a short revision: name all 40 characters`}},
+		"a revision in capitals":           {text: "3@" + strings.ToUpper(commitA), wantProblems: []string{`"3@` + strings.ToUpper(commitA) + `" has capital letters in the revision: write them small`}},
+		"a part of the hash of sources":    {text: "3@sources:" + hash[:31], wantProblems: []string{`"3@sources:` + hash[:31] + `" has a short hash of sources: name all 32 characters`}},
+		"a space in the revision":          {text: "3@a b", wantProblems: []string{`"3@a b" has a character in the revision that none has: name the one that stepgate shows`}},
+		"a letter that is not of ASCII":    {text: "3@ä", wantProblems: []string{`"3@?" has a character in the revision that none has: name the one that stepgate shows`}},
+		"a very long revision":             {text: "3@" + strings.Repeat("x", 300), wantProblems: []string{`"3@` + strings.Repeat("x", 55) + `..." names a revision of more than 256 characters: name the one that stepgate shows`}},
+		"a bad entry takes none with it":   {text: "3,2@" + commitA, want: []Entry{{1, commitA}}, wantProblems: []string{`"3" has no @: write STEP@REVISION`}},
+		"more problems than anybody reads": {text: "1,1,1,1,1,1,1", wantProblems: []string{`"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, `"1" has no @: write STEP@REVISION`, "2 more entries cannot be read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			entries, problems := Entries(tc.text, 3)
+			g.Expect(entries).To(Equal(tc.want))
+			g.Expect(problems).To(Equal(tc.wantProblems))
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// TestHandleConditions asks what people see of a sync that a condition stops.
+func TestHandleConditions(t *testing.T) {
+	const (
+		pausedNote = "step 3 of ApplicationSet argocd/guestbook is paused (Paused: INC-1). Next: stepgate resume guestbook -n argocd --step 3, or correct the annotation stepgate.io/pause"
+		soakNote   = "step 3 of ApplicationSet argocd/guestbook may not sync before 2026-03-01T12:29:01Z: 1 Application of step 2 is not done: qa (Soaking: until 2026-03-01T12:29:01Z). Next: wait, or change the annotation stepgate.io/soak"
+		approval   = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa). Next: stepgate approve guestbook -n argocd --step 3"
+		failures   = "step 3 of ApplicationSet argocd/guestbook may not go on: 1 Application of it failed, and 0 may: prod-eu (TooManyFailures: sync Failed). Next: repair them, or deploy another revision"
+	)
+	denied := func(set func(*argo.ApplicationSet), reason, blockers, note string) row {
+		r := row{
+			scenario: open, set: set, wantCode: 403, wantMessage: note,
+			wantAudit:  "applicationset=argocd/guestbook; " + blockers + "decision=deny; mode=enforce; reason=" + reason + "; step=3",
+			wantMetric: "deny " + reason + " enforce applicationset",
+			wantEvent:  "Warning SyncDenied DenySync Application/prod/prod-uid: " + note,
+		}
+		return r
+	}
+	soaks := denied(annotated(SoakAnnotation, "30m"), "Soaking", "blockers=qa=Soaking; ", soakNote)
+	soaks.cluster = func(c *cluster) {
+		c.apps[1].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+	}
+	soaks.wantCauses = []string{"qa Soaking until 2026-03-01T12:29:01Z"}
+	soaks.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + soakNote
+	fails := denied(annotated(MaxFailuresAnnotation, "none"), "TooManyFailures", "blockers=prod-eu=TooManyFailures; ", failures)
+	fails.scenario = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy 3:prod-eu=Healthy"
+	fails.cluster = func(c *cluster) {
+		c.apps[3].Status.OperationState = &argo.OperationState{
+			Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, SyncResult: &argo.SyncOperationResult{Revision: commit("a")},
+		}
+	}
+	fails.wantCauses = []string{"prod-eu TooManyFailures sync Failed"}
+	fails.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related prod-eu: " + failures
+	fails.wantWarnings = []string{`stepgate: annotation stepgate.io/max-failures is not valid, the stricter reading is used: "none" is no number of Applications: write "2", or a share of the step such as "10%"`}
+	fails.wantMalformed = []string{MaxFailuresAnnotation}
+	for name, r := range map[string]row{
+		"paused":            denied(annotated(PauseAnnotation, "3", PauseReasonAnnotation, "INC-1"), "Paused", "", pausedNote),
+		"soaking":           soaks,
+		"not approved":      denied(annotated(ApproveAnnotation, "3"), "NotApproved", "", approval),
+		"too many failures": fails,
+		"audit mode only records it": {
+			scenario: open, config: audit, set: annotated(PauseAnnotation, "3", PauseReasonAnnotation, "INC-1"), wantAllowed: true,
+			wantAudit:    "applicationset=argocd/guestbook; decision=deny; mode=audit; reason=Paused; step=3",
+			wantWarnings: []string{"stepgate (audit mode) would deny this sync: " + pausedNote},
+			wantMetric:   "deny Paused audit applicationset",
+			wantEvent:    "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid: " + pausedNote,
+		},
+	} {
+		t.Run(name, r.run)
+	}
+}
+
+// TestTheFirstStepIsHeldAndPinned by a condition only.
+func TestTheFirstStepIsHeldAndPinned(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set      func(*argo.ApplicationSet)
+		want     string
+		wantKeys []string
+	}{
+		"no condition":          {set: annotated(), wantKeys: []string{}},
+		"a condition elsewhere": {set: annotated(PauseAnnotation, "2"), wantKeys: []string{}},
+		"paused":                {set: annotated(PauseAnnotation, "1"), want: "Paused", wantKeys: []string{"decision"}},
+		"not approved":          {set: annotated(ApproveAnnotation, "1"), want: "NotApproved", wantKeys: []string{"decision"}},
+		"a budget":              {set: annotated(MaxFailuresAnnotation, "1"), wantKeys: []string{"pinned"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			tc.set(c.sets[0])
+			trial := newTrial(releaseConfig(), c)
+			resp := NewMutator(trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "dev").request()})
+			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.want))
+			for _, key := range tc.wantKeys {
+				g.Expect(resp.AuditAnnotations).To(HaveKey(key))
+			}
+			if len(tc.wantKeys) == 0 {
+				g.Expect(resp.AuditAnnotations).To(BeEmpty())
+				g.Expect(resp.Patches).To(BeEmpty())
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const prodReleased = "argocd/prod its turn has come at 11:59:00"
+
+// TestWhatSoaksIsReleasedAtTheMoment by this replica, and by one that starts at that moment or later.
+func TestWhatSoaksIsReleasedAtTheMoment(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	c.sets[0].Annotations = map[string]string{SoakAnnotation: "2m"}
+	c.apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+	g.Expect(r.Review(guestbook)).To(Equal(61*time.Second), "a second is added, for Argo CD cuts its times")
+	g.Expect(r.asked()).To(BeEmpty())
+
+	r.now = noon.Add(61 * time.Second)
+	again := r.Review(guestbook)
+	g.Expect(again).To(Equal(jitter))
+	late := newReleasing(releaseConfig(), c)
+	for _, replica := range []*releasing{r, late} {
+		replica.now = noon.Add(61 * time.Second)
+		replica.Review(guestbook)
+		replica.now = replica.now.Add(jitter)
+		replica.Review(guestbook)
+		g.Expect(replica.asked()).To(Equal([]string{prodReleased}))
+	}
+
+	c.apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(time.Minute)))
+	g.Expect(r.Review(guestbook)).To(Equal(2*time.Minute-jitter), "it starts again when one degrades")
+}
+
+// TestThePausedFirstStepIsReleased although a step that waits for nothing is never released otherwise.
+func TestThePausedFirstStepIsReleased(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// restarted says that another replica sees it only after the pause.
+		restarted bool
+		auto      bool
+		want      time.Duration
+	}{
+		"by the replica that knows":       {want: jitter},
+		"by one that has just started":    {restarted: true, want: overdueAfter + jitter},
+		"auto-sync":                       {auto: true, want: jitter},
+		"auto-sync, and one just started": {auto: true, restarted: true, want: overdueAfter + jitter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf("1:prod=Healthy@b")
+			c.sets[0].Annotations = map[string]string{PauseAnnotation: "all"}
+			if tc.auto {
+				c.apps[0].Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+				c.apps[0].Status.Sync.Status, c.apps[0].Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(noon))
+			} else {
+				pending(c, "prod")
+				c.sets[0].Status.ApplicationStatus[0].LastTransitionTime = ptr.To(metav1.NewTime(noon))
+			}
+			r := newReleasing(releaseConfig(), c)
+			g.Expect(r.Review(guestbook)).To(Equal(reviewEvery))
+			if tc.restarted {
+				r = newReleasing(releaseConfig(), c)
+			}
+			c.sets[0].Annotations = nil
+			at := r.until(time.Minute)
+			g.Expect(at).NotTo(BeEmpty())
+			g.Expect(at[0]).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestWhoWaitsForAConditionIsNotBlocked for the alert, but is counted.
+func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	r.gate.Record.blocked.known, r.gate.Record.blocked.now = watchedCluster{c}, func() time.Time { return r.now }
+	since := func() float64 { return r.trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "") }
+	waiting := func() float64 { return r.trial.counted("stepgate_condition_waiting_applications", "Paused") }
+
+	c.sets[0].Annotations = map[string]string{PauseAnnotation: "3"}
+	r.Review(guestbook)
+	g.Expect(since()).To(BeZero())
+	g.Expect(waiting()).To(Equal(1.0))
+
+	r.now = noon.Add(time.Minute)
+	c.sets[0].Annotations = nil
+	c.apps[0].Status.Health.Status = "Degraded"
+	r.Review(guestbook)
+	g.Expect(since()).To(Equal(float64(r.now.Unix())), "since the pause ended")
+	g.Expect(waiting()).To(BeZero())
+}
