@@ -40,6 +40,10 @@ func pausedAndResumed(w *waiting) {
 		{"all", nil, environments[:]},
 		{"1", nil, environments[:]},
 	} {
+		if i == 2 && !w.long {
+			// Before the fourth rollout in a row, stepgate would leave Argo CD half a minute.
+			return
+		}
 		w.annotateSet("pause", p.pause)
 		w.rollOut(fmt.Sprint(i + 2))
 		h := w.hold(w.in(p.yet...))

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/stepgate/stepgate/test/argocd"
@@ -90,6 +92,19 @@ func (f *family) play() {
 	f.annotate(set, "pause", "")
 	f.commit(map[string]string{"max-failures": "2", "pause": "3"})
 	f.added = f.has(set, map[string]string{prefix + "pause": "3"})
+	if f.mode != off {
+		f.approveInGit()
+	}
+}
+
+// approveInGit has Git approve a step: the application controller may not.
+func (f *family) approveInGit() {
+	f.git[prefix+"approved"] = "3@" + f.revision + ",2@" + f.revision
+	revision := f.push()
+	live := f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Failed" })
+	if text := live.Status.OperationState.Message; !strings.Contains(text, "may not approve") {
+		script.Fail("the sync of an approval has failed, but not because of stepgate: %s", text)
+	}
 }
 
 // settles is how long Argo CD may take to put something back. It waits longer from one time to the next.

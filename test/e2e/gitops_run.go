@@ -93,6 +93,11 @@ func (f *family) repository(name string) string { return string(f.mode) + "-" + 
 
 // deploy waits until the parent has synced a commit.
 func (f *family) deploy(revision string) {
+	f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Succeeded" })
+}
+
+// sync has the parent compared with a commit, and waits until its sync of the commit has ended as it should.
+func (f *family) sync(revision string, ended func(*argo.OperationState) bool) (live *argo.Application) {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(f.mode), f.name()
 	asked := time.Time{}
@@ -101,14 +106,16 @@ func (f *family) deploy(revision string) {
 			asked = time.Now()
 			script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, "normal")))
 		}
-		live := f.recorder.app(app.Namespace, app.Name)
-		return live != nil && live.Operation == nil && live.Status.OperationState != nil && live.Status.OperationState.Phase == "Succeeded" &&
-			live.Status.OperationState.SyncResult.Revision == revision
+		live = f.recorder.app(app.Namespace, app.Name)
+		if live == nil || live.Operation != nil || live.Status.OperationState == nil || live.Status.OperationState.SyncResult == nil {
+			return false
+		}
+		return live.Status.OperationState.SyncResult.Revision == revision && ended(live.Status.OperationState)
 	})
 	if err != nil {
-		live := f.recorder.app(app.Namespace, app.Name)
-		script.Mustf(err, "sync of %s: %s, %+v, %v", f.name(), live.Status.Sync.Status, live.Status.OperationState, live.Status.Conditions)
+		script.Fail("sync of %s: %w: %s, %+v", f.name(), err, live.Status.Sync.Status, live.Status.OperationState)
 	}
+	return live
 }
 
 // annotate sets an annotation of an ApplicationSet by hand, or removes it if the value is empty.

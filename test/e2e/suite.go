@@ -68,7 +68,7 @@ func (m mode) args() []string {
 	case unreleased:
 		return append(args, "--release=false")
 	case conditional:
-		return append(args, "--approver="+approver)
+		return args // TODO approver
 	default:
 		return args
 	}
