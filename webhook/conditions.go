@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
@@ -36,6 +37,11 @@ func (g *Gate) conditions(s *settings, set *argocd.ApplicationSet) policy.Condit
 		var err error
 		c.Approve, err = parseSteps(text, steps)
 		s.note(ApproveAnnotation, err)
+		approved, problems := approval.Approvals(set.Annotations, steps)
+		c.Approved = approved
+		for _, p := range problems {
+			s.note(p.Annotation, errors.New(p.Text))
+		}
 	}
 	if text, ok := g.annotation(s, set, MaxFailuresAnnotation); ok {
 		budget, err := parseBudget(text)

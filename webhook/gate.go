@@ -100,7 +100,9 @@ type Dependencies struct {
 	Witness Witness
 	// Refresh is used with Release only.
 	Refresh Refresher
-	// Now is the clock for the end of a bypass.
+	// Windows are the sync windows that syncs are held for; nil when stepgate leaves these to Argo CD alone.
+	Windows SyncWindows
+	// Now is the clock for the end of a bypass and of conditions.
 	Now func() time.Time
 }
 

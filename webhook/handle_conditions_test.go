@@ -45,7 +45,28 @@ func TestHandleConditions(t *testing.T) {
 	fails.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related prod-eu: " + failures
 	fails.wantWarnings = []string{`stepgate: annotation stepgate.io/max-failures is not valid, the stricter reading is used: "none" is no number of Applications: write "2", or a share of the step such as "10%"`}
 	fails.wantMalformed = []string{MaxFailuresAnnotation}
+	stamp := func(what, by string) string {
+		return `[{"step":3,"of":"` + what + `","by":"` + by + `","at":"2026-03-01T11:00:00Z"}]`
+	}
+	approved := row{
+		scenario: open, set: annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a"), ApprovedByAnnotation, stamp(commit("a"), "alice")), wantAllowed: true,
+		wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
+		wantMetric: "allow EarlierStepsDone enforce applicationset",
+	}
+	unstamped := denied(annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a")), "NotApproved", "", approval)
+	unstamped.wantWarnings = []string{"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"}
+	unstamped.wantMalformed = []string{ApprovedAnnotation}
+	eyes := denied(annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a"), ApprovedByAnnotation, stamp(commit("a"), "bob")), "NotApproved", "", "")
+	eyes.config = func(c *Config) { c.FourEyes = true }
+	eyes.write = func(a *attempt) {
+		a.user, a.after.Operation.InitiatedBy = argocdServer, argo.OperationInitiator{Username: "bob"}
+	}
+	eyes.wantMessage = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, which bob has approved, who has also started it). Next: stepgate approve guestbook -n argocd --step 3"
+	eyes.wantEvent, eyes.wantMetric = "Warning SyncDenied DenySync Application/prod/prod-uid: "+eyes.wantMessage, "deny NotApproved enforce server"
 	for name, r := range map[string]row{
+		"approved":                           approved,
+		"approved, and nobody knows by whom": unstamped,
+		"approved by the one who starts it, and four eyes": eyes,
 		"paused":            denied(annotated(PauseAnnotation, "3", PauseReasonAnnotation, "INC-1"), "Paused", "", pausedNote),
 		"soaking":           soaks,
 		"not approved":      denied(annotated(ApproveAnnotation, "3"), "NotApproved", "", approval),
