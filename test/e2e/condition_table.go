@@ -9,7 +9,7 @@ import (
 
 // print says in a line what became of a condition in one mode, and lists the early starts that the gate had to prevent.
 func (o *conditionOutcome) print() {
-	early := o.waiting.early()
+	early := o.early()
 	fmt.Printf("%-18s %-12s starts %2d, early %2d, ", o.name, o.mode, len(o.starts), len(early))
 	if o.problem != nil {
 		fmt.Printf("not played to its end: %v\n", o.problem)
@@ -44,14 +44,14 @@ func printConditions(all []*conditionOutcome) error {
 			continue
 		}
 		played++
-		n := len(o.waiting.early())
+		n := len(o.early())
 		early += n
 		if n > 0 {
 			problems = append(problems, fmt.Errorf("%s: %d starts before they were due", o.name, n))
 		}
 		cell := "-"
 		if control := find(all, o.name, off); control != nil {
-			starts := len(control.waiting.early())
+			starts := len(control.early())
 			without += starts
 			cell = fmt.Sprint(starts)
 			problems = append(problems, control.tells())
@@ -75,7 +75,7 @@ func find(all []*conditionOutcome, name string, m mode) *conditionOutcome {
 
 // tells returns an error if a rollout without the gate has no early start: the one with the gate would prove nothing then.
 func (o *conditionOutcome) tells() error {
-	if o.problem == nil && len(o.waiting.early()) == 0 {
+	if o.problem == nil && len(o.early()) == 0 {
 		return fmt.Errorf("%s: nothing started early without the gate, so this tests nothing", o.name)
 	}
 	return nil

@@ -76,7 +76,7 @@ func (f *family) install() {
 	f.revision = script.Get(f.manifests.Commit("main", manifests))
 	revision := f.push()
 	app := f.page.read(f.page.application, f)
-	script.Must(f.parent.apply(app))
+	script.Must(f.apply(app))
 	script.Must(f.Admin.Create(f.ctx, app))
 	f.deploy(revision)
 	script.Must(f.within(time.Minute, func() bool {
