@@ -20,18 +20,15 @@ func (in *Input) blockers(step int) []Blocker {
 	return found
 }
 
-// BlockedBy reports whether one Application alone blocks the target, or is one of the failures of the target's own step. sibling is nil
-// when no live Application of the ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling
-// against another.
+// BlockedBy reports whether one Application alone blocks the target. sibling is nil when no live Application of the
+// ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling against another, but that it counts
+// failures.
 func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks bool) {
 	if _, settled := Scope(in); settled {
 		return Blocker{}, false
 	}
 	step := in.step()
 	if sibling != nil {
-		if b, failed := in.failure(sibling, step); failed {
-			return b, true
-		}
 		return in.blocker(sibling, step)
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {

@@ -60,9 +60,6 @@ func (in *Input) inStep(a *Application, step int) bool {
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
 // two have no source in common, it is what the sibling itself is compared with.
 func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
-	if in.Settings.Conditions.MaxFailures == nil || !in.inStep(a, step) {
-		return b, false
-	}
 	for _, source := range a.Compared {
 		if in.mismatch(source) != nil {
 			return b, false

@@ -205,13 +205,13 @@ func checkLevels(g *WithT, in policy.Input) {
 	}
 }
 
-// checkAlone asks that each blocker blocks alone, and that nobody else does. A failure alone may be within the budget.
+// checkAlone asks that each blocker blocks alone, and that nobody else does.
 func checkAlone(g *WithT, in policy.Input, d policy.Decision) {
 	alone := []policy.Blocker{}
 	live := map[string]bool{}
 	for _, sibling := range in.Siblings {
 		live[sibling.Name] = true
-		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks && (b.Reason != policy.TooManyFailures || d.Reason == policy.TooManyFailures) {
+		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks {
 			alone = append(alone, b)
 		}
 	}
@@ -225,6 +225,9 @@ func checkAlone(g *WithT, in policy.Input, d policy.Decision) {
 	if _, settled := policy.Scope(in); settled {
 		g.Expect(alone).To(BeEmpty())
 		return
+	}
+	if d.Reason == policy.TooManyFailures {
+		d.Blockers = nil // they are counted
 	}
 	g.Expect(alone).To(ConsistOf(d.Blockers))
 }

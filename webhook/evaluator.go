@@ -68,11 +68,12 @@ func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, known []*s
 }
 
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
-// of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read.
+// of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read. Failures are
+// counted, and one of them proves nothing.
 func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*siblings.Projection) (d policy.Decision, read *siblings.Projection, err error) {
 	in.Siblings = applications(known)
 	d = policy.Evaluate(in)
-	if len(d.Blockers) == 0 {
+	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {
 		return policy.Decision{}, nil, nil
 	}
 	first := d.Blockers[0]

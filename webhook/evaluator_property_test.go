@@ -38,7 +38,8 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 		in.Siblings = w.owned()
 		want := policy.Evaluate(in)
 		seen[got.Outcome.String()]++
-		if got.Reason == policy.TargetOutdated && want.Outcome == policy.Allow {
+		seen[string(got.Reason)]++
+		if got.Reason == policy.TargetOutdated && (want.Outcome == policy.Allow || want.Reason == policy.TooManyFailures) {
 			// Peers are as last watched, and make a decision stricter.
 			seen["outdated"]++
 			continue
@@ -63,6 +64,9 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 	t.Logf("%d histories, 0 differences: %v", histories, seen)
 	for _, kind := range []string{"allow", "deny", "denied by one GET", "with a selector"} {
 		g.Expect(seen[kind]).To(BeNumerically(">", histories/50), kind)
+	}
+	for _, reason := range []policy.Reason{policy.Soaking, policy.TooManyFailures} {
+		g.Expect(seen[string(reason)]).To(BeNumerically(">", histories/500), string(reason))
 	}
 }
 
@@ -119,7 +123,7 @@ func newWorld(random *rand.Rand) *world {
 		w.set.Steps = append(w.set.Steps, w.step(i+1))
 	}
 	w.version++
-	w.put(w.target, &siblings.Projection{Owner: "u1", Application: done(w.target, map[string]string{"step": "4"})})
+	w.put(w.target, &siblings.Projection{Owner: "u1", Application: w.status(done(w.target, map[string]string{"step": "4"}))})
 	for i := range 1 + random.IntN(6) {
 		w.create("a" + strconv.Itoa(i+1))
 	}
@@ -189,7 +193,12 @@ func done(name string, labels map[string]string) policy.Application {
 
 // status is mostly done.
 func (w *world) status(a policy.Application) policy.Application {
-	switch w.random.IntN(16) {
+	a.HealthSince = time.Unix(int64(900+w.random.IntN(200)), 0)
+	switch w.random.IntN(18) {
+	case 16:
+		a.LastOperation = policy.LastOperation{Phase: "Failed", Full: true, AtCompared: true, FinishedAt: time.Unix(500, 0)}
+	case 17:
+		a.Health, a.LastSync.AtCompared = "Degraded", true
 	case 0:
 		a.Health = "Degraded"
 	case 1:
@@ -247,8 +256,19 @@ func (w *world) lag() map[string]*siblings.Projection {
 	return known
 }
 
+func (w *world) conditions() (c policy.Conditions) {
+	if w.random.IntN(4) == 0 {
+		c.Soak.Every = time.Minute
+	}
+	if w.random.IntN(4) == 0 {
+		c.MaxFailures = &policy.Budget{Most: w.random.IntN(2)}
+	}
+	return c
+}
+
 func (w *world) input() policy.Input {
 	return policy.Input{
+		Now: time.Unix(1100, 0), Settings: policy.Settings{Conditions: w.conditions()},
 		Target: policy.Target{
 			Name: w.target, Labels: w.now[w.target].Application.Labels, Compared: w.now[w.target].Application.Compared,
 			ReconciledAt: w.now[w.target].Application.ReconciledAt, Managed: true,

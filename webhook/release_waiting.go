@@ -55,7 +55,7 @@ func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *sibli
 		}
 	}
 	if blocker != nil {
-		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() && b.Reason != policy.TooManyFailures {
+		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
 			d, _ := policy.Scope(in)
 			d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
 			return d

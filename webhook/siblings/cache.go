@@ -26,6 +26,8 @@ type Cache struct {
 	changed     func(set types.NamespacedName)
 	stores      []stores
 	controllers []cache.Controller
+	// projects is nil unless they are watched, too.
+	projects *projects
 }
 
 // Source lists and watches the objects of a Cache, in all namespaces or in one.
@@ -62,8 +64,8 @@ func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler
 	return store.(cache.Indexer)
 }
 
-// OnChange has f told the ApplicationSet that an event is about: its own, or one of an Application of it. f must not
-// block. OnChange is called before Run.
+// OnChange has f told the ApplicationSet that an event is about: its own, one of an Application of it, or one of the sync windows of their
+// project. f must not block. OnChange is called before Run.
 func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 
 // applications handles the events of Applications.
@@ -113,12 +115,15 @@ func (c *Cache) Run(ctx context.Context) {
 	for _, controller := range c.controllers {
 		running.Go(func() { controller.RunWithContext(ctx) })
 	}
+	if c.projects != nil {
+		running.Go(func() { c.projects.controller.RunWithContext(ctx) })
+	}
 	running.Wait()
 }
 
-// Synced reports whether the first lists are complete.
+// Synced reports whether the first lists are complete. It does not wait for AppProjects that may not be listed.
 func (c *Cache) Synced() bool {
-	return !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
+	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
 // Owned returns the Applications that an ApplicationSet controls, as last watched.

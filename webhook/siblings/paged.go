@@ -102,3 +102,12 @@ func (s *setProjection) DeepCopyObject() runtime.Object {
 	c := *s
 	return &c
 }
+
+// GetObjectKind implements runtime.Object, for a list of projections.
+func (*projectProjection) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object.
+func (p *projectProjection) DeepCopyObject() runtime.Object {
+	c := *p
+	return &c
+}

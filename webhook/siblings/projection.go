@@ -25,7 +25,10 @@ type Projection struct {
 	Compared argocd.Fingerprint
 	// Destination is where it is deployed to, as one text.
 	Destination string
-	Application policy.Application
+	// Project is the name of its AppProject, and WindowSubject is what the sync windows of that select it by.
+	Project       string
+	WindowSubject argocd.WindowSubject
+	Application   policy.Application
 }
 
 // NewProjection keeps the part of an Application that decisions need.
@@ -35,13 +38,15 @@ func NewProjection(app *argo.Application) *Projection {
 		owner = &metav1.OwnerReference{}
 	}
 	return &Projection{
-		ObjectMeta:  identity(app),
-		Owner:       owner.UID,
-		Set:         owner.Name,
-		AutoSync:    app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
-		Compared:    argocd.NewFingerprint(&app.Status.Sync),
-		Destination: argocd.Destination(&app.Spec.Destination),
-		Application: argocd.Sibling(app),
+		ObjectMeta:    identity(app),
+		Owner:         owner.UID,
+		Set:           owner.Name,
+		AutoSync:      app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
+		Compared:      argocd.NewFingerprint(&app.Status.Sync),
+		Destination:   argocd.Destination(&app.Spec.Destination),
+		Project:       argocd.ProjectOf(app),
+		WindowSubject: argocd.WindowSubjectOf(app),
+		Application:   argocd.Sibling(app),
 	}
 }
 
@@ -64,10 +69,12 @@ func transform(object any) (any, error) {
 		return NewProjection(o), nil
 	case *argo.ApplicationSet:
 		return &setProjection{ObjectMeta: identity(o), set: argocd.NewApplicationSet(o)}, nil
-	case *Projection, *setProjection:
+	case *argo.AppProject:
+		return &projectProjection{ObjectMeta: identity(o), windows: argocd.SyncWindows(o)}, nil
+	case *Projection, *setProjection, *projectProjection:
 		return o, nil // an informer may apply it twice
 	}
-	return nil, fmt.Errorf("a watch of Applications or ApplicationSets gave a %T", object)
+	return nil, fmt.Errorf("a watch of Argo CD's objects gave a %T", object)
 }
 
 func controllerOf(object metav1.Object) types.UID {
