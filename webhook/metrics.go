@@ -20,6 +20,7 @@ type Metrics struct {
 	annotations *prometheus.CounterVec
 	refreshes   *prometheus.CounterVec
 	changes     *prometheus.CounterVec
+	approvals   *prometheus.CounterVec
 	unlisted    prometheus.Counter
 	unknown     prometheus.Counter
 }
@@ -34,7 +35,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "stepgate", Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &Metrics{
-		requests:    counter("requests_total", "Admission requests answered, by path, /validate or /mutate, and HTTP status code.", "path", "code"),
+		requests:    counter("requests_total", "Admission requests answered, by path and HTTP status code.", "path", "code"),
 		decisions:   counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome", "reason", "mode", "initiator"),
 		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
 		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
@@ -42,6 +43,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet, or one that is not allowed.", "annotation"),
 		changes:     counter("operations_changed_total", "Operations that the mutating webhook has pinned or held, server dry-runs left out.", "verb", "reason"),
+		approvals:   counter("approvals_total", "Approvals of steps in writes of ApplicationSets, by result: approved or refused, server dry-runs left out.", "result"),
 		unlisted: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "stepgate", Name: "unlisted_account_operations_total", Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
 		}),
@@ -50,7 +52,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		refreshes: counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.unlisted, m.unknown)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.approvals, m.unlisted, m.unknown)
 	return m
 }
 
@@ -61,6 +63,9 @@ func (m *Metrics) Initialise() {
 	}
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
+	}
+	for _, result := range []string{"approved", "refused"} {
+		m.approvals.WithLabelValues(result)
 	}
 	for _, annotation := range Annotations() {
 		m.annotations.WithLabelValues(annotation)

@@ -15,6 +15,7 @@ import (
 
 // Dashboards and alerts rest on these names and labels.
 const wantMetrics = `stepgate_annotation_errors_total counter annotation
+stepgate_approvals_total counter result
 stepgate_decision_duration_seconds histogram outcome
 stepgate_decisions_total counter initiator,mode,outcome,reason
 stepgate_events_total counter result
@@ -36,6 +37,7 @@ func TestMetricNames(t *testing.T) {
 	trial.events.count("sent")
 	m.RefreshDone("requested")
 	m.changes.WithLabelValues("pinned", "compared").Inc()
+	m.approvals.WithLabelValues("approved").Inc()
 	trial.handle(syncOf(clusterOf(blocked), "prod").request())
 
 	families, err := trial.registry.Gather()

@@ -29,6 +29,9 @@ func NewPreview(config Config, live Evaluator, known KnownSets, watch Watch, now
 	return &Preview{gate: gate, mutator: NewMutator(gate, known), releaser: NewReleaser(gate, known, none)}
 }
 
+// LookAt has a Preview look at sync windows, too.
+func (p *Preview) LookAt(windows SyncWindows) { p.gate.Windows = windows }
+
 // Settings are how one ApplicationSet is gated.
 type Settings struct {
 	policy.Settings

@@ -8,6 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const prodReleased = "argocd/prod its turn has come at 11:59:00"
@@ -35,6 +39,44 @@ func TestWhatSoaksIsReleasedAtTheMoment(t *testing.T) {
 
 	c.apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(time.Minute)))
 	g.Expect(r.Review(guestbook)).To(Equal(2*time.Minute-jitter), "it starts again when one degrades")
+}
+
+// closedUntil is a sync window of project default that is closed until a moment, for automated syncs of prod.
+type closedUntil struct {
+	opens time.Time
+}
+
+func (w closedUntil) Window(project string, app argocd.WindowSubject, automated bool, now time.Time) policy.Window {
+	if project != "default" || app.Name != "prod" || app.Namespace != "prod" || app.Server == "" || !automated || !now.Before(w.opens) {
+		return policy.Window{}
+	}
+	return policy.Window{Closed: true, OpensAt: w.opens, Detail: "deny window"}
+}
+
+// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a window of their own.
+func TestASyncWindowThatOpens(t *testing.T) {
+	for _, step := range []string{"1", "3"} {
+		t.Run("step "+step, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			c.apps[2].Labels["step"] = step
+			pending(c, "prod")
+			r := newReleasing(releaseConfig(), c)
+			r.gate.Windows = closedUntil{noon.Add(time.Minute)}
+			write := syncOf(c, "prod")
+			held := NewMutator(r.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+			g.Expect(held.AuditAnnotations).To(HaveKeyWithValue("reason", "WindowClosed"))
+			write.after.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}
+			g.Expect(r.trial.handle(write.request()).Allowed).To(BeTrue(), "by hand")
+
+			g.Expect(r.Review(guestbook)).To(Equal(time.Minute))
+			r.now = noon.Add(time.Minute)
+			r.Review(guestbook)
+			r.now = r.now.Add(jitter)
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(Equal([]string{prodReleased}))
+		})
+	}
 }
 
 // TestThePausedFirstStepIsReleased although a step that waits for nothing is never released otherwise.

@@ -45,4 +45,9 @@ func (g *Gate) window(w *write) policy.Window {
 }
 
 // windowOf is the sync window of an automated sync that an Application waits for.
-func (g *Gate) windowOf(*siblings.Projection) policy.Window { return policy.Window{} }
+func (g *Gate) windowOf(p *siblings.Projection) policy.Window {
+	if g.Windows == nil {
+		return policy.Window{}
+	}
+	return g.Windows.Window(p.Project, p.WindowSubject, true, g.Now())
+}

@@ -37,6 +37,8 @@ func TestBadCommandLines(t *testing.T) {
 		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax; see stepgate serve --help`},
 		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax; see stepgate serve --help`},
 		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
+		"approver":                             {[]string{"--approver", ""}, "--approver: a name cannot be empty"},
+		"approver-group":                       {[]string{"--approver-group="}, "--approver-group: a name cannot be empty"},
 		"application-namespaces":               {[]string{"--application-namespaces", "argocd,Team_A"}, `--application-namespaces: "Team_A" is not the name of a namespace; a pattern is a glob like team-*, or a regular expression like /^team-[a-z]+$/`},
 		"a pattern that is none":               {[]string{"--application-namespaces", "/team-(/"}, "--application-namespaces: \"/team-(/\": error parsing regexp: missing closing ): `team-(`"},
 		"a glob that is none":                  {[]string{"--application-namespaces", "team-[a"}, `--application-namespaces: "team-[a": unexpected end of input`},
@@ -114,7 +116,7 @@ func TestHelp(t *testing.T) {
 		}
 		for _, flag := range []string{
 			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
-			"argocd-applicationset-account", "bypass-user", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
+			"argocd-applicationset-account", "bypass-user", "approver", "approver-group", "approve-four-eyes", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "mutating-webhook-configuration", "zap-log-level",
 		} {
 			g.Expect(out).To(ContainSubstring("--" + flag + " "))

@@ -82,8 +82,11 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 		return nil, err
 	}
 	p.server, err = server.Listen(server.Options{
-		Address:        o.addresses.webhook,
-		Handlers:       map[string]admission.Handler{webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known)},
+		Address: o.addresses.webhook,
+		Handlers: map[string]admission.Handler{
+			webhook.Path: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known),
+			webhook.StampPath: webhook.NewStamper(time.Now), webhook.ApprovalPath: webhook.NewApprovalCheck(o.approvals.approvers, metrics, time.Now),
+		},
 		Wrap:           p.traces.serve,
 		Requests:       metrics,
 		GetCertificate: p.source.GetCertificate, Clients: clients, ShutdownDelay: o.addresses.shutdownDelay, Log: log,

@@ -19,6 +19,7 @@ type options struct {
 	kubeconfig   string
 	gate         gateFlags
 	accounts     accountFlags
+	approvals    approvalFlags
 	addresses    addressFlags
 	certificates certificateFlags
 	client       clientFlags
@@ -29,6 +30,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	bindKubeconfig(f, &o.kubeconfig)
 	o.gate.bind(f)
 	o.accounts.bind(f)
+	o.approvals.bind(f)
 	o.addresses.bind(f)
 	o.certificates.bind(f)
 	o.client.bind(f)
@@ -37,7 +39,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 
 // validate says what is wrong with the flags.
 func (o *options) validate() error {
-	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.addresses, &o.certificates, &o.client, &o.tracing} {
+	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.approvals, &o.addresses, &o.certificates, &o.client, &o.tracing} {
 		if err := group.validate(); err != nil {
 			return err
 		}
@@ -53,6 +55,7 @@ func (o *options) config() (webhook.Config, error) {
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.accounts.server, o.accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.accounts.applicationSet, o.accounts.bypassUsers
+	config.FourEyes = o.approvals.fourEyes
 	return config, nil
 }
 

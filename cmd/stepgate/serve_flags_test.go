@@ -42,14 +42,17 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
 	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
+		" --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())
 	g.Expect(o.config()).To(Equal(webhook.Config{
 		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+		FourEyes:           true,
 		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until"},
 	}))
+	g.Expect(o.approvals.approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
 }
 
 // Both kinds of configuration are optional and repeatable.

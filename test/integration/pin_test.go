@@ -166,8 +166,9 @@ func TestNothingIsPinnedInAuditModeOrWithPinOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRollout(t, args...)
 			r.turn()
-			_, err := release.Mutating(r.ctx, shared, r.replica.Name)
-			r.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+			mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
+			r.Expect(err).NotTo(HaveOccurred())
+			r.Expect(mutating.Webhooks).NotTo(HaveKey(release.ChangesOperations))
 			r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 			r.Expect(r.app("prod").Operation).To(Equal(guestbook.RollingSync()))
 		})

@@ -86,13 +86,17 @@ func (r *rollout) create() {
 	}
 }
 
-// waitUntilCalled waits until the API server calls both webhooks of the gate, or the one that it has: it learns of a
-// registration a moment after it is stored.
+// waitUntilCalled waits until the API server calls the gate, and what changes operations, if it is registered: it learns of a registration a
+// moment after it is stored.
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
-	configurations, err := release.Configurations(r.ctx, shared, r.replica.Name)
+	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
-	for _, path := range []string{webhook.Path, webhook.MutatePath}[:len(configurations)] {
+	paths := []string{webhook.Path}
+	if mutating.Webhooks[release.ChangesOperations] != nil {
+		paths = append(paths, webhook.MutatePath)
+	}
+	for _, path := range paths {
 		r.Eventually(func() (float64, error) {
 			_ = r.sync(cluster.Human, "prod", client.DryRunAll)
 			return r.replica.Metric(r.ctx, "stepgate_requests_total", "path", path)

@@ -26,13 +26,15 @@ func TestSIGTERMDrains(t *testing.T) {
 	r.Expect(r.replica.Wait()).To(Equal(0))
 }
 
-// bundle is the caBundle of both webhook configurations; empty while they differ.
+// bundle is the caBundle of all webhooks; empty while they differ.
 func (r *rollout) bundle() []byte {
 	bundles, err := release.Bundles(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
-	r.Expect(bundles).To(HaveLen(2))
-	if !bytes.Equal(bundles[0], bundles[1]) {
-		return nil
+	r.Expect(bundles).To(HaveLen(4))
+	for _, b := range bundles {
+		if !bytes.Equal(b, bundles[0]) {
+			return nil
+		}
 	}
 	return bundles[0]
 }
@@ -90,8 +92,10 @@ func TestOnlyTheBundlesOfTheRegistrationAreWritten(t *testing.T) {
 	}
 
 	r.Expect(fields).To(Equal([]string{
-		`{"f:webhooks":{"k:{\"name\":\"operation.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`,
-		`{"f:webhooks":{"k:{\"name\":\"hold.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`,
+		`{"f:webhooks":{"k:{\"name\":\"approval.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}},` +
+			`"k:{\"name\":\"operation.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`,
+		`{"f:webhooks":{"k:{\"name\":\"annotations.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}},` +
+			`"k:{\"name\":\"hold.stepgate.io\"}":{".":{},"f:clientConfig":{"f:caBundle":{}},"f:name":{}}}}`,
 	}))
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,20 +26,23 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
+// ChangesOperations is the name of the webhook that changes operations.
+const ChangesOperations = "hold.stepgate.io"
+
 // Registration is how an instance of stepgate is registered.
 type Registration struct {
 	// Name names the webhook configurations, the namespace and everything else of this instance.
 	Name string
 	// URL is where the API server calls it, without the path.
 	URL string
-	// FailurePolicy is the validating webhook's. It is Fail when empty.
+	// FailurePolicy is of the webhook that judges operations. It is Fail when empty.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 	// Namespaces limits the registration, so that several instances do not see each other's writes; empty means all.
 	Namespaces []string
 }
 
 // install creates the objects of config/enforce, and adds nothing to the rights that config/ grants. In audit mode it leaves out the
-// MutatingWebhookConfiguration, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
+// webhook that changes operations, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
 func install(ctx context.Context, e *environment.Environment, o Options, ignore func(error) error) error {
 	r := o.Registration
 	if r.FailurePolicy == "" {
@@ -54,8 +58,11 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 			return err
 		}
 		for _, object := range objects {
-			if _, mutating := object.(*admissionregistrationv1.MutatingWebhookConfiguration); needsKubelet(object) || mutating && !o.mutates() {
+			if needsKubelet(object) {
 				continue
+			}
+			if mutating, is := object.(*admissionregistrationv1.MutatingWebhookConfiguration); is && !o.mutates() {
+				mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == ChangesOperations })
 			}
 			r.adapt(object)
 			err := e.Admin.Create(ctx, object)
@@ -103,7 +110,9 @@ func (r Registration) adapt(o client.Object) {
 		for i := range c.Webhooks {
 			w := &c.Webhooks[i]
 			r.place(&w.ClientConfig, w.NamespaceSelector)
-			w.FailurePolicy = &r.FailurePolicy
+			if i == 0 {
+				w.FailurePolicy = &r.FailurePolicy
+			}
 		}
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range c.Webhooks {

@@ -3,6 +3,8 @@ package release
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +13,12 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// Registered is one webhook configuration of an instance as it is stored. Each of them has one webhook.
+// Registered is one webhook configuration of an instance as it is stored.
 type Registered struct {
 	client.Object
-	Webhook *admissionregistrationv1.WebhookClientConfig
+	// Webhook is how the API server calls the first webhook, and Webhooks are all of them, by name.
+	Webhook  *admissionregistrationv1.WebhookClientConfig
+	Webhooks map[string]*admissionregistrationv1.WebhookClientConfig
 }
 
 // Validating reads the ValidatingWebhookConfiguration of an instance.
@@ -23,7 +27,11 @@ func Validating(ctx context.Context, e *environment.Environment, name string) (R
 	if err := e.Admin.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 		return Registered{}, err
 	}
-	return Registered{c, &c.Webhooks[0].ClientConfig}, nil
+	r := Registered{c, &c.Webhooks[0].ClientConfig, map[string]*admissionregistrationv1.WebhookClientConfig{}}
+	for i := range c.Webhooks {
+		r.Webhooks[c.Webhooks[i].Name] = &c.Webhooks[i].ClientConfig
+	}
+	return r, nil
 }
 
 // Mutating reads the MutatingWebhookConfiguration of an instance.
@@ -32,11 +40,14 @@ func Mutating(ctx context.Context, e *environment.Environment, name string) (Reg
 	if err := e.Admin.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 		return Registered{}, err
 	}
-	return Registered{c, &c.Webhooks[0].ClientConfig}, nil
+	r := Registered{c, &c.Webhooks[0].ClientConfig, map[string]*admissionregistrationv1.WebhookClientConfig{}}
+	for i := range c.Webhooks {
+		r.Webhooks[c.Webhooks[i].Name] = &c.Webhooks[i].ClientConfig
+	}
+	return r, nil
 }
 
-// Configurations reads the webhook configurations of an instance: the validating one, and the mutating one unless it is in
-// audit mode.
+// Configurations reads the webhook configurations of an instance that exist: the validating one, and then the mutating one.
 func Configurations(ctx context.Context, e *environment.Environment, name string) ([]Registered, error) {
 	validating, err := Validating(ctx, e, name)
 	if err != nil {
@@ -52,32 +63,42 @@ func Configurations(ctx context.Context, e *environment.Environment, name string
 	return []Registered{validating, mutating}, nil
 }
 
-// Bundles reads the caBundle of every webhook configuration of an instance.
+// Bundles reads the caBundle of every webhook of an instance.
 func Bundles(ctx context.Context, e *environment.Environment, name string) ([][]byte, error) {
 	all, err := Configurations(ctx, e, name)
 	var bundles [][]byte
 	for _, c := range all {
-		bundles = append(bundles, c.Webhook.CABundle)
+		for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
+			bundles = append(bundles, c.Webhooks[name].CABundle)
+		}
 	}
 	return bundles, err
 }
 
-// SetBundle writes the caBundle of every webhook configuration of an instance; nil empties it.
+// SetBundle writes the caBundle of every webhook of an instance; nil empties it.
 func SetBundle(ctx context.Context, e *environment.Environment, name string, bundle []byte) error {
 	all, err := Configurations(ctx, e, name)
 	for _, c := range all {
-		err = errors.Join(err, c.Patch(ctx, e, func(w *admissionregistrationv1.WebhookClientConfig) { w.CABundle = bundle }))
+		err = errors.Join(err, c.patch(ctx, e, func() {
+			for _, w := range c.Webhooks {
+				w.CABundle = bundle
+			}
+		}))
 	}
 	return err
 }
 
-// Patch changes how the API server calls the webhook of a configuration.
+// Patch changes how the API server calls the first webhook of a configuration.
 func (r Registered) Patch(ctx context.Context, e *environment.Environment, change func(*admissionregistrationv1.WebhookClientConfig)) error {
+	return r.patch(ctx, e, func() { change(r.Webhook) })
+}
+
+func (r Registered) patch(ctx context.Context, e *environment.Environment, change func()) error {
 	before, ok := r.DeepCopyObject().(client.Object)
 	if !ok {
 		return errors.New("a webhook configuration is no object")
 	}
-	change(r.Webhook)
+	change()
 	return e.Admin.Patch(ctx, r.Object, client.MergeFrom(before))
 }
 
@@ -91,7 +112,9 @@ func (r Registered) Create(ctx context.Context, e *environment.Environment) erro
 	r.SetResourceVersion("")
 	r.SetUID("")
 	r.SetManagedFields(nil)
-	r.Webhook.CABundle = nil
+	for _, w := range r.Webhooks {
+		w.CABundle = nil
+	}
 	return e.Admin.Create(ctx, r.Object)
 }
 

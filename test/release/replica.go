@@ -41,7 +41,7 @@ type Options struct {
 	Args []string
 }
 
-// mutates reports whether it has a MutatingWebhookConfiguration, by the same rule as the chart's.
+// mutates reports whether it changes operations, by the same rule as the chart's.
 func (o Options) mutates() bool {
 	changesNothing := slices.Contains(o.Args, "--pin=off") && slices.Contains(o.Args, "--hold=false")
 	return !slices.Contains(o.Args, "--mode=audit") && !changesNothing
@@ -84,12 +84,10 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
 	}
 	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
-	if o.mutates() {
-		args = append(args, "--mutating-webhook-configuration="+o.Name)
-	} else {
+	if !o.mutates() {
 		args = append(args, "--pin=off")
 	}
 	return r.start(ctx, e, append(args, o.Args...))

@@ -94,7 +94,7 @@ INSTANCE-applicationset-controller. */}}
 {{- ternary "off" .Values.pin.mode (or (eq .Values.config.mode "audit") (not .Values.pin.mode)) }}
 {{- end }}
 
-{{/* Not empty if stepgate changes operations and has a MutatingWebhookConfiguration. */}}
+{{/* Not empty if stepgate changes operations. The MutatingWebhookConfiguration then has the webhook hold.stepgate.io. */}}
 {{- define "stepgate.mutates" -}}
 {{- if or (ne (include "stepgate.pinMode" .) "off") (and .Values.hold.enabled (eq .Values.config.mode "enforce")) }}true{{ end }}
 {{- end }}

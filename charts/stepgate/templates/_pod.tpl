@@ -41,6 +41,13 @@ securityContext:
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
 {{- end }}
+{{- range .Values.approvals.users }}
+- {{ printf "--approver=%s" . | quote }}
+{{- end }}
+{{- range .Values.approvals.groups }}
+- {{ printf "--approver-group=%s" . | quote }}
+{{- end }}
+- --approve-four-eyes={{ .Values.approvals.fourEyes }}
 - --allowed-annotations={{ join "," .Values.config.allowedAnnotations }}
 {{- range .Values.argocd.namespaces }}
 - --application-namespaces={{ . }}
@@ -55,9 +62,7 @@ securityContext:
 - {{ printf "--argocd-applicationset-account=%s" . | quote }}
 {{- end }}
 - --webhook-configuration={{ include "stepgate.fullname" . }}
-{{- if include "stepgate.mutates" . }}
 - --mutating-webhook-configuration={{ include "stepgate.fullname" . }}
-{{- end }}
 {{- if .Values.webhook.clientCA.configMap }}
 - --client-ca-file=/client-ca/ca.crt
 {{- range .Values.webhook.clientCA.allowedNames }}

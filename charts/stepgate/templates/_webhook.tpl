@@ -1,6 +1,6 @@
 {{/* The parts that the validating and the mutating webhook configuration have in common. */}}
 
-{{/* The name of both, and their labels and annotations. */}}
+{{/* The name of both configurations, and their labels and annotations. */}}
 {{- define "stepgate.webhookMetadata" -}}
 {{- $annotations := dict "argocd.argoproj.io/sync-wave" "1" }}
 {{- if and (eq .Values.certs.mode "certManager") .Values.certs.certManager.addInjectorAnnotations }}
@@ -56,17 +56,8 @@ clientConfig:
 {{- end }}
 {{- end }}
 
-{{/* Which writes the API server sends. */}}
-{{- define "stepgate.webhookScope" -}}
-rules:
-  - apiGroups: [argoproj.io]
-    apiVersions: ["*"]
-    resources: [applications]
-    operations: [CREATE, UPDATE]
-    scope: Namespaced
-admissionReviewVersions: [v1]
-matchPolicy: Equivalent
-sideEffects: NoneOnDryRun
+{{/* The namespaces from which the API server sends anything. */}}
+{{- define "stepgate.webhookNamespaces" -}}
 namespaceSelector:
   {{- with .Values.webhook.namespaceSelector.matchLabels }}
   matchLabels:
@@ -85,6 +76,20 @@ namespaceSelector:
     {{- with .Values.webhook.namespaceSelector.matchExpressions }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+{{- end }}
+
+{{/* Which writes of Applications the API server sends. */}}
+{{- define "stepgate.webhookScope" -}}
+rules:
+  - apiGroups: [argoproj.io]
+    apiVersions: ["*"]
+    resources: [applications]
+    operations: [CREATE, UPDATE]
+    scope: Namespaced
+admissionReviewVersions: [v1]
+matchPolicy: Equivalent
+sideEffects: NoneOnDryRun
+{{ include "stepgate.webhookNamespaces" . }}
 {{- with .Values.webhook.objectSelector }}
 objectSelector:
   {{- toYaml . | nindent 2 }}
@@ -115,4 +120,51 @@ matchConditions:
   {{- with .Values.webhook.matchConditions }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{/* Which writes of ApplicationSets the API server sends. Call it with a dict of root, and of name and expression of the condition. Writes of
+the status are those of a subresource, and are never sent. webhook.objectSelector, exemptApplications and matchConditions are about
+Applications. */}}
+{{- define "stepgate.setScope" -}}
+rules:
+  - apiGroups: [argoproj.io]
+    apiVersions: ["*"]
+    resources: [applicationsets]
+    operations: [CREATE, UPDATE]
+    scope: Namespaced
+admissionReviewVersions: [v1]
+matchPolicy: Equivalent
+sideEffects: None
+{{ include "stepgate.webhookNamespaces" .root }}
+# Each expression checks has() before it uses a field, because failurePolicy decides if an expression fails.
+matchConditions:
+  {{- with include "stepgate.namespaceCondition" .root }}
+  - name: gated-namespace
+    expression: {{ . }}
+  {{- end }}
+  - name: not-deleted
+    expression: "!has(object.metadata.deletionTimestamp)"
+  - name: {{ .name }}
+    expression: >-
+      {{- .expression | nindent 6 }}
+{{- end }}
+
+{{/* CEL for: the annotation k is new, or has changed. */}}
+{{- define "stepgate.annotationChanged" -}}
+(oldObject == null || !has(oldObject.metadata.annotations) || !(k in oldObject.metadata.annotations)
+|| oldObject.metadata.annotations[k] != object.metadata.annotations[k])
+{{- end }}
+
+{{/* CEL for: an annotation of stepgate is new, has changed or is gone. */}}
+{{- define "stepgate.anyAnnotationChanged" -}}
+(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
+&& {{ include "stepgate.annotationChanged" . }}))
+|| (oldObject != null && has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
+&& (!has(object.metadata.annotations) || !(k in object.metadata.annotations))))
+{{- end }}
+
+{{/* CEL for: an annotation that says who has approved or paused is new, or has changed. */}}
+{{- define "stepgate.approvalChanged" -}}
+has(object.metadata.annotations) && ['stepgate.io/approved', 'stepgate.io/approved-by', 'stepgate.io/paused-by'].exists(k, k in object.metadata.annotations
+&& {{ include "stepgate.annotationChanged" . }})
 {{- end }}

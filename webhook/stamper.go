@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"gomodules.xyz/jsonpatch/v2"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/approval"
+)
+
+// StampPath is where a Stamper is served.
+const StampPath = "/mutate-applicationset"
+
+// Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever writes an
+// annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations ApprovedByAnnotation and
+// PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not say who set it.
+type Stamper struct{ now func() time.Time }
+
+// NewStamper returns a Stamper with a clock.
+func NewStamper(now func() time.Time) *Stamper { return &Stamper{now: now} }
+
+var _ webhook.AdmissionHandler = (*Stamper)(nil)
+
+// Handle answers with the patches of one write. It reads nothing and records nothing.
+func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
+	w, err := newSetWrite(req.AdmissionRequest, s.now())
+	switch {
+	case err != nil:
+		return badRequest(err)
+	case w == nil:
+		return unchanged()
+	}
+	response := unchanged()
+	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
+	response.Patches = stampPatches(w.New, stamped)
+	w.set.Annotations = stamped
+	for _, p := range CheckAnnotations(w.set, w.At).Problems {
+		response.Warnings = append(response.Warnings, warning("stepgate: annotation "+p.Annotation+" is "+p.Problem))
+	}
+	return response
+}
+
+// stampPatches change the annotations of stepgate's own from sent to stamped.
+func stampPatches(sent, stamped map[string]string) []jsonpatch.Operation {
+	var patches []jsonpatch.Operation
+	for _, name := range []string{ApprovedByAnnotation, PausedByAnnotation} {
+		before, had := sent[name]
+		after, has := stamped[name]
+		path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
+		switch {
+		case has && (!had || before != after):
+			patches = append(patches, jsonpatch.NewOperation("add", path, after))
+		case had && !has:
+			patches = append(patches, jsonpatch.NewOperation("remove", path, nil))
+		}
+	}
+	return patches
+}
