@@ -68,7 +68,7 @@ func (m mode) args() []string {
 	case unreleased:
 		return append(args, "--release=false")
 	case conditional:
-		return args // TODO approver
+		return append(args, "--approver="+approver)
 	default:
 		return args
 	}
