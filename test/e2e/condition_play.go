@@ -30,6 +30,21 @@ func conditionScenarios() []condition {
 // stands is for how long a scenario watches that nothing starts.
 const stands = 6 * time.Second
 
+// stand watches that nothing of a hold starts. Without the gate it waits until something does.
+func (w *waiting) stand(h *hold) {
+	w.until("a comparison with the newest change", func() bool {
+		w.refreshOverlooked()
+		return len(w.behind(h.members)) == 0
+	})
+	w.pause(stands)
+	if w.mode == off {
+		_ = w.wait(w.scenario.within(), func() bool {
+			w.starts = w.judge()
+			return len(w.early()) > 0
+		})
+	}
+}
+
 // pausedAndResumed pauses a step, then all, then the first one, each before a commit. The earlier steps go on.
 func pausedAndResumed(w *waiting) {
 	for i, p := range []struct {
@@ -48,7 +63,7 @@ func pausedAndResumed(w *waiting) {
 		w.rollOut(fmt.Sprint(i + 2))
 		h := w.hold(w.in(p.yet...))
 		w.untilAll(w.in(p.free...))
-		w.pause(stands)
+		w.stand(h)
 		h.due = w.annotateSet("pause", "")
 		w.end()
 	}
@@ -74,6 +89,7 @@ func soaked(w *waiting) {
 		repaired = since.Time
 	}
 	h.due.at = repaired.Add(soakFor)
+	w.stand(h)
 	w.end()
 }
 
@@ -84,27 +100,33 @@ func windowOpens(w *waiting) {
 	for _, m := range w.in("qa") {
 		names = append(names, m.name)
 	}
-	opens := time.Now().Truncate(time.Second).Add(2 * stands)
-	script.Must(w.argo.DenyUntil(w.ctx, w.project(), opens, names...))
-	w.throughWindow("2", opens)
-	if !w.long {
-		return
+	w.throughWindow("2", func(opens time.Time) time.Time {
+		opens = opens.Truncate(time.Second)
+		script.Must(w.argo.DenyUntil(w.ctx, w.project(), opens, names...))
+		return opens
+	})
+	if w.long {
+		w.throughWindow("3", func(opens time.Time) time.Time {
+			opens = opens.Truncate(time.Minute).Add(time.Minute)
+			script.Must(w.argo.AllowFrom(w.ctx, w.project(), opens, names...))
+			return opens
+		})
 	}
-	opens = time.Now().Add(2 * stands).Truncate(time.Minute).Add(time.Minute)
-	script.Must(w.argo.AllowFrom(w.ctx, w.project(), opens, names...))
-	w.throughWindow("3", opens)
 }
 
-func (w *waiting) throughWindow(version string, opens time.Time) {
+// throughWindow rolls a version out. The window is shut before that, for long; its end moves when the first step is done.
+func (w *waiting) throughWindow(version string, shut func(opens time.Time) time.Time) {
+	shut(time.Now().Add(10 * time.Minute))
 	w.rollOut(version)
 	h := w.hold(w.in("qa"))
-	h.due.at = opens
 	w.untilAll(w.in("dev"))
 	if w.scenario.automated {
 		// Argo CD itself starts no automated sync while the window is shut; it parks what others start.
 		w.startsByHand(w.one("qa"))
 	}
-	w.pause(time.Until(opens))
+	w.stand(h)
+	h.due.at = shut(time.Now().Add(stands))
+	w.pause(time.Until(h.due.at))
 	if w.mode == off {
 		// Argo CD looks at the window again when it next looks at the Application.
 		w.refreshAtOnce(w.in("qa")...)
@@ -157,8 +179,8 @@ func tooManyFailures(w *waiting) {
 			return failedAt(w.live(m), m.revision)
 		})
 	}
-	w.refresh(append(qa[2:], w.in("prod")...)...)
-	w.pause(stands)
+	w.refreshAtOnce(append(qa[2:], w.in("prod")...)...)
+	w.stand(h)
 	w.commit(qa[0].repo, good)
 	w.rollOut("3")
 	w.end()

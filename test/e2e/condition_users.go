@@ -90,7 +90,7 @@ func approvedByUsers(w *waiting) {
 		forged := fmt.Sprintf(`[{"step":3,"of":%q,"by":%q,"at":"2026-01-02T03:04:05Z"}]`, prod[0].revision, approver)
 		w.annotatesInVain(stranger, "approved-by", forged)
 		w.annotatesInVain(approver, "approved-by", forged)
-		w.pause(stands)
+		w.stand(h)
 		due, err := w.annotateAs(approver, "approved", approval)
 		script.Mustf(err, "approve as %s", approver)
 		h.due = due

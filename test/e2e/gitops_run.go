@@ -96,26 +96,24 @@ func (f *family) deploy(revision string) {
 	f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Succeeded" })
 }
 
-// sync has the parent compared with a commit, and waits until its sync of the commit has ended as it should.
-func (f *family) sync(revision string, ended func(*argo.OperationState) bool) (live *argo.Application) {
+// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be.
+func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(f.mode), f.name()
-	asked := time.Time{}
+	asked, last := time.Time{}, &argo.OperationState{}
 	err := f.within(time.Minute, func() bool {
 		if time.Since(asked) > refreshWithin {
 			asked = time.Now()
 			script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, "normal")))
 		}
-		live = f.recorder.app(app.Namespace, app.Name)
-		if live == nil || live.Operation != nil || live.Status.OperationState == nil || live.Status.OperationState.SyncResult == nil {
+		live := f.recorder.app(app.Namespace, app.Name)
+		if live == nil || live.Status.OperationState == nil || live.Status.OperationState.SyncResult == nil {
 			return false
 		}
-		return live.Status.OperationState.SyncResult.Revision == revision && ended(live.Status.OperationState)
+		last = live.Status.OperationState
+		return last.SyncResult.Revision == revision && as(last)
 	})
-	if err != nil {
-		script.Fail("sync of %s: %w: %s, %+v", f.name(), err, live.Status.Sync.Status, live.Status.OperationState)
-	}
-	return live
+	script.Mustf(err, "sync of %s at %s: %s: %s", f.name(), revision, last.Phase, last.Message)
 }
 
 // annotate sets an annotation of an ApplicationSet by hand, or removes it if the value is empty.
