@@ -86,6 +86,8 @@ type Settings struct {
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
 	Namespaces []string
 	Gated      func(namespace string) bool
+	// Projects is the namespace of the AppProjects that it watches; empty if it watches none.
+	Projects string
 	// OwnCA is --cert-mode self, and CASecret its Secret.
 	OwnCA    bool
 	CASecret types.NamespacedName

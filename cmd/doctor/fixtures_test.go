@@ -200,7 +200,7 @@ func (w *world) run() {
 			ControllerAccounts:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
 			ApplicationSetAccounts: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
 		},
-		Gated: func(string) bool { return true }, OwnCA: true, CASecret: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ca"},
+		Gated: func(string) bool { return true }, Projects: "argocd", OwnCA: true, CASecret: types.NamespacedName{Namespace: "stepgate", Name: "stepgate-ca"},
 		Validating: []string{"stepgate"}, Mutating: []string{"stepgate"},
 	}
 }

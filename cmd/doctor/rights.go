@@ -93,6 +93,11 @@ func neededByStepgate(s *Settings) []Right {
 		all = append(all, Right{Verb: "create", APIGroup: "events.k8s.io", Resource: "events", Namespace: n})
 	}
 	verbs := []string{"get", "list", "watch"}
+	if s.Projects != "" {
+		for _, verb := range verbs {
+			all = append(all, Right{Verb: verb, APIGroup: argoGroup, Resource: "appprojects", Namespace: s.Projects})
+		}
+	}
 	if s.OwnCA {
 		verbs = append(verbs, "patch")
 	}

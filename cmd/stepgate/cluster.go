@@ -103,8 +103,8 @@ func argoObjects(config *rest.Config) (client.Client, error) {
 	return objects, nil
 }
 
-// watched returns a cache that watches Argo CD's objects in namespaces.
-func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) {
+// watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects, unless it is empty.
+func watched(config *rest.Config, namespaces []string, projects string) (*siblings.Cache, error) {
 	scheme, err := argoScheme()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,11 @@ func watched(config *rest.Config, namespaces []string) (*siblings.Cache, error) 
 			ApplicationSets: cache.NewListWatchFromClient(client, "applicationsets", namespace, fields.Everything()),
 		})
 	}
-	return siblings.NewCache(sources...), nil
+	known := siblings.NewCache(sources...)
+	if projects != "" {
+		known.WatchProjects(cache.NewListWatchFromClient(client, "appprojects", projects, fields.Everything()))
+	}
+	return known, nil
 }
 
 func argoScheme() (*runtime.Scheme, error) {

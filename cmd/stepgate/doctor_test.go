@@ -66,6 +66,7 @@ func TestSettingsOf(t *testing.T) {
 	g.Expect(s.Gate.ServerAccounts).To(ConsistOf("system:serviceaccount:argocd:argocd-server"), "the default")
 	g.Expect(s.Gated("team-a")).To(BeTrue())
 	g.Expect(s.Gated("default")).To(BeFalse())
+	g.Expect(s.Projects).To(Equal("argocd"), "the default")
 	g.Expect(s.OwnCA).To(BeTrue())
 	g.Expect(s.CASecret.String()).To(Equal("stepgate/stepgate-ca"))
 	g.Expect(s.Validating).To(ConsistOf("stepgate"))

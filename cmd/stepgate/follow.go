@@ -31,7 +31,7 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
 	}
-	known, err := watched(r.clients.config, []string{namespace})
+	known, err := watched(r.clients.config, []string{namespace}, "")
 	if err != nil {
 		return err
 	}

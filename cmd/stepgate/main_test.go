@@ -43,6 +43,7 @@ func TestBadCommandLines(t *testing.T) {
 		"a pattern that is none":               {[]string{"--application-namespaces", "/team-(/"}, "--application-namespaces: \"/team-(/\": error parsing regexp: missing closing ): `team-(`"},
 		"a glob that is none":                  {[]string{"--application-namespaces", "team-[a"}, `--application-namespaces: "team-[a": unexpected end of input`},
 		"a namespace twice":                    {[]string{"--application-namespaces", "argocd,argocd"}, `--application-namespaces: "argocd" is given twice`},
+		"argocd-namespace":                     {[]string{"--argocd-namespace="}, `--argocd-namespace: "" is not the name of a namespace`},
 		"webhook-bind-address":                 {[]string{"--webhook-bind-address", "10250"}, `--webhook-bind-address: "10250" is not HOST:PORT or :PORT`},
 		"webhook-bind-address off":             {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":                 {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},

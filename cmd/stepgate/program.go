@@ -51,7 +51,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	if p.source, err = o.certificates.source(c.config, registry); err != nil {
 		return nil, err
 	}
-	if p.known, err = watched(c.config, o.gate.namespaces.watched()); err != nil {
+	if p.known, err = watched(c.config, o.gate.namespaces.watched(), o.gate.projects()); err != nil {
 		return nil, err
 	}
 	hostname, err := os.Hostname()

@@ -63,7 +63,7 @@ func serve(ctx context.Context, o *options) error {
 		return err
 	}
 	log.Info("serving", "version", thisBuild().version, "address", p.server.Addr().String(), "mode", config.Mode.String(), "require", config.Require.String(),
-		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release, "applicationNamespaces", o.gate.namespaces,
+		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release, "applicationNamespaces", o.gate.namespaces, "syncWindows", o.gate.syncWindows,
 		"certMode", o.certificates.mode, "webhookConfigurations", o.certificates.configurations.Validating,
 		"mutatingWebhookConfigurations", o.certificates.configurations.Mutating)
 	err = p.run(ctx)

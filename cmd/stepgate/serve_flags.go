@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
@@ -70,6 +71,8 @@ type gateFlags struct {
 	release               bool
 	annotations           []string
 	namespaces            namespaces
+	syncWindows           bool
+	argocdNamespace       string
 }
 
 func (g *gateFlags) bind(f *pflag.FlagSet) {
@@ -80,6 +83,8 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
 	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
 	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
+	f.BoolVar(&g.syncWindows, "sync-windows", true, "an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of --argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; Argo CD keeps them all the same")
+	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd", "namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
 	f.StringSliceVar(&g.annotations, "allowed-annotations", webhook.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
 	f.StringSliceVar((*[]string)(&g.namespaces), "application-namespaces", nil, "namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; default: all)")
 }
@@ -88,7 +93,18 @@ func (g *gateFlags) validate() error {
 	if _, err := g.parse(); err != nil {
 		return err
 	}
+	if problems := validation.IsDNS1123Label(g.argocdNamespace); len(problems) > 0 {
+		return &usageError{fmt.Sprintf("--argocd-namespace: %q is not the name of a namespace", g.argocdNamespace)}
+	}
 	return g.namespaces.validate()
+}
+
+// projects is the namespace whose AppProjects are watched; empty if none are.
+func (g *gateFlags) projects() string {
+	if !g.syncWindows {
+		return ""
+	}
+	return g.argocdNamespace
 }
 
 func (g *gateFlags) parse() (c webhook.Config, err error) {

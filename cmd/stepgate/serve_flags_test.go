@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true, annotations: webhook.Annotations()},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true, annotations: webhook.Annotations(), syncWindows: true, argocdNamespace: "argocd"},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
@@ -50,7 +50,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
-		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
 	}))
 	g.Expect(o.approvals.approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
 }
@@ -72,6 +72,25 @@ func TestConfigurationFlags(t *testing.T) {
 			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
 			g.Expect(o.validate()).To(Succeed())
 			g.Expect(o.certificates.configurations).To(Equal(want))
+		})
+	}
+}
+
+// The AppProjects are those of Argo CD's namespace, if anybody wants to know them.
+func TestProjectsNamespace(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                    "argocd",
+		"--argocd-namespace openshift-gitops": "openshift-gitops",
+		"--sync-windows=false --argocd-namespace openshift-gitops": "",
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			o := &options{}
+			flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+			o.bind(flags)
+			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+			g.Expect(o.validate()).To(Succeed())
+			g.Expect(o.gate.projects()).To(Equal(want))
 		})
 	}
 }

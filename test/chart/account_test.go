@@ -64,6 +64,7 @@ func TestPermissions(t *testing.T) {
 		"named-only":     {"argocd.namespaces={team-a}", "metrics.ungatedNamespaces=false"},
 		"patterns":       {"argocd.namespaces={team-*}"},
 		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
+		"no-windows":     {"syncWindows.enabled=false"},
 		"no-refresh":     {"release.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestPermissions(t *testing.T) {
 			clients, err := kubernetes.NewForConfig(account(t, "permissions", "stepgate"))
 			g.Expect(err).NotTo(HaveOccurred())
 			var text strings.Builder
-			for _, namespace := range []string{"permissions", "team-a", "elsewhere"} {
+			for _, namespace := range []string{"permissions", "argocd", "team-a", "elsewhere"} {
 				review, err := clients.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
 					Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
 				}, metav1.CreateOptions{})

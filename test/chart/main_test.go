@@ -3,12 +3,14 @@
 package chart
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/release"
 )
@@ -23,7 +25,9 @@ func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
 	os.Exit(environment.Main(m, func(e *environment.Environment) (err error) {
 		shared = e
-		helm, err = release.NewHelm(e)
-		return err
+		if helm, err = release.NewHelm(e); err != nil {
+			return err
+		}
+		return e.CreateNamespace(context.Background(), cluster.ArgoNamespace)
 	}))
 }

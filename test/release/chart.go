@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 )
 
@@ -72,8 +73,10 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := e.CreateNamespace(ctx, chart.Namespace); err != nil {
-		return nil, err
+	for _, namespace := range []string{chart.Namespace, cluster.ArgoNamespace} {
+		if err := e.CreateNamespace(ctx, namespace); err != nil {
+			return nil, err
+		}
 	}
 	args := []string{"upgrade", "--install", chart.Name, helm.Chart, "--namespace=" + chart.Namespace, "--set=webhook.url=https://" + r.Webhook + "/validate"}
 	for _, value := range chart.Values {

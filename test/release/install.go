@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 )
 
@@ -47,6 +48,14 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 	r := o.Registration
 	if r.FailurePolicy == "" {
 		r.FailurePolicy = admissionregistrationv1.Fail
+	}
+	// A role of stepgate is in Argo CD's namespace.
+	err := e.CreateNamespace(ctx, cluster.ArgoNamespace)
+	if ignore != nil {
+		err = ignore(err)
+	}
+	if err != nil {
+		return err
 	}
 	files, err := resources(filepath.Join(e.Root, "config", "enforce"))
 	if err != nil {

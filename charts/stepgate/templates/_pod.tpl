@@ -38,6 +38,8 @@ securityContext:
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
 - --hold={{ .Values.hold.enabled }}
 - --release={{ .Values.release.enabled }}
+- --sync-windows={{ .Values.syncWindows.enabled }}
+- --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
 {{- end }}
