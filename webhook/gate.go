@@ -100,7 +100,7 @@ type Dependencies struct {
 	Witness Witness
 	// Refresh is used with Release only.
 	Refresh Refresher
-	// Windows are the sync windows that syncs are held for; nil when stepgate leaves these to Argo CD alone.
+	// Windows are the sync windows that syncs are held for; nil where they are left to Argo CD alone.
 	Windows SyncWindows
 	// Now is the clock for the end of a bypass and of conditions.
 	Now func() time.Time

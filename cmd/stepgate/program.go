@@ -66,7 +66,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	live := siblings.NewAPIServer(c.objects, c.versions, metrics)
 	gate := webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(live, p.known)), Record: p.recorder, Watch: p.known,
-		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Now: time.Now,
+		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
 	registry.MustRegister(webhook.NewExemptions(gate, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
