@@ -52,7 +52,11 @@ func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
 	}
 	what := ApprovalOf(in.Target.Wanted)
 	d.Reason, d.Detail = NotApproved, strconv.Itoa(d.Step+1)+"@"+Printable(what, maxText)
-	if what == "" {
+	switch {
+	case in.Target.Operation.Foreign:
+		d.Detail = "the operation brings manifests or sources of its own, which cannot be approved"
+		return d, true
+	case what == "":
 		d.Detail = "the operation does not say which revision it deploys"
 		return d, true
 	}

@@ -122,6 +122,7 @@ func approvalRows() map[string]row {
 		"the first step needs an approval":          on(denied("> 1:dev", "step 1"+guest+"is not approved (NotApproved: 1@a). Next: stepgate approve guestbook -n argocd --step 1"), first),
 		"the first step has its approval":           on(row{scenario: "> 1:dev", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"}, policy.Conditions{Approve: policy.Steps{All: true}, Approved: []policy.Approval{{What: "a", By: "alice"}}}),
 		"nobody knows what it deploys":              on(denied("1:dev@-,fresh > 2:prod@-", "step 2"+guest+"is not approved (NotApproved: the operation does not say which revision it deploys"+approve), need()),
+		"it brings sources or manifests of its own": on(denied("1:dev > 2:prod,foreign", "step 2"+guest+"is not approved (NotApproved: the operation brings manifests or sources of its own, which cannot be approved"+approve), need(policy.Approval{Step: 1, What: "a", By: "alice"})),
 		"several sources":                           on(denied("1:dev@a+lib:b > 2:prod@a+lib:b", "step 2"+guest+"is not approved (NotApproved: 2@"+several+approve), need(policy.Approval{Step: 1, What: "a", By: "alice"})),
 		"several sources, and they are approved":    on(allowed("1:dev@a+lib:b > 2:prod@a+lib:b"), need(policy.Approval{Step: 1, What: several, By: "alice"})),
 		"deployed since, and other sources now":     on(deployed(denied("1:dev,fresh > 2:prod,ran:a,respecified", missing+", which was approved before, and has been deployed since with other sources"+approve), "150"), late),

@@ -124,6 +124,8 @@ type Operation struct {
 	// RollsBack says that its revisions and sources equal an older entry of the target's history, and are not what the
 	// target is compared with now, and that a retry keeps to them.
 	RollsBack bool
+	// Foreign says that it deploys manifests that were sent along, or sources of its own that are not those of the spec.
+	Foreign bool
 	// Redeploys says that its revisions and sources equal the newest entry of the target's history.
 	Redeploys bool
 }

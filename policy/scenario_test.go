@@ -36,7 +36,7 @@ import (
 //	incomplete  insync:REVISIONS  appliedbefore               seen: never Healthy after the syncs of the history; Synced with
 //	                                                          these, and no operation since; its operation applied all
 //	healthy:SECOND  since:SECOND  by:USER                     Healthy since, what it runs was first deployed, who synced it last by hand
-//	none  dryrun  unmanaged  auto  pinned  back  heal         target: no operation written, its kind, who controls it
+//	none  dryrun  unmanaged  auto  pinned  back  heal  foreign  target: no operation written, its kind, who controls it
 //	began:SECOND  respecified  mend                           target: when its last sync began, other sources than it ran,
 //	                                                          OutOfSync since
 //	wants:REVISIONS                                           target: explicit revisions
@@ -224,6 +224,8 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 		t.OldLabels = inStep(value)
 	case "created":
 		t.OldLabels = nil
+	case "foreign":
+		t.Operation.Foreign = true
 	case "heal":
 		t.Operation.Pinned, t.Operation.Redeploys = true, true
 	default:

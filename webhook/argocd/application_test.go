@@ -104,6 +104,7 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write.Operation.Sync.Revisions = write.Status.History[0].Revisions
 	write.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: *at(51), FinishedAt: at(52), Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
 	write.Status.Sync.Status, write.Status.ReconciledAt = "OutOfSync", at(53)
+	write.Spec.Sources[0].Path, write.Status.Sync.ComparedTo.Sources[0].Path = "elsewhere", "elsewhere"
 	checkFilled(NewWithT(t), "Target", reflect.ValueOf(targetOf(t, write)))
 }
 

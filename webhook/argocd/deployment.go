@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -108,6 +109,25 @@ func (d *deployment) rollsBack(history argo.RevisionHistories) bool {
 // redeploys reports whether the sources and revisions equal the newest entry of the history.
 func (d *deployment) redeploys(history argo.RevisionHistories) bool {
 	return len(history) > 0 && d.repeats(history.LastRevisionHistory())
+}
+
+// foreign reports whether it deploys something else than the sources of the spec. Sources that are written alike are the same: an empty
+// list and none are not the same to Equals.
+func (d *deployment) foreign(spec *argo.ApplicationSpec) bool {
+	if d.manifests || !d.overrides {
+		return d.manifests
+	}
+	own := spec.GetSources()
+	return !d.sources.Equals(own) && asText(d.sources) != asText(own)
+}
+
+// asText is the JSON of sources. They have been JSON before.
+func asText(sources argo.ApplicationSources) string {
+	text, err := json.Marshal(sources)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // sameSources compares the sources with those of the newest entry of the history. It does not look at their revisions.

@@ -55,6 +55,7 @@ func Target(app, old *Application) policy.Target {
 	t.SameSources = d.sameSources(before.History)
 	t.Operation.Pinned = d.pinned(t.Compared) && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)
 	t.Operation.RollsBack = d.rollsBack(before.History) && !op.Retry.Refresh && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
+	t.Operation.Foreign = d.foreign(spec)
 	t.Operation.Redeploys = d.redeploys(before.History)
 	return t
 }

@@ -358,6 +358,38 @@ func TestSameSources(t *testing.T) {
 	}
 }
 
+// TestForeign asks whether an operation deploys something else than the sources of the spec.
+func TestForeign(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(*argo.Application)
+		want bool
+	}{
+		"it names a revision":               {edit: func(a *argo.Application) { a.Operation.Sync.Revision = commit("c") }},
+		"it brings the sources of the spec": {edit: func(a *argo.Application) { a.Operation.Sync.Source = a.Spec.Source.DeepCopy() }},
+		"it brings them with an empty list": {edit: func(a *argo.Application) {
+			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
+			a.Spec.Source.Kustomize = &argo.ApplicationSourceKustomize{Images: argo.KustomizeImages{}}
+			a.Operation.Sync.Source.Kustomize = &argo.ApplicationSourceKustomize{}
+		}},
+		"another path": {want: true, edit: func(a *argo.Application) {
+			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
+			a.Operation.Sync.Source.Path = "elsewhere"
+		}},
+		"other parameters": {want: true, edit: func(a *argo.Application) {
+			a.Operation.Sync.Source = a.Spec.Source.DeepCopy()
+			a.Operation.Sync.Source.Helm = &argo.ApplicationSourceHelm{Values: "a: b"}
+		}},
+		"manifests": {want: true, edit: func(a *argo.Application) { a.Operation.Sync.Manifests = []string{"{}"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := application()
+			app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
+			row.edit(app)
+			NewWithT(t).Expect(targetOf(t, app).Operation.Foreign).To(Equal(row.want))
+		})
+	}
+}
+
 // TestRedeploys asks whether an operation deploys what the newest entry of the history says is deployed.
 func TestRedeploys(t *testing.T) {
 	other := deploy()
