@@ -146,10 +146,15 @@ func failureRows() map[string]row {
 		return row{scenario: scenario, wantReason: policy.TooManyFailures, wantBlockers: blockers, wantMessage: "step 2" + guest + "may not go on: 1 Application of it failed, and 0 may: " + names + rest}
 	}
 	return map[string]row{
-		"one has failed, and none may":        on(one("1:dev 2:x,failed:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Failed"), most(0)),
-		"one is in error, and none may":       on(one("1:dev 2:x,error:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Error"), most(0)),
-		"one is Degraded at it, and none may": on(one("1:dev 2:x=Degraded,synced:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: Degraded"), most(0)),
-		"one has failed, and one may":         on(allowed("1:dev 2:x,failed:50 > 2:prod"), most(1)),
+		"one has failed, and none may":             on(one("1:dev 2:x,failed:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Failed"), most(0)),
+		"one is in error, and none may":            on(one("1:dev 2:x,error:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Error"), most(0)),
+		"one is Degraded at it, and none may":      on(one("1:dev 2:x=Degraded,synced:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: Degraded"), most(0)),
+		"one has failed, and is tried again":       on(one("1:dev 2:x,failedbefore,running > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: its sync failed, and is tried again"), most(0)),
+		"one is about to be tried again":           on(one("1:dev 2:x,failedbefore,op > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: its sync failed, and is tried again"), most(0)),
+		"one had failed, and has succeeded since":  on(allowed("1:dev 2:x,failedbefore,ended:50 > 2:prod"), most(0)),
+		"one runs for the first time":              on(allowed("1:dev 2:x,running > 2:prod"), most(0)),
+		"it has failed itself, and is tried again": on(allowed("1:dev 2:x,failed:50 2:prod,failedbefore,running > 2:prod"), most(0)),
+		"one has failed, and one may":              on(allowed("1:dev 2:x,failed:50 > 2:prod"), most(1)),
 		"two have failed, and one may": on(row{
 			scenario: "1:dev 2:y=Degraded,synced:50 2:x,failed:50 > 2:prod", wantReason: policy.TooManyFailures, wantBlockers: "2:x=TooManyFailures 2:y=TooManyFailures",
 			wantMessage: "step 2" + guest + "may not go on: 2 Applications of it failed, and 1 may: x (TooManyFailures: sync Failed), y (TooManyFailures: Degraded" + rest,

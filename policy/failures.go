@@ -58,7 +58,8 @@ func (in *Input) inStep(a *Application, step int) bool {
 }
 
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
-// two have no source in common, it is what the sibling itself is compared with.
+// two have no source in common, it is what the sibling itself is compared with. A failure counts until another sync of it succeeds: the
+// ApplicationSet controller tries again and again.
 func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	for _, source := range a.Compared {
 		if in.mismatch(source) != nil {
@@ -70,6 +71,8 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	switch {
 	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
 		b.Detail = "sync " + clean(last.Phase)
+	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.Seen.Failed[a.Name], a.Compared):
+		b.Detail = "its sync failed, and is tried again"
 	case a.Health == "Degraded" && a.LastSync.AtCompared:
 		b.Detail = "Degraded"
 	default:

@@ -45,6 +45,9 @@ type Seen struct {
 	// Applied are the starts of the operations, by the name of the sibling, that were seen to apply everything. A later attempt of the
 	// same operation may show less.
 	Applied map[string]time.Time
+	// Failed are the sources and revisions, by name, that siblings were compared with when their last sync of them was seen to fail. The operation
+	// that tries again does not tell.
+	Failed map[string][]Source
 	// Moved are the Applications, by name, whose destination has changed since they were last synced.
 	Moved map[string]bool
 }

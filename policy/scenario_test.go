@@ -33,8 +33,8 @@ import (
 //	                                                          found in another namespace
 //	fresh  later  moved  deployed                             seen: a refresh was answered since the change, and since the target's
 //	                                                          comparison, another destination, Synced with what it deploys
-//	incomplete  insync:REVISIONS  appliedbefore               seen: never Healthy after the syncs of the history; Synced with
-//	                                                          these, and no operation since; its operation applied all
+//	incomplete  insync:REVISIONS  appliedbefore  failedbefore seen: never Healthy after the syncs of the history; Synced with
+//	                                                          these, and no operation since; its operation applied all, failed
 //	healthy:SECOND  since:SECOND  by:USER                     Healthy since, what it runs was first deployed, who synced it last by hand
 //	none  dryrun  unmanaged  auto  pinned  back  heal  foreign  target: no operation written, its kind, who controls it
 //	began:SECOND  respecified  mend                           target: when its last sync began, other sources than it ran,
@@ -48,7 +48,7 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
-	in.Seen = policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}, Applied: map[string]time.Time{}}
+	in.Seen = policy.Seen{Failed: map[string][]policy.Source{}, Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}, Applied: map[string]time.Time{}}
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
@@ -56,6 +56,9 @@ func scenario(text string) policy.Input {
 		if p.applied {
 			p.sibling.LastOperation.StartedAt = second("40")
 			in.Seen.Applied[p.sibling.Name] = second("40")
+		}
+		if p.failedbefore {
+			in.Seen.Failed[p.sibling.Name] = p.sibling.Compared
 		}
 		if p.insync != nil {
 			in.Seen.Synced[p.sibling.Name] = policy.Synced{Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
@@ -108,13 +111,15 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 
 // parsed is an Application of a scenario, which may stand on either side of the ">".
 type parsed struct {
-	sibling  policy.Application
-	target   policy.Target
-	fresh    bool
-	later    bool
-	applied  bool
-	moved    bool
-	deployed bool
+	sibling policy.Application
+	target  policy.Target
+	fresh   bool
+	later   bool
+	applied bool
+	// failedbefore says that a sync of what is compared was seen to fail.
+	failedbefore bool
+	moved        bool
+	deployed     bool
 	// insync is what it was seen Synced with, and not operated since.
 	insync []policy.Source
 	// incomplete says that it was not seen to be Healthy after the syncs of its history.
@@ -249,6 +254,8 @@ func (p *parsed) setSeen(name, value string) bool {
 		p.deployed = true
 	case "incomplete":
 		p.incomplete = true
+	case "failedbefore":
+		p.failedbefore = true
 	case "appliedbefore":
 		p.applied = true
 	default:

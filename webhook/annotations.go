@@ -7,6 +7,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
@@ -17,6 +18,8 @@ type ReadAnnotations struct {
 	// Bypassed says that a bypass is in force, and Excluded are the Applications that are excluded now, sorted.
 	Bypassed bool
 	Excluded []string
+	// Approve are the steps that need an approval.
+	Approve policy.Steps
 }
 
 // AnnotationProblem says what is wrong with an annotation.
@@ -26,7 +29,7 @@ type AnnotationProblem struct{ Annotation, Problem string }
 func CheckAnnotations(set *argo.ApplicationSet, now time.Time) ReadAnnotations {
 	g := &Gate{Dependencies: Dependencies{Now: func() time.Time { return now }}}
 	s := g.annotated(argocd.NewApplicationSet(set))
-	read := ReadAnnotations{Bypassed: s.Bypassed, Excluded: slices.Sorted(maps.Keys(s.Excluded))}
+	read := ReadAnnotations{Bypassed: s.Bypassed, Excluded: slices.Sorted(maps.Keys(s.Excluded)), Approve: s.Conditions.Approve}
 	for _, m := range s.malformed {
 		read.Problems = append(read.Problems, AnnotationProblem{Annotation: m.annotation, Problem: m.problem})
 	}

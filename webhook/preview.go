@@ -69,7 +69,16 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection
 // Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the ApplicationSet's status
 // records as Pending, and have no operation. Applications whose syncs are alike are judged once.
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*siblings.Projection) map[string]policy.Decision {
-	in, all, alike := p.Input(set, owned), map[string]policy.Decision{}, map[string]policy.Decision{}
+	in, all := p.Input(set, owned), map[string]policy.Decision{}
+	p.eachWaiting(in, set, owned, func(app *siblings.Projection) []policy.Decision {
+		return []policy.Decision{p.releaser.judge(in, app, nil)}
+	}, func(name string, d policy.Decision) { all[name] = d })
+	return all
+}
+
+// eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of its own.
+func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*siblings.Projection, judge func(*siblings.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
+	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
 		a := &app.Application
 		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending {
@@ -78,17 +87,18 @@ func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*siblings.Projecti
 		t := waitingTarget(app, in.Settings.Pin)
 		key := fmt.Sprint(policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
 			p.gate.windowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
-		d, judged := alike[key]
-		if !judged {
-			d = p.releaser.judge(in, app, nil)
-			alike[key] = d
+		judged, before := alike[key]
+		if !before {
+			judged = judge(app)
+			alike[key] = judged
 		}
-		// The target is never among its own blockers, but may be among those of the one that was judged.
-		d.Application = a.Name
-		d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool { return b.Application == a.Name })
-		all[a.Name] = d
+		for _, d := range judged {
+			// The target is never among its own blockers, but may be among those of the one that was judged.
+			d.Application = a.Name
+			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool { return b.Application == a.Name })
+			give(a.Name, d)
+		}
 	}
-	return all
 }
 
 // Answer is what would become of a write.
@@ -101,6 +111,8 @@ type Answer struct {
 	Pinned []string
 	// Message is the text that the writer reads; empty where the write goes ahead with its operation.
 	Message string
+	// Input is what the Decision was made from, with the Applications as they are known; without an ApplicationSet where there is none.
+	Input policy.Input
 }
 
 // Rejected reports whether the operation does not go ahead.
@@ -115,12 +127,14 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 	answer := &Answer{}
 	in, changes := p.mutator.input(w)
 	var v verdict
+	judged := *w
 	if changes {
 		pin := p.mutator.pin(w, in)
 		answer.Pinned = pin.Revisions
+		judged.app = pin.Pinned(w.app)
+		judged.target = argocd.Target(judged.app, w.old)
 		if v, answer.Held = p.mutator.hold(ctx, w, in, pin); !answer.Held {
-			w.app = pin.Pinned(w.app)
-			w.target = argocd.Target(w.app, w.old)
+			w = &judged
 		}
 	}
 	if !answer.Held {
@@ -129,7 +143,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 	if v.err != nil {
 		return nil, v.err
 	}
-	answer.Decision, answer.Settings = v.Decision, v.settings.shown()
+	answer.Decision, answer.Settings, answer.Input = v.Decision, v.settings.shown(), p.inputOf(ctx, &judged, v.ApplicationSet)
 	switch {
 	case answer.Held:
 		answer.Message = v.holdNote()

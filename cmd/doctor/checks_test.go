@@ -17,7 +17,8 @@ import (
 func audit(w *world) {
 	ignore := admissionv1.Ignore
 	w.settings.Gate.Mode, w.settings.Gate.Pin = webhook.Audit, webhook.PinOff
-	w.mutating, w.settings.Mutating = nil, nil
+	w.mutating = w.mutating.DeepCopy()
+	w.mutating.Webhooks = w.mutating.Webhooks[1:]
 	w.validating.Webhooks[0].FailurePolicy = &ignore
 	w.refuse = answer{warnings: []string{"stepgate (audit mode) would deny this sync: step 2 of ApplicationSet argocd/guestbook may not sync yet"}}
 }
@@ -76,6 +77,7 @@ func list(texts []string) (all string) {
 const (
 	validatingGroup = "Validating webhook: "
 	mutatingGroup   = "Mutating webhook: "
+	approvals       = "Approvals: "
 	running         = "Running: "
 	certificate     = "Certificate: "
 	calling         = "Calls of the API server (dry-runs): "
@@ -105,11 +107,21 @@ func webhookRows() map[string]row {
 	return map[string]row{
 		"the validating configuration is missing": {func(_ *testing.T, w *world) { w.validating = nil }, validatingGroup + "registered", doctor.Problem, "every sync goes through", nil},
 		"the mutating configuration is missing":   {func(_ *testing.T, w *world) { w.mutating = nil }, mutatingGroup + "registered", doctor.Problem, "NotPinned", nil},
-		"audit mode with a mutating configuration": {func(_ *testing.T, w *world) {
+		"audit mode with the mutating webhook": {func(_ *testing.T, w *world) {
 			kept := w.mutating
 			audit(w)
 			w.mutating = kept
 		}, mutatingGroup + "registered", doctor.Warning, "needs none", []string{running + "mode"}},
+		"no webhook for approvals": {func(_ *testing.T, w *world) { w.validating.Webhooks = w.validating.Webhooks[:1] }, approvals + "approval", doctor.Problem, "in the name of anybody", nil},
+		"approvals with failurePolicy Ignore": {func(_ *testing.T, w *world) { w.validating.Webhooks[1].FailurePolicy = &ignore },
+			approvals + "approval", doctor.Warning, "Ignore: while stepgate does not answer", nil},
+		"approvals without the emergency switch": {func(_ *testing.T, w *world) { w.validating.Webhooks[1].NamespaceSelector = nil }, approvals + "approval", doctor.Warning, "the emergency switch does nothing", nil},
+		"no webhook for annotations":             {func(_ *testing.T, w *world) { w.mutating.Webhooks = w.mutating.Webhooks[:1] }, approvals + "annotations", doctor.Problem, "nobody can approve", nil},
+		"no webhook for annotations in audit mode": {func(_ *testing.T, w *world) {
+			audit(w)
+			w.mutating = nil
+		}, approvals + "annotations", doctor.Problem, "nobody can approve", []string{running + "mode"}},
+		"annotations without the emergency switch": {func(_ *testing.T, w *world) { w.mutating.Webhooks[1].NamespaceSelector = nil }, approvals + "annotations", doctor.Warning, "the emergency switch does nothing", nil},
 		"no CREATE": {v(func(w *admissionv1.ValidatingWebhook) {
 			w.Rules[0].Operations = []admissionv1.OperationType{admissionv1.Update}
 		}), validatingGroup + "rules", doctor.Problem, "They leave out CREATE", nil},

@@ -53,8 +53,10 @@ type Release struct {
 	Name, Helm string
 	// Namespace is empty where it cannot be known.
 	Namespace string
-	// Validating and Mutating are its webhooks, nil where they do not exist.
+	// Validating and Mutating are its webhooks for Applications, nil where they do not exist.
 	Validating, Mutating *Registration
+	// Approval and Stamps are its webhooks for ApplicationSets, nil where they do not exist.
+	Approval, Stamps *Registration
 	// MutatingErr is why the mutating webhook configuration could not be read.
 	MutatingErr error
 

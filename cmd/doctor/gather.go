@@ -109,14 +109,26 @@ func (s *Sources) releases(ctx context.Context) ([]*Release, error) {
 		return byName[w.Name]
 	}
 	for i := range validating.Items {
-		if w := ofValidating(&validating.Items[i]); w != nil {
+		if w := ofValidating(&validating.Items[i], ValidatingWebhook); w != nil {
 			of(w).Validating = w
 		}
 	}
 	if mutatingErr == nil {
 		for i := range mutating.Items {
-			if w := ofMutating(&mutating.Items[i]); w != nil {
+			if w := ofMutating(&mutating.Items[i], MutatingWebhook); w != nil {
 				of(w).Mutating = w
+			}
+		}
+	}
+	for i := range validating.Items {
+		if r := byName[validating.Items[i].Name]; r != nil {
+			r.Approval = ofValidating(&validating.Items[i], ApprovalWebhook)
+		}
+	}
+	if mutatingErr == nil {
+		for i := range mutating.Items {
+			if r := byName[mutating.Items[i].Name]; r != nil {
+				r.Stamps = ofMutating(&mutating.Items[i], AnnotationsWebhook)
 			}
 		}
 	}

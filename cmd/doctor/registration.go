@@ -7,10 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The names of the chart's two webhooks.
+// The names of the chart's webhooks for Applications, and of those for ApplicationSets.
 const (
-	ValidatingWebhook = "operation.stepgate.io"
-	MutatingWebhook   = "hold.stepgate.io"
+	ValidatingWebhook  = "operation.stepgate.io"
+	MutatingWebhook    = "hold.stepgate.io"
+	ApprovalWebhook    = "approval.stepgate.io"
+	AnnotationsWebhook = "annotations.stepgate.io"
 )
 
 // Registration is a webhook of either kind.
@@ -32,18 +34,18 @@ func (r *Registration) resource() string {
 	return "validatingwebhookconfiguration"
 }
 
-// ofValidating returns the webhook of stepgate in a configuration, or nil.
-func ofValidating(c *admissionv1.ValidatingWebhookConfiguration) *Registration {
-	i := slices.IndexFunc(c.Webhooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == ValidatingWebhook })
+// ofValidating returns a webhook of a configuration, or nil.
+func ofValidating(c *admissionv1.ValidatingWebhookConfiguration, name string) *Registration {
+	i := slices.IndexFunc(c.Webhooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return register("ValidatingWebhookConfiguration", c.ObjectMeta, c.Webhooks[i])
 }
 
-// ofMutating returns the webhook of stepgate in a configuration, or nil.
-func ofMutating(c *admissionv1.MutatingWebhookConfiguration) *Registration {
-	i := slices.IndexFunc(c.Webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == MutatingWebhook })
+// ofMutating returns a webhook of a configuration, or nil.
+func ofMutating(c *admissionv1.MutatingWebhookConfiguration, name string) *Registration {
+	i := slices.IndexFunc(c.Webhooks, func(w admissionv1.MutatingWebhook) bool { return w.Name == name })
 	if i < 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ func (f *Facts) Examine() *Report {
 	for _, r := range f.Releases {
 		checks = append(checks, f.workload(r)...)
 		checks = append(checks, f.webhooks(r)...)
+		checks = append(checks, f.approvals(r)...)
 		checks = append(checks, f.certificates(r)...)
 		checks = append(checks, f.calls(r)...)
 		checks = append(checks, in(r.subject(), "Rights", r.account())...)

@@ -46,7 +46,7 @@ func (r *Release) mutatingExists() Check {
 		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate denies every automated sync of step 2 and later (NotPinned).", r.Name).
 			do("Install the chart again.", r.upgrade())
 	case r.Settings != nil && !r.Settings.mutates():
-		return warning(name, "MutatingWebhookConfiguration %s exists, but stepgate runs in %s mode with pin %s and needs none: it delays syncs and does nothing.", r.Name, r.Settings.Gate.Mode, r.Settings.Gate.Pin).
+		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin %s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Settings.Gate.Mode, r.Settings.Gate.Pin).
 			do("Install the chart again.", r.upgrade())
 	}
 	return ok(name, "MutatingWebhookConfiguration %s.", r.Name)

@@ -15,6 +15,8 @@ const annotationPrefix = "stepgate.io/"
 var companions = map[string]string{
 	webhook.BypassReasonAnnotation: webhook.BypassUntilAnnotation, webhook.ExcludeUntilAnnotation: webhook.ExcludeAnnotation,
 	webhook.ExcludeReasonAnnotation: webhook.ExcludeAnnotation,
+	webhook.PauseReasonAnnotation:   webhook.PauseAnnotation, webhook.PausedByAnnotation: webhook.PauseAnnotation,
+	webhook.ApprovedAnnotation: webhook.ApproveAnnotation, webhook.ApprovedByAnnotation: webhook.ApproveAnnotation,
 }
 
 // annotations looks at the annotations of stepgate. The webhook's own code reads them.
@@ -26,6 +28,9 @@ func (c *checker) annotations() {
 	invalid := map[string]bool{}
 	for _, p := range read.Problems {
 		invalid[p.Annotation] = true
+		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
+			continue
+		}
 		c.found("annotation-invalid", at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Problem)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -48,6 +53,9 @@ func (c *checker) annotations() {
 		}
 	}
 	c.excluded(at.and(webhook.ExcludeAnnotation), read.Excluded)
+	if len(c.steps) > 0 {
+		c.conditions(at)
+	}
 	for _, t := range c.templates() {
 		for _, name := range slices.Sorted(maps.Keys(t.template.Annotations)) {
 			if strings.HasPrefix(name, annotationPrefix) {

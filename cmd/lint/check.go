@@ -43,6 +43,8 @@ type Options struct {
 	Now time.Time
 	// ProgressiveSyncs says whether the ApplicationSet controller runs with progressive syncs, where nothing shows it.
 	ProgressiveSyncs bool
+	// Installation is the stepgate of the cluster; nil where it is not known.
+	Installation *Installation
 }
 
 // checker collects what is found in one ApplicationSet.

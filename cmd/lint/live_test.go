@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"strings"
 	"testing"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -8,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // liveSet is the ApplicationSet of a text, as a cluster has it.
@@ -85,6 +88,44 @@ func TestLive(t *testing.T) {
 			}
 			NewWithT(t).Expect(findings(t, r)).To(Equal(tc.want))
 			NewWithT(t).Expect(r.ApplicationSets[0].NotChecked).To(Equal(tc.gaps))
+		})
+	}
+}
+
+// What the installation of the cluster does with conditions is checked against it.
+func TestInstallation(t *testing.T) {
+	set := func(mode string) *argo.ApplicationSet {
+		annotations := "stepgate.io/approve: '2'"
+		if mode != "" {
+			annotations += "\n    stepgate.io/mode: " + mode
+		}
+		return liveSet(t, edited(t, "stepgate.io/require: synced", annotations))
+	}
+	audited := `condition-not-enforced 0 metadata.annotations["stepgate.io/approve"]: Nothing waits because of stepgate.io/approve: the mode is audit, by the installation.`
+	unpinned := `approve-without-pin 0 metadata.annotations["stepgate.io/approve"]: The steps of stepgate.io/approve do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.`
+	for name, tc := range map[string]struct {
+		installed *Installation
+		mode      string
+		want      []string
+	}{
+		"not known":                      {nil, "", []string{}},
+		"enforce mode, pinned":           {&Installation{}, "", []string{}},
+		"audit mode":                     {&Installation{Mode: webhook.Audit}, "", []string{audited}},
+		"audit mode, but not for this":   {&Installation{Mode: webhook.Audit}, "enforce", []string{}},
+		"enforce mode, nothing pinned":   {&Installation{PinOff: true}, "", []string{unpinned}},
+		"audit mode, and nothing pinned": {&Installation{Mode: webhook.Audit, PinOff: true}, "", []string{audited}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var in Input
+			in.AddLive(set(tc.mode))
+			in.Link()
+			var got []string
+			for _, line := range findings(t, in.Check(Options{Now: now, ProgressiveSyncs: true, Installation: tc.installed})) {
+				if strings.Contains(line, "stepgate.io/") {
+					got = append(got, line)
+				}
+			}
+			NewWithT(t).Expect(got).To(ConsistOf(tc.want))
 		})
 	}
 }

@@ -95,6 +95,9 @@ func annotationRules() []Rule {
 		{"annotation-invalid", Error, "An annotation of stepgate that does not parse", "stepgate takes the strictest value instead: enforce, revision, no bypass, no exclusion.", "Correct the value; docs/decisions.md has the list."},
 		{"annotation-unknown", Warning, "An annotation that stepgate does not have", "It has no effect.", "Correct the name; docs/decisions.md has the list."},
 		{"annotation-without-effect", Warning, "An annotation of stepgate that has no effect", "It ends or explains another one that is not there, its time is over, or the ApplicationSet has no steps.", "Remove it, or complete it."},
+		{"annotation-reserved", Error, "An annotation that only stepgate writes", "stepgate records there who has paused or approved, and refuses a write of anybody else.", "Leave it out."},
+		{"condition-not-enforced", Warning, "A condition that holds nothing", "Conditions hold and refuse syncs in enforce mode only. In audit mode stepgate records them, and with mode off it does nothing.", "Nothing, if this is intended. Otherwise use mode enforce."},
+		{"approve-without-pin", Error, "Approvals without pinned operations", "An approval is bound to a revision. Up to Argo CD 3.5 the ApplicationSet controller names none, and stepgate adds it only where it pins operations.", "Run stepgate with --pin compared, or remove the annotation."},
 		{"annotation-on-application", Warning, "An annotation of stepgate in the template", "stepgate reads its annotations from the ApplicationSet only.", "Move it to metadata.annotations of the ApplicationSet."},
 		{"excluded-unknown", Warning, "An excluded Application that does not exist", "stepgate excludes by exact name; this name excludes nobody.", "Correct the name."},
 	}

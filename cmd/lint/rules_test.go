@@ -272,6 +272,48 @@ var rows = map[string]row{
 		[]string{"  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", ""},
 		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`},
 	},
+	"a reason without a pause": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/pause-reason: INC-1"},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason has no effect without stepgate.io/pause.`},
+	},
+	"good conditions": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2"}, nil,
+	},
+	"a pause of a step that does not exist": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '3'"},
+		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/pause"]: The annotation stepgate.io/pause is not valid, the stricter reading is used: there is no step 3: the ApplicationSet has the steps 1 to 2.`},
+	},
+	"an approval that cannot be read": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: prod"},
+		[]string{`annotation-invalid 8 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved is not valid, the stricter reading is used: "prod" has no @: write STEP@REVISION.`},
+	},
+	"an approval of a step that needs none": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: 1@v1"},
+		[]string{`annotation-without-effect 8 metadata.annotations["stepgate.io/approved"]: The approval 1@v1 has no effect: stepgate.io/approve is "2".`},
+	},
+	"approvals that nobody needs": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/approved: 1@v1"},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved has no effect without stepgate.io/approve.`},
+	},
+	"a record of approvals": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved-by: '[]'"},
+		[]string{`annotation-reserved 8 metadata.annotations["stepgate.io/approved-by"]: stepgate writes the annotation stepgate.io/approved-by itself, and refuses what others write into it.`},
+	},
+	"conditions in audit mode": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/mode: audit\n    stepgate.io/soak: 1h"},
+		[]string{`condition-not-enforced 8 metadata.annotations["stepgate.io/soak"]: Nothing waits because of stepgate.io/soak: the mode is audit, by the annotation stepgate.io/mode.`},
+	},
+	"a soak time without steps": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 2=1h", "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", ""},
+		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`},
+	},
+	"a soak time with one step": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 1h", "        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]"},
+		[]string{
+			`one-step 20 spec.strategy.rollingSync.steps: There is one step only, and nothing to put in order.`,
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: with one step, nothing soaks.`,
+		},
+	},
 	"an annotation on the Applications": {
 		[]string{"      labels: {env:", "      annotations: {stepgate.io/mode: audit}\n      labels: {env:"},
 		[]string{`annotation-on-application 29 spec.template.metadata.annotations["stepgate.io/mode"]: The annotation stepgate.io/mode has no effect on an Application.`},
@@ -290,8 +332,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// liveOnly are the rules that need Applications; TestLive has them.
-var liveOnly = []string{"progressive-syncs-off", "excluded-unknown"}
+// liveOnly are the rules that need a cluster; TestLive and TestInstallation have them.
+var liveOnly = []string{"progressive-syncs-off", "excluded-unknown", "approve-without-pin"}
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
 func TestRulesAreComplete(t *testing.T) {

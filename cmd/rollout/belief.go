@@ -32,7 +32,7 @@ func differs(r policy.Recorded, a *policy.Application, shown *Application, step 
 		return "believes that it is done" + at(r.Revisions)
 	case r.Healthy && r.Behind(a.Compared):
 		return "believes that it is Healthy" + at(r.Revisions)
-	case (r.Pending || r.Started) && !r.Healthy && len(shown.WaitsFor) > 0:
+	case (r.Pending || r.Started) && !r.Healthy && len(shown.WaitsFor) > 0 && shown.Waits == "":
 		return "believes that its turn has come"
 	case r.Started && !r.Healthy && shown.Done && !shown.Syncing:
 		return "believes that it is still Progressing"

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,19 +20,29 @@ type Advice struct {
 
 var advice = sync.OnceValue(func() map[policy.Reason]Advice { return parse(docs.Decisions) })
 
-// AdviceOn is what docs/decisions.md says about a reason, with the name of the Application in its commands.
-func AdviceOn(reason policy.Reason, app string) Advice {
+// Place is what the commands of an Advice are about. Step is 1-based.
+type Place struct {
+	Application, Namespace, ApplicationSet string
+	Step                                   int
+}
+
+// AdviceOn is what docs/decisions.md says about a reason, with the names of the place in its commands.
+func AdviceOn(reason policy.Reason, at Place) Advice {
 	a := advice()[reason]
-	name := func(text string) string { return placeholder.ReplaceAllString(text, app) }
+	name := func(text string) string {
+		text = strings.ReplaceAll(text, "APPSET --step N", at.ApplicationSet+" -n "+at.Namespace+" --step "+strconv.Itoa(at.Step))
+		return placeholder.ReplaceAllString(text, at.Application)
+	}
 	return Advice{Means: name(a.Means), Do: name(a.Do)}
 }
 
-// Do is the advice's first sentence about what to do.
-func Do(reason policy.Reason, app string) string { return AdviceOn(reason, app).Do }
+// Do is what to do about an Application that is not done.
+func Do(reason policy.Reason, app string) string { return AdviceOn(reason, Place{Application: app}).Do }
 
 var (
 	section     = regexp.MustCompile(`(?m)^### (\w+)\n`)
 	placeholder = regexp.MustCompile(`\bAPP\b`)
+	aside       = regexp.MustCompile(` \(\[[^\]]+\]\([^)]*\)\)`)
 	link        = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)
 	heading     = regexp.MustCompile(`(?m)^##+ `)
 )
@@ -58,9 +69,11 @@ func first(text string) string {
 	return strings.TrimSpace(strings.Join(sentences[:min(len(sentences), most)], ""))
 }
 
-// plain takes the marks of Markdown out of a text, and puts it on one line.
+// plain takes the marks of Markdown out of a text, and references to other pages, and puts it on one line.
 func plain(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	text = aside.ReplaceAllString(text, "")
 	text = link.ReplaceAllString(text, "$1")
 	text = strings.NewReplacer("`", "", "*", "").Replace(text)
-	return strings.Join(strings.Fields(text), " ")
+	return text
 }

@@ -13,13 +13,13 @@ import (
 func TestAdvice(t *testing.T) {
 	holds := false
 	for _, reason := range policy.Reasons() {
-		holds = holds || reason == policy.TargetNotCompared // the reasons after it hold a sync up
+		holds = holds || reason == policy.Paused // the reasons after it hold a sync up
 		if !holds {
 			continue
 		}
 		t.Run(string(reason), func(t *testing.T) {
 			g := NewWithT(t)
-			a := rollout.AdviceOn(reason, "guestbook-dev")
+			a := rollout.AdviceOn(reason, rollout.Place{Application: "guestbook-dev", Namespace: "argocd", ApplicationSet: "guestbook", Step: 3})
 			g.Expect(a.Means).NotTo(BeEmpty())
 			g.Expect(a.Do).NotTo(BeEmpty())
 			g.Expect(a.Means + a.Do).NotTo(Or(ContainSubstring("APP"), ContainSubstring("`"), ContainSubstring("](")))

@@ -2,10 +2,12 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 )
 
 const (
@@ -26,6 +28,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	}
 	lines = append(lines, "")
 	lines = append(lines, e.verdict(s)...)
+	lines = append(lines, e.conditionLines(s)...)
 	lines = append(lines, e.blockers(s)...)
 	lines = append(lines, e.facts(s)...)
 	return append(lines, e.events(s, now)...)
@@ -56,7 +59,7 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", text)
 	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running && e.Outcome != Idle {
 		lines = append(lines, s.Wrap("  ", "  ", e.Reason+": "+e.Means)...)
-		if e.Do != "" && e.Waits() {
+		if e.Do != "" && e.Waits() && !policy.Reason(e.Reason).Condition() {
 			lines = append(lines, s.Wrap("  Do: ", "  ", e.Do)...)
 		}
 	}
@@ -64,16 +67,17 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 }
 
 func (e *Explanation) blockers(s screen.Screen) []string {
-	if len(e.Blockers) == 0 {
+	blockers := slices.DeleteFunc(slices.Clone(e.Blockers), func(b Blocker) bool { return policy.Reason(b.Reason).Condition() })
+	if len(blockers) == 0 {
 		return nil
 	}
 	lines := []string{"", s.Paint(screen.Bold, "What holds it up, in the order in which to act")}
-	for i, b := range e.Blockers[:min(len(e.Blockers), mostBlockers)] {
+	for i, b := range blockers[:min(len(blockers), mostBlockers)] {
 		number := fmt.Sprintf("  %d. ", i+1)
 		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d): %s", b.Step, b.why()))
 		lines = append(lines, s.Wrap(strings.Repeat(" ", len(number)), strings.Repeat(" ", len(number)), "Do: "+b.Do)...)
 	}
-	if more := len(e.Blockers) - mostBlockers; more > 0 {
+	if more := len(blockers) - mostBlockers; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more; -o yaml lists all", more))
 	}
 	return lines
@@ -89,9 +93,12 @@ func (e *Explanation) facts(s screen.Screen) []string {
 		fact("Compared with", shortAll(e.Revisions))
 	} else if len(e.Revisions) > 0 {
 		text := shortAll(e.Revisions)
-		if e.Pinned {
+		switch {
+		case e.Reason == string(policy.Paused):
+			text += ", unless Argo CD has compared it with something newer by then"
+		case e.Pinned:
 			text += ", named in the operation, and the same at every retry"
-		} else {
+		default:
 			text += ", or what the branch points to when the sync starts: the operation names no commit"
 		}
 		fact("Deploys", text)

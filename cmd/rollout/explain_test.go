@@ -22,34 +22,41 @@ import (
 // explained is what explain says about an Application of a scene.
 func explained(t *testing.T, text, name string, by rollout.Writer, change func(*argo.Application)) *rollout.Explanation {
 	t.Helper()
-	g := NewWithT(t)
-	set, apps := scene(text)
-	known := rollout.NewSnapshot()
-	var target *argo.Application
-	for _, app := range apps {
-		if app.Name == name {
-			target = app
-			if change != nil {
-				change(app)
+	return explainedOf(t, name, by, change)(scene(text))
+}
+
+// explainedOf is what explain says about an Application of an ApplicationSet.
+func explainedOf(t *testing.T, name string, by rollout.Writer, change func(*argo.Application)) func(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Explanation {
+	t.Helper()
+	return func(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Explanation {
+		g := NewWithT(t)
+		known := rollout.NewSnapshot()
+		var target *argo.Application
+		for _, app := range apps {
+			if app.Name == name {
+				target = app
+				if change != nil {
+					change(app)
+				}
 			}
 		}
+		g.Expect(target).NotTo(BeNil())
+		known.Add(set, apps...)
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
+		g.Expect(err).NotTo(HaveOccurred())
+		account := map[rollout.Writer]string{rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller", rollout.User: "argocd-server", rollout.AutoSync: "controller"}[by]
+		request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by), account)
+		g.Expect(err).NotTo(HaveOccurred())
+		answer, err := preview(known).Write(t.Context(), request)
+		g.Expect(err).NotTo(HaveOccurred())
+		x := &rollout.Explanation{
+			TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: "argocd", Application: name, ApplicationSet: "argocd/guestbook", Steps: 3,
+			Health: string(target.Status.Health.Status), Sync: string(target.Status.Sync.Status), By: by, Settings: "the settings of Deployment stepgate/stepgate",
+		}
+		x.Names(rollout.NextOperation(target, by), target.Status.GetRevisions())
+		x.Judged(answer)
+		return x
 	}
-	g.Expect(target).NotTo(BeNil())
-	known.Add(set, apps...)
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
-	g.Expect(err).NotTo(HaveOccurred())
-	account := map[rollout.Writer]string{rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller", rollout.User: "argocd-server", rollout.AutoSync: "controller"}[by]
-	request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by), account)
-	g.Expect(err).NotTo(HaveOccurred())
-	answer, err := preview(known).Write(t.Context(), request)
-	g.Expect(err).NotTo(HaveOccurred())
-	x := &rollout.Explanation{
-		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: "argocd", Application: name, ApplicationSet: "argocd/guestbook", Steps: 3,
-		Health: string(target.Status.Health.Status), Sync: string(target.Status.Sync.Status), By: by, Settings: "the settings of Deployment stepgate/stepgate",
-	}
-	x.Names(rollout.NextOperation(target, by), target.Status.GetRevisions())
-	x.Judged(answer)
-	return x
 }
 
 func TestExplain(t *testing.T) {

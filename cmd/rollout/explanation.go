@@ -3,6 +3,7 @@ package rollout
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -55,6 +56,8 @@ type Explanation struct {
 	Do    string `json:"do,omitempty"`
 	// Blockers are all Applications of earlier steps that are not done, in the order in which to act.
 	Blockers []Blocker `json:"blockers,omitempty"`
+	// Conditions are those of its step: first all that do not hold, whatever else the sync waits for, then those that hold.
+	Conditions []Condition `json:"conditions,omitempty"`
 	// Revisions are those that the sync would deploy, one for each source. Pinned says that the operation names them, or that stepgate
 	// writes them into it.
 	Revisions []string `json:"revisions,omitempty"`
@@ -121,7 +124,9 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	default:
 		e.Outcome = Allowed
 	}
-	advice := AdviceOn(d.Reason, e.Application)
+	namespace, set, _ := strings.Cut(d.ApplicationSet, "/")
+	advice := AdviceOn(d.Reason, Place{Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: e.Step})
+	e.conditions(answer)
 	e.Means = advice.Means
 	if len(d.Blockers) == 0 {
 		e.Do = advice.Do
@@ -134,6 +139,22 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.effort(), b.effort()))
 	})
+}
+
+// conditions fills in the conditions of the step.
+func (e *Explanation) conditions(answer *webhook.Answer) {
+	if answer.Input.ApplicationSet == nil || e.Outcome == NotGated {
+		return
+	}
+	waits := e.Outcome != Idle
+	var not []policy.Decision
+	if waits {
+		not = policy.Unmet(answer.Input)
+	}
+	for _, d := range not {
+		e.Conditions = append(e.Conditions, unmet(d))
+	}
+	e.Conditions = append(e.Conditions, met(answer.Input, answer.Decision, waits, not)...)
 }
 
 // effort orders the blockers of a step: first those about which somebody has to do something.

@@ -30,9 +30,12 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	j := &judgment{set: set, in: preview.Input(set, owned), waiting: preview.Waiting(set, owned), blockers: map[string]policy.Blocker{}}
 	for _, d := range j.waiting {
 		for _, b := range d.Blockers {
-			j.blockers[b.Application] = b
+			if b.Reason != policy.Soaking { // it is done, and has to prove itself for longer
+				j.blockers[b.Application] = b
+			}
 		}
 	}
+	j.unmet = preview.Unmet(set, owned)
 	j.newest = newest(owned)
 	for i, step := range set.Steps {
 		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: set.MaxUpdate[i]})
@@ -50,6 +53,9 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 			Name: b.Application, Reason: string(b.Reason), Believed: believed(set.Recorded[b.Application]),
 		})
 	}
+	for i := range r.Steps {
+		r.Steps[i].Conditions = j.conditions(preview, owned, i)
+	}
 	r.sum(j)
 	r.Revisions = revisions(owned)
 	return r
@@ -60,6 +66,8 @@ type judgment struct {
 	set     *argocd.ApplicationSet
 	in      policy.Input
 	waiting map[string]policy.Decision
+	// unmet are the conditions that do not hold for these syncs.
+	unmet map[string][]policy.Decision
 	// blockers hold up at least one sync to come.
 	blockers map[string]policy.Blocker
 	// newest are the last comparisons, by the key of the source.
@@ -91,6 +99,9 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		for _, b := range d.Blockers {
 			shown.WaitsFor = append(shown.WaitsFor, b.Application)
 		}
+	}
+	if waits && d.Outcome == policy.Deny && d.Reason.Condition() {
+		shown.Held, shown.Waits = string(d.Reason), unmet(d).Text
 	}
 	if listed {
 		shown.Believed = believed(recorded)
@@ -155,4 +166,40 @@ func exempt(s webhook.Settings) []string {
 		all = append(all, "excluded: "+s.Excluded)
 	}
 	return all
+}
+
+// conditions are those of a 0-based step, of all its syncs that are to come. Where none is, there are those that hold for the first
+// Application, and the pause.
+func (j *judgment) conditions(preview *webhook.Preview, owned []*siblings.Projection, step int) []Condition {
+	var all []Condition
+	var first *siblings.Projection
+	waits := false
+	for _, p := range owned {
+		if policy.StepOf(j.set.Steps, p.Application.Labels) != step || policy.NotCounted(j.in, &p.Application) != "" {
+			continue
+		}
+		d, is := j.waiting[p.Name]
+		if is = is && d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced; is && !waits || first == nil {
+			first, waits = p, is
+		}
+		if !is {
+			continue
+		}
+		for _, d := range j.unmet[p.Name] {
+			c := unmet(d)
+			c.Applications = []string{p.Name}
+			all = append(all, c)
+		}
+	}
+	if first != nil {
+		in := preview.Target(j.set, owned, first)
+		_, is := j.waiting[first.Name]
+		all = append(all, met(in, j.waiting[first.Name], is, j.unmet[first.Name])...)
+	}
+	if c := &j.in.Settings; !waits && c.Conditions.Paused.Has(step) && !c.Bypassed && !c.Off {
+		all = append(all, unmet(policy.Decision{
+			Reason: policy.Paused, ApplicationSet: j.set.Namespace + "/" + j.set.Name, Step: step, Detail: policy.Printable(c.Conditions.PausedWhy, mostText),
+		}))
+	}
+	return together(all)
 }

@@ -2,12 +2,14 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 )
 
 // Lines shows each rollout in one line. Those of several namespaces have a column for it. wide adds the revision and never cuts.
@@ -51,6 +53,9 @@ func (r *Rollout) step() string {
 // status is the phase with its sign.
 func (r *Rollout) status() screen.Cell {
 	cell := screen.Cell{Text: sign(r.Phase) + " " + string(r.Phase), Style: style(r.Phase)}
+	if unmet := r.current(); r.paused() && (len(unmet) == 0 || unmet[0].Reason != string(policy.Paused)) {
+		cell.Text += ", paused"
+	}
 	if len(r.Exempt) > 0 {
 		cell.Text += " " + screen.SignWarning
 	}
@@ -76,13 +81,40 @@ func (r *Rollout) since(now time.Time) string {
 // Age is a duration as kubectl shows it.
 func Age(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
-// waitingFor names the first blocker, and counts the others.
+// paused reports whether one of its steps is.
+func (r *Rollout) paused() bool {
+	return slices.ContainsFunc(r.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Conditions, func(c Condition) bool { return !c.Met && c.Reason == string(policy.Paused) })
+	})
+}
+
+// current are the conditions of the current step that hold syncs up.
+func (r *Rollout) current() []Condition {
+	if r.Step == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(notMet(r.Steps[r.Step-1].Conditions), func(c Condition) bool { return len(c.Applications) == 0 })
+}
+
+// waitingFor names the first condition that does not hold, or else the first blocker, and counts the others.
 func (r *Rollout) waitingFor() string {
-	if len(r.Blockers) == 0 {
+	if unmet := r.current(); len(unmet) > 0 {
+		text := unmet[0].Text
+		if more := len(unmet) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return text
+	}
+	return r.blockedBy(r.Blockers)
+}
+
+// blockedBy names the first of the blockers, and counts the others.
+func (r *Rollout) blockedBy(blockers []Blocker) string {
+	if len(blockers) == 0 {
 		return ""
 	}
-	text := r.Blockers[0].Application + " (" + r.Blockers[0].why() + ")"
-	if more := len(r.Blockers) - 1; more > 0 {
+	text := blockers[0].Application + " (" + blockers[0].why() + ")"
+	if more := len(blockers) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
@@ -112,7 +144,14 @@ func shortAll(revisions []string) string {
 // Line says in one line where the rollout is, for logs and pipelines. It holds no age.
 func (r *Rollout) Line() string {
 	text := fmt.Sprintf("%s/%s: %s, step %s, %d of %d done", r.Namespace, r.Name, r.Phase, r.step(), r.Done, r.Total)
-	if waiting := r.waitingFor(); waiting != "" {
+	unmet, blockers := r.current(), r.Blockers
+	for _, c := range unmet {
+		text += ", " + c.waits()
+	}
+	if len(unmet) > 0 {
+		blockers = r.broken()
+	}
+	if waiting := r.blockedBy(blockers); waiting != "" {
 		text += ", waiting for " + waiting
 	}
 	return text

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 )
@@ -39,7 +40,15 @@ func (a *Application) cells() []screen.Cell {
 	if a.broken() {
 		health.Style = screen.Bad
 	}
-	return []screen.Cell{mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.state())}
+	return []screen.Cell{mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.brief())}
+}
+
+// brief is the state for the row of an Application, above which the conditions of its step are listed.
+func (a *Application) brief() string {
+	if state := a.state(); a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
+		return state
+	}
+	return "waits: " + a.Held
 }
 
 // state says in a few words what an Application does, or waits for.
@@ -49,6 +58,8 @@ func (a *Application) state() string {
 		return a.NotCounted
 	case a.Syncing:
 		return "syncing"
+	case a.Waits != "":
+		return "waits: " + a.Waits
 	case len(a.WaitsFor) > 0:
 		text := "waits for " + a.WaitsFor[0]
 		if more := len(a.WaitsFor) - 1; more > 0 {

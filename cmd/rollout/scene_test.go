@@ -119,10 +119,14 @@ func put(set *argo.ApplicationSet, app *argo.Application, step int, state string
 }
 
 // judged is the Rollout of a scene.
-func judged(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Rollout {
+func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...webhook.SyncWindows) *rollout.Rollout {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
-	return rollout.Judge(preview(known), known, known.Sets()[0])
+	p := preview(known)
+	for _, w := range windows {
+		p.LookAt(w)
+	}
+	return rollout.Judge(p, known, known.Sets()[0])
 }
 
 func preview(known *rollout.Snapshot) *webhook.Preview {

@@ -23,6 +23,7 @@ import (
 type Known interface {
 	webhook.KnownSets
 	webhook.Watch
+	webhook.KnownProjects
 	// Sets are all ApplicationSets.
 	Sets() []*argocd.ApplicationSet
 }
@@ -32,6 +33,8 @@ type Snapshot struct {
 	*siblings.Observations
 	sets  map[types.NamespacedName]*argocd.ApplicationSet
 	owned map[types.UID][]*siblings.Projection
+	// windows are the sync windows of AppProjects, by name.
+	windows map[string]argo.SyncWindows
 }
 
 var _ Known = (*Snapshot)(nil)
@@ -40,7 +43,21 @@ var _ Known = (*Snapshot)(nil)
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
 		Observations: siblings.NewObservations(), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*siblings.Projection{},
+		windows: map[string]argo.SyncWindows{},
 	}
+}
+
+// AddProjects adds AppProjects to a Snapshot.
+func (s *Snapshot) AddProjects(projects ...argo.AppProject) {
+	for i := range projects {
+		s.windows[projects[i].Name] = argocd.SyncWindows(&projects[i])
+	}
+}
+
+// Windows implements webhook.KnownProjects.
+func (s *Snapshot) Windows(project string) (argo.SyncWindows, bool) {
+	windows, known := s.windows[project]
+	return windows, known
 }
 
 // Add adds objects to a Snapshot.

@@ -9,15 +9,21 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// mostRows is how many Applications of a step are shown one by one, unless all are asked for.
-const mostRows = 8
+const (
+	// mostRows is how many Applications of a step are shown one by one, unless all are asked for.
+	mostRows = 8
+	// fewestRows is how many there are where the conditions of the step take many lines.
+	fewestRows = 3
+)
 
 // Tree shows one rollout: its steps, and of each step the Applications that are not done. all shows every Application.
 func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
 	lines := r.head(s, now)
 	for i := range r.Steps {
+		conditions := r.Steps[i].conditions(s, r.Step)
 		lines = append(lines, "", r.Steps[i].head(s, r))
-		lines = append(lines, r.Steps[i].rows(s, r.Step, all)...)
+		lines = append(lines, conditions...)
+		lines = append(lines, r.Steps[i].rows(s, r.Step, max(fewestRows, mostRows-len(conditions)), all)...)
 	}
 	if n := len(r.Unselected); n > 0 {
 		lines = append(lines, "")
@@ -102,7 +108,7 @@ func (step *Step) revision() string {
 }
 
 // rows are the Applications that are not done, and those about which the ApplicationSet controller is wrong. The others are counted.
-func (step *Step) rows(s screen.Screen, current int, all bool) []string {
+func (step *Step) rows(s screen.Screen, current, most int, all bool) []string {
 	var shown []*Application
 	done, waiting := 0, 0
 	for i := range step.Applications {
@@ -119,10 +125,10 @@ func (step *Step) rows(s screen.Screen, current int, all bool) []string {
 		shown = append(shown, a)
 	}
 	more := 0
-	if !all && len(shown) > mostRows {
+	if !all && len(shown) > most {
 		slices.SortStableFunc(shown, func(a, b *Application) int { return a.urgency() - b.urgency() })
-		more = len(shown) - (mostRows - 1)
-		shown = shown[:mostRows-1]
+		more = len(shown) - (most - 1)
+		shown = shown[:most-1]
 	}
 	var cells [][]screen.Cell
 	for _, a := range shown {
@@ -165,29 +171,45 @@ func (step *Step) others(s screen.Screen, more, done, waiting int) []string {
 	return s.Wrap("  ", "  ", strings.Join(texts, ", "))
 }
 
-// next says what to do about the first blockers of the current step. While others are at work, those count that need somebody.
+// next says what to do about the conditions and the first blockers of the current step. While others are at work, or wait for a condition, those
+// blockers count that need somebody.
 func (r *Rollout) next(s screen.Screen) []string {
-	blockers := r.Blockers
-	if r.Phase == Progressing {
-		blockers = nil
-		for i, a := range r.Steps[r.Step-1].notDone() {
-			if a.broken() {
-				blockers = append(blockers, r.Blockers[i])
-			}
-		}
+	var texts []string
+	unmet, blockers := r.current(), r.Blockers
+	for _, c := range unmet {
+		texts = append(texts, c.Reason+": "+c.Do)
 	}
-	if len(blockers) == 0 {
+	if r.Phase == Progressing || len(unmet) > 0 {
+		blockers = r.broken()
+	}
+	for _, b := range blockers {
+		texts = append(texts, fmt.Sprintf("%s (%s): %s", b.Application, b.why(), b.Do))
+	}
+	if len(texts) == 0 {
 		return nil
 	}
 	lines := []string{"", s.Paint(screen.Bold, "What to do")}
 	const most = 3
-	for i, b := range blockers[:min(len(blockers), most)] {
-		lines = append(lines, s.Wrap(fmt.Sprintf("  %d. ", i+1), "     ", fmt.Sprintf("%s (%s): %s", b.Application, b.why(), b.Do))...)
+	for i, text := range texts[:min(len(texts), most)] {
+		lines = append(lines, s.Wrap(fmt.Sprintf("  %d. ", i+1), "     ", text)...)
 	}
-	if more := len(blockers) - most; more > 0 {
+	if more := len(texts) - most; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
 	return lines
+}
+
+// broken are the blockers of the current step that need somebody.
+func (r *Rollout) broken() []Blocker {
+	var all []Blocker
+	if r.Step > 0 {
+		for i, a := range r.Steps[r.Step-1].notDone() {
+			if a.broken() {
+				all = append(all, r.Blockers[i])
+			}
+		}
+	}
+	return all
 }
 
 // notDone are the Applications of a step that are not done, in the order of the rollout's blockers.

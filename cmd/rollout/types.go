@@ -76,8 +76,10 @@ type Step struct {
 	// Selector is the step's expressions as text.
 	Selector string `json:"selector"`
 	// MaxUpdate is as written; empty where there is none.
-	MaxUpdate    string        `json:"maxUpdate,omitempty"`
-	Done         int           `json:"done"`
+	MaxUpdate string `json:"maxUpdate,omitempty"`
+	Done      int    `json:"done"`
+	// Conditions are what its syncs wait for beside the order: first those that do not hold, then those that hold.
+	Conditions   []Condition   `json:"conditions,omitempty"`
 	Applications []Application `json:"applications"`
 }
 
@@ -110,6 +112,8 @@ type Application struct {
 	MayStart bool     `json:"mayStart,omitempty"`
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	Held     string   `json:"held,omitempty"`
+	// Waits says for which condition of its step it waits, and until when.
+	Waits string `json:"waits,omitempty"`
 	// Believed is what the ApplicationSet controller has recorded.
 	Believed *Believed `json:"believed,omitempty"`
 	// Differs says how that differs from the truth; empty where it does not.

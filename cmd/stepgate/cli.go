@@ -135,6 +135,10 @@ func explained(err error) error {
 	switch {
 	case err == nil || errors.Is(err, errFound):
 		return err
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook"):
+		return err // it says itself what to do
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch"):
+		return fmt.Errorf("%w; ask for the right to patch applicationsets of argoproj.io", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask for the right to get and list applications and applicationsets of argoproj.io", err)
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource"):

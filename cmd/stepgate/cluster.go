@@ -138,10 +138,10 @@ func argoScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// argoMapper knows the two resources that stepgate reads, and so a decision never waits for discovery.
+// argoMapper knows the resources that stepgate reads, and so a decision never waits for discovery.
 func argoMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets"} {
+	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets", "AppProject": "appprojects"} {
 		gv := argo.SchemeGroupVersion
 		mapper.AddSpecific(gv.WithKind(kind), gv.WithResource(plural), gv.WithResource(plural), meta.RESTScopeNamespace)
 	}

@@ -107,6 +107,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 			x.Steps = len(set.Steps)
 		}
 	}
+	windows := r.addWindows(ctx, gate, known)
 	request, err := rollout.Request(live, operation, account)
 	if err != nil {
 		return nil, err
@@ -117,6 +118,9 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	}
 	x.Names(operation, app.Status.GetRevisions())
 	x.Judged(answer)
+	if windows != "" {
+		x.Problems = append(x.Problems, windows)
+	}
 	if e.operation == "" && (app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Blockers, x.Message = rollout.Running, nil, ""
 	}

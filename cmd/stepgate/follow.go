@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,15 +24,17 @@ const (
 	settleLines = time.Second
 	// tick is how often the ages on a terminal are brought up to date.
 	tick = time.Second
+	// slowTick is how often else one looks at what ends without a change, such as a soak time.
+	slowTick = 5 * time.Second
 )
 
 // watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done. It also calls it every
-// tick, where that is not 0.
-func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
+// tick; where that is 0, from time to time.
+func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
 	}
-	known, err := watched(r.clients.config, []string{namespace}, "")
+	known, err := watched(r.clients.config, []string{namespace}, gate.projects)
 	if err != nil {
 		return err
 	}
@@ -48,15 +51,11 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 	if !cache.WaitForCacheSync(running.Done(), known.Synced) {
 		return ctx.Err()
 	}
-	var ticks <-chan time.Time
+	ticker := time.NewTicker(cmp.Or(tick, slowTick))
+	defer ticker.Stop()
+	changed, gather := true, settleLines
 	if tick > 0 {
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		ticks = ticker.C
-	}
-	changed, pause := true, settleLines
-	if tick > 0 {
-		pause = settle
+		gather = settle
 	}
 	for {
 		if done, err := each(known, changed); done || err != nil {
@@ -65,13 +64,13 @@ func (r *rollouts) watch(ctx context.Context, namespace string, tick time.Durati
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ticks:
+		case <-ticker.C:
 			changed = false
 		case <-changes:
 			changed = true
 			select {
 			case <-ctx.Done():
-			case <-time.After(pause):
+			case <-time.After(gather):
 			}
 		}
 	}
@@ -122,7 +121,7 @@ func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace
 	}
 	before := map[string]string{}
 	var at time.Time
-	err := r.watch(ctx, namespace, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
+	err := r.watch(ctx, namespace, gate, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
 		list := g.judge(r, gate, known, name)
 		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)

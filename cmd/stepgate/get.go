@@ -69,7 +69,11 @@ func (g *get) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	problem := r.addWindows(ctx, gate, known)
 	list := g.judge(r, gate, known, name)
+	if name != nil && problem != "" {
+		list.Items[0].Problems = append(list.Items[0].Problems, problem)
+	}
 	if err := g.show(list, name, namespace); err != nil {
 		return err
 	}

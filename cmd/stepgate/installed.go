@@ -22,6 +22,8 @@ type installed struct {
 	config webhook.Config
 	// by says where the configuration is from.
 	by string
+	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
+	projects string
 	// exists says that an installation was found.
 	exists bool
 }
@@ -43,7 +45,7 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 		if err != nil {
 			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s", d.Namespace, d.Name, err))
 		}
-		return installed{config: config, by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
+		return installed{config: config, projects: o.gate.projects(), by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
 	}
 	return defaults("the default settings of stepgate, because no installation was found")
 }
@@ -55,7 +57,7 @@ func defaults(by string) installed {
 	if err != nil {
 		return installed{by: err.Error()} // the strictest configuration
 	}
-	return installed{config: config, by: by}
+	return installed{config: config, projects: o.gate.projects(), by: by}
 }
 
 // flagsOf parses the arguments of the container that runs `stepgate serve`.

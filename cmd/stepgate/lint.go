@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // linter is stepgate lint.
@@ -24,6 +25,8 @@ type linter struct {
 	allNamespaces    bool
 	severity         string
 	progressiveSyncs bool
+	// installed is the stepgate of the cluster; nil where it is not known.
+	installed *lint.Installation
 }
 
 func newLint(streams genericiooptions.IOStreams) *cobra.Command {
@@ -69,7 +72,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 		}
 	}
 	in.Link()
-	report := in.Check(lint.Options{Now: time.Now(), ProgressiveSyncs: l.progressiveSyncs})
+	report := in.Check(lint.Options{Now: time.Now(), ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed})
 	if err := l.printReport(report); err != nil {
 		return err
 	}
@@ -102,6 +105,9 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 	c, err := l.cluster()
 	if err != nil {
 		return err
+	}
+	if gate := installation(ctx, c.clientset, namespace); gate.exists {
+		l.installed = &lint.Installation{Mode: gate.config.Mode, PinOff: gate.config.Pin == webhook.PinOff}
 	}
 	for _, name := range names {
 		set := &argo.ApplicationSet{}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,20 +43,25 @@ func main() {
 // The groups of sub-commands.
 const (
 	groupAsk   = "ask"
+	groupAct   = "act"
 	groupServe = "serve"
 )
 
 // subCommands are all sub-commands. Each has its own file.
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 	ask := []*cobra.Command{newAudit(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams), newDoctor(streams)}
+	act := []*cobra.Command{newPause(streams), newResume(streams), newApprove(streams)}
 	serve := []*cobra.Command{newServe(), newSelfTest(), newVersion()}
 	for _, c := range ask {
 		c.GroupID = groupAsk
 	}
+	for _, c := range act {
+		c.GroupID = groupAct
+	}
 	for _, c := range serve {
 		c.GroupID = groupServe
 	}
-	return append(ask, serve...)
+	return slices.Concat(ask, act, serve)
 }
 
 // run executes a command line, which begins with the name of the program, and returns the exit code.
@@ -74,7 +80,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{fmt.Sprintf("%s; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about rollouts:"}, &cobra.Group{ID: groupServe, Title: "Run stepgate:"})
+	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about rollouts:"}, &cobra.Group{ID: groupAct, Title: "Act on rollouts:"}, &cobra.Group{ID: groupServe, Title: "Run stepgate:"})
 	for _, cmd := range subCommands(streams) {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  stepgate ", "  "+calledAs(args[0])+" ")
 		root.AddCommand(cmd)
@@ -96,7 +102,7 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
-	case cmd.GroupID == groupAsk:
+	case cmd.GroupID == groupAsk || cmd.GroupID == groupAct:
 		return exitError
 	}
 	return exitFailure

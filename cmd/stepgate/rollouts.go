@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
@@ -32,7 +34,22 @@ func (c *cli) rollouts() (*rollouts, error) {
 
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
-	return webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
+	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
+	preview.LookAt(webhook.ProjectWindows{Known: known})
+	return preview
+}
+
+// addWindows reads the sync windows that the installation looks at. Without the right to do so they all count as open, and the problem says so.
+func (r *rollouts) addWindows(ctx context.Context, gate installed, known *rollout.Snapshot) (problem string) {
+	if gate.projects == "" {
+		return ""
+	}
+	var projects argo.AppProjectList
+	if err := r.clients.objects.List(ctx, &projects, client.InNamespace(gate.projects)); err != nil {
+		return "every sync window counts as open, because the AppProjects cannot be read: " + err.Error()
+	}
+	known.AddProjects(projects.Items...)
+	return ""
 }
 
 // name reads NAME or NAMESPACE/NAME.

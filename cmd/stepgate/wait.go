@@ -71,7 +71,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	if show.screen.Live {
 		refresh = tick
 	}
-	err = r.watch(waiting, set.Namespace, refresh, func(known *siblings.Cache, _ bool) (bool, error) {
+	err = r.watch(waiting, set.Namespace, gate, refresh, func(known *siblings.Cache, _ bool) (bool, error) {
 		found, _ := known.Set(set)
 		if found == nil {
 			return true, &rollout.NotFoundError{Name: set}

@@ -42,6 +42,8 @@ type Options struct {
 	Manifests string
 	// Namespaces hold ApplicationSets and Applications, besides the namespace argocd.
 	Namespaces []string
+	// AppOfApps has Argo CD watch ApplicationSets in the cluster, so that Applications may deploy them.
+	AppOfApps bool
 	Settings
 }
 

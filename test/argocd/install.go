@@ -38,6 +38,12 @@ const onlyConfigMaps = `- apiGroups: [""]
   clusters: ["*"]
 `
 
+// alsoApplicationSets lets Applications deploy ApplicationSets as well.
+const alsoApplicationSets = onlyConfigMaps + `- apiGroups: [argoproj.io]
+  kinds: [ApplicationSet]
+  clusters: ["*"]
+`
+
 // install creates the objects of Argo CD's own installation manifest, without CRDs and workloads: service accounts, RBAC,
 // ConfigMaps and Secrets. It adds the project "default".
 func (a *ArgoCD) install(ctx context.Context) error {
@@ -52,7 +58,7 @@ func (a *ArgoCD) install(ctx context.Context) error {
 		return err
 	}
 	for _, o := range objects {
-		if err := configure(o); err != nil {
+		if err := a.configure(o); err != nil {
 			return err
 		}
 		if o.GroupVersionKind().Group != rbacv1.GroupName || o.GetKind() == "Role" || o.GetKind() == "RoleBinding" {
@@ -67,12 +73,16 @@ func (a *ArgoCD) install(ctx context.Context) error {
 
 // configure changes Argo CD's own configuration for the tests, and adds the key that argocd-server makes when it first
 // starts.
-func configure(o *unstructured.Unstructured) error {
+func (a *ArgoCD) configure(o *unstructured.Unstructured) error {
+	inclusions := onlyConfigMaps
+	if a.options.AppOfApps {
+		inclusions = alsoApplicationSets
+	}
 	switch o.GetKind() + " " + o.GetName() {
 	case "ConfigMap argocd-cm":
 		return errors.Join(
 			unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap"),
-			unstructured.SetNestedField(o.Object, onlyConfigMaps, "data", "resource.inclusions"))
+			unstructured.SetNestedField(o.Object, inclusions, "data", "resource.inclusions"))
 	case "Secret argocd-secret":
 		return unstructured.SetNestedField(o.Object, rand.Text(), "stringData", "server.secretkey")
 	default:

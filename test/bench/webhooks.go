@@ -124,6 +124,7 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 	}
 	c.ObjectMeta = metav1.ObjectMeta{Name: user}
 	url, timeout := "https://"+address+webhook.Path, int32(30)
+	c.Webhooks = c.Webhooks[:1] // not the one for ApplicationSets
 	w := &c.Webhooks[0]
 	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}
 	w.TimeoutSeconds = &timeout

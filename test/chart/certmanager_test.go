@@ -160,7 +160,7 @@ func caBundle(t *testing.T) string {
 	g := NewWithT(t)
 	bundles, err := release.Bundles(t.Context(), shared, "stepgate")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(bundles).To(HaveLen(2), "the validating and the mutating configuration")
+	g.Expect(bundles).To(HaveLen(4), "every webhook of both configurations")
 	if string(bundles[0]) != string(bundles[1]) {
 		return ""
 	}

@@ -80,7 +80,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	ca.Data = map[string][]byte{"tls.crt": []byte("a certificate")}
 	g.Expect(shared.Admin.Update(ctx, ca, client.FieldOwner("stepgate"))).To(Succeed())
 	g.Expect(release.SetBundle(ctx, shared, "stepgate", bundle(g))).To(Succeed())
-	// registered returns the failure policies, of the validating webhook first, and sees that nothing is lost.
+	// registered returns the failure policies, of the validating webhooks first, and sees that nothing is lost.
 	registered := func() []string {
 		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(ca), ca)).To(Succeed())
 		g.Expect(ca.Data).To(HaveKeyWithValue("tls.crt", []byte("a certificate")))
@@ -88,28 +88,38 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		var policies []string
 		for _, c := range configurations {
-			g.Expect(c.Webhook.CABundle).To(Equal(bundle(g)))
+			for name, w := range c.Webhooks {
+				g.Expect(w.CABundle).To(Equal(bundle(g)), name)
+			}
 			switch c := c.Object.(type) {
 			case *admissionregistrationv1.ValidatingWebhookConfiguration:
-				policies = append(policies, string(*c.Webhooks[0].FailurePolicy))
+				for _, w := range c.Webhooks {
+					policies = append(policies, w.Name+" "+string(*w.FailurePolicy))
+				}
 			case *admissionregistrationv1.MutatingWebhookConfiguration:
-				policies = append(policies, string(*c.Webhooks[0].FailurePolicy))
+				for _, w := range c.Webhooks {
+					policies = append(policies, w.Name+" "+string(*w.FailurePolicy))
+				}
 			}
 		}
 		return policies
 	}
-	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
+	all := []string{"operation.stepgate.io Fail", "approval.stepgate.io Fail", "hold.stepgate.io Ignore", "annotations.stepgate.io Ignore"}
+	g.Expect(registered()).To(Equal(all))
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values", "--set=pin.mode=proven,webhook.labels.a=b")
-	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
+	g.Expect(registered()).To(Equal(all))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
-	g.Expect(registered()).To(Equal([]string{"Fail", "Ignore"}))
+	g.Expect(registered()).To(Equal(all))
 
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit")
-	g.Expect(registered()).To(Equal([]string{"Ignore"}), "failurePolicy follows the mode, and nothing is changed")
+	unchanged := func(policy string) []string {
+		return []string{"operation.stepgate.io " + policy, "approval.stepgate.io Fail", "annotations.stepgate.io Ignore"}
+	}
+	g.Expect(registered()).To(Equal(unchanged("Ignore")), "failurePolicy follows the mode, and nothing is changed")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
-	g.Expect(registered()).To(Equal([]string{"Fail"}), "an explicit value wins")
+	g.Expect(registered()).To(Equal(unchanged("Fail")), "an explicit value wins")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=enforce,pin.mode=off,hold.enabled=false")
-	g.Expect(registered()).To(Equal([]string{"Fail"}), "nothing is changed")
+	g.Expect(registered()).To(Equal(unchanged("Fail")), "nothing is changed")
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())

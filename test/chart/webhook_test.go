@@ -3,7 +3,6 @@ package chart
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,15 +20,30 @@ func rendered(g *WithT, t *testing.T, args ...string) []*unstructured.Unstructur
 	return decode(g, text)
 }
 
-// webhookOf is the only webhook of a configuration; nil if there is no configuration of this kind.
+// The webhooks for Applications, and those for ApplicationSets, by their kind of configuration.
+var (
+	operationWebhooks = map[string]string{"ValidatingWebhookConfiguration": "operation.stepgate.io", "MutatingWebhookConfiguration": "hold.stepgate.io"}
+	setWebhooks       = map[string]string{"ValidatingWebhookConfiguration": "approval.stepgate.io", "MutatingWebhookConfiguration": "annotations.stepgate.io"}
+)
+
+// webhookOf is the webhook for Applications of a configuration; nil if it has none.
 func webhookOf(g *WithT, objects []*unstructured.Unstructured, kind string) (configuration *unstructured.Unstructured, hook map[string]any) {
+	return webhookNamed(g, objects, kind, operationWebhooks[kind])
+}
+
+func webhookNamed(g *WithT, objects []*unstructured.Unstructured, kind, name string) (configuration *unstructured.Unstructured, hook map[string]any) {
 	for _, o := range objects {
-		if o.GetKind() == kind {
-			hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(hooks).To(HaveLen(1))
-			return o, hooks[0].(map[string]any)
+		if o.GetKind() != kind {
+			continue
 		}
+		hooks, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, hook := range hooks {
+			if hook := hook.(map[string]any); hook["name"] == name {
+				return o, hook
+			}
+		}
+		return o, nil
 	}
 	return nil, nil
 }
@@ -62,7 +76,70 @@ func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 	}
 }
 
-// The flags, the rights and `helm test` follow from pin.mode, hold.enabled and config.mode.
+// The webhooks for ApplicationSets are there whatever the values are, at the same server and in the same namespaces as the others.
+func TestTheWebhooksForApplicationSets(t *testing.T) {
+	nested := func(hook map[string]any, path ...string) any {
+		value, _, _ := unstructured.NestedFieldNoCopy(hook, path...)
+		return value
+	}
+	for name, file := range valueSets(t) {
+		for _, mode := range []string{"audit", "enforce"} {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				g := NewWithT(t)
+				objects := rendered(g, t, "--values="+file, "--set=config.mode="+mode)
+				_, operation := webhookOf(g, objects, "ValidatingWebhookConfiguration")
+				for kind, want := range map[string]struct {
+					path, policy string
+					seconds      int
+				}{"ValidatingWebhookConfiguration": {webhook.ApprovalPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.StampPath, "Ignore", 3}} {
+					_, hook := webhookNamed(g, objects, kind, setWebhooks[kind])
+					g.Expect(hook).NotTo(BeNil(), kind)
+					g.Expect(hook["failurePolicy"]).To(Equal(want.policy), "whatever webhook.failurePolicy and config.mode are")
+					g.Expect(hook["timeoutSeconds"]).To(BeEquivalentTo(want.seconds))
+					g.Expect(hook["sideEffects"]).To(Equal("None"))
+					g.Expect(hook["namespaceSelector"]).To(Equal(operation["namespaceSelector"]))
+					g.Expect(hook).NotTo(HaveKey("objectSelector"), "it is about Applications")
+					g.Expect(nested(hook, "clientConfig", "service", "path")).To(Equal(want.path))
+					g.Expect(unstructured.SetNestedField(hook, webhook.Path, "clientConfig", "service", "path")).To(Succeed())
+					g.Expect(hook["clientConfig"]).To(Equal(operation["clientConfig"]))
+					rules := hook["rules"].([]any)
+					g.Expect(rules).To(HaveLen(1))
+					g.Expect(rules[0].(map[string]any)["resources"]).To(Equal([]any{"applicationsets"}), "and no subresource")
+				}
+			})
+		}
+	}
+}
+
+// A pattern for the namespaces is a condition of every webhook, and the URL of each has its own path.
+func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
+	g := NewWithT(t)
+	objects := rendered(g, t, "--set=config.mode=enforce,webhook.url=https://10.0.0.1:8443/validate", "--set-literal=argocd.namespaces[0]=team-*")
+	paths := map[string]string{
+		"operation.stepgate.io": webhook.Path, "hold.stepgate.io": webhook.MutatePath, "approval.stepgate.io": webhook.ApprovalPath, "annotations.stepgate.io": webhook.StampPath,
+	}
+	for _, names := range []map[string]string{operationWebhooks, setWebhooks} {
+		for kind, name := range names {
+			_, hook := webhookNamed(g, objects, kind, name)
+			conditions := hook["matchConditions"].([]any)
+			g.Expect(conditions[0]).To(Equal(map[string]any{"name": "gated-namespace", "expression": `request.namespace.matches("^team-.*$")`}), name)
+			g.Expect(hook["clientConfig"]).To(Equal(map[string]any{"url": "https://10.0.0.1:8443" + paths[name]}), name)
+		}
+	}
+}
+
+// The approvers are flags, as they are written.
+func TestApprovers(t *testing.T) {
+	g := NewWithT(t)
+	for _, o := range rendered(g, t, "--set-json=approvals={\"users\":[\"alice\",\"CN=bob,O=\\\"ops\\\"\"],\"groups\":[\"oidc:sre\"],\"fourEyes\":true}") {
+		if o.GetKind() == "Deployment" {
+			g.Expect(argumentsOf(g, o, "spec", "template", "spec", "containers")).To(ContainElements(
+				"--approver=alice", `--approver=CN=bob,O="ops"`, "--approver-group=oidc:sre", "--approve-four-eyes=true"))
+		}
+	}
+}
+
+// The webhook for operations, a flag and `helm test` follow from pin.mode, hold.enabled and config.mode.
 func TestMutatingModes(t *testing.T) {
 	off := filepath.Join(t.TempDir(), "off.yaml")
 	NewWithT(t).Expect(os.WriteFile(off, []byte("pin: {mode: off}\n"), 0o600)).To(Succeed())
@@ -87,7 +164,7 @@ func TestMutatingModes(t *testing.T) {
 			g := NewWithT(t)
 			objects := rendered(g, t, append([]string{"--set=config.mode=enforce"}, tc.args...)...)
 			_, hook := webhookOf(g, objects, "MutatingWebhookConfiguration")
-			g.Expect(hook != nil).To(Equal(tc.mutates), "the configuration")
+			g.Expect(hook != nil).To(Equal(tc.mutates), "the webhook")
 			if url, found, _ := unstructured.NestedString(hook, "clientConfig", "url"); found {
 				g.Expect(url).To(Equal("https://10.0.0.1:8443/mutate"))
 			}
@@ -96,7 +173,7 @@ func TestMutatingModes(t *testing.T) {
 				case "Deployment":
 					args := argumentsOf(g, o, "spec", "template", "spec", "containers")
 					g.Expect(args).To(ContainElement("--pin=" + tc.want))
-					g.Expect(slices.Contains(args, "--mutating-webhook-configuration=stepgate")).To(Equal(tc.mutates))
+					g.Expect(args).To(ContainElement("--mutating-webhook-configuration=stepgate"), "it has another webhook")
 				case "Pod":
 					want := "--mutating=false"
 					if tc.mutates {
@@ -106,14 +183,14 @@ func TestMutatingModes(t *testing.T) {
 				case "ClusterRole":
 					text, err := o.MarshalJSON()
 					g.Expect(err).NotTo(HaveOccurred())
-					g.Expect(strings.Contains(string(text), "mutatingwebhookconfigurations")).To(Equal(tc.mutates), "the rights")
+					g.Expect(string(text)).To(ContainSubstring(`"mutatingwebhookconfigurations"`), "the rights")
 				}
 			}
 		})
 	}
 }
 
-// Without a decision of yours, stepgate rejects nothing and delays nobody for long.
+// Without a decision of yours, stepgate rejects no sync and delays nobody for long.
 func TestTheDefaultIsSafe(t *testing.T) {
 	g := NewWithT(t)
 	for mode, want := range map[string]struct {
@@ -129,7 +206,7 @@ func TestTheDefaultIsSafe(t *testing.T) {
 		_, hook := webhookOf(g, objects, "ValidatingWebhookConfiguration")
 		g.Expect(hook["failurePolicy"]).To(Equal(want.policy), mode)
 		g.Expect(hook["timeoutSeconds"]).To(BeEquivalentTo(want.seconds), mode)
-		mutating, _ := webhookOf(g, objects, "MutatingWebhookConfiguration")
+		_, mutating := webhookOf(g, objects, "MutatingWebhookConfiguration")
 		g.Expect(mutating != nil).To(Equal(want.mutates), mode)
 	}
 }

@@ -142,10 +142,14 @@ func (r *rollout) annotate(m *member, key, value string) {
 }
 
 func (r *rollout) annotateObject(o client.Object, key, value string) {
+	script.Must(r.Admin.Patch(r.ctx, o, annotation(key, value)))
+}
+
+// annotation is a patch that sets an annotation, or removes it if the value is empty.
+func annotation(key, value string) client.Patch {
 	quoted := "null"
 	if value != "" {
 		quoted = strconv.Quote(value)
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, quoted)
-	script.Must(r.Admin.Patch(r.ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))))
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, key, quoted))
 }

@@ -31,6 +31,8 @@ type options struct {
 	// commandLine plays a rollout that the commands watch; recording is the folder for what get --watch draws.
 	commandLine bool
 	recording   string
+	conditions  bool
+	gitops      bool
 }
 
 func main() {
@@ -46,6 +48,8 @@ func main() {
 	flag.BoolVar(&o.demo, "demo", false, "play one rollout without the gate and with it, and show both as timelines")
 	flag.BoolVar(&o.commandLine, "command-line", false, "play also a rollout that stepgate get --watch, wait and explain look at")
 	flag.StringVar(&o.recording, "recording", "", "folder to write a recording of stepgate get --watch to; it needs --command-line")
+	flag.BoolVar(&o.conditions, "conditions", false, "play also the scenarios in which a step waits for a condition")
+	flag.BoolVar(&o.gitops, "gitops", false, "try also what docs/gitops.md says of an Application that deploys ApplicationSets")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()

@@ -34,7 +34,7 @@ func (r results) print() error {
 	printWaits(r.chosen, r.all)
 	t := total(r.chosen, r.all)
 	t.strict = r.strict
-	t.refused(writes, on, proven)
+	t.refused(writes, on, proven, conditional)
 	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
 		return err
 	}

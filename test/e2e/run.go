@@ -14,6 +14,8 @@ type plan struct {
 	modes []mode
 	// ordinary are the scenarios that are played in the modes; the others have parts of the run of their own.
 	ordinary, survivals, automated []scenario
+	conditions                     []condition
+	parents                        []parent
 }
 
 // plan reads the flags.
@@ -31,7 +33,13 @@ func (o options) plan() (plan, error) {
 	if o.automated || o.control {
 		p.automated = choose(automatedSyncs(), o.scenarios, o.quick)
 	}
-	if len(p.ordinary)+len(p.survivals)+len(p.automated) == 0 && o.busy == 0 && !o.commandLine {
+	if o.conditions {
+		p.conditions = chooseConditions(conditionScenarios(), o.scenarios, o.quick)
+	}
+	if o.gitops {
+		p.parents = parents(o.quick)
+	}
+	if len(p.ordinary)+len(p.survivals)+len(p.automated)+len(p.conditions)+len(p.parents) == 0 && o.busy == 0 && !o.commandLine {
 		return p, fmt.Errorf("no scenario is named %q", o.scenarios)
 	}
 	return p, nil
@@ -61,6 +69,9 @@ func (p plan) started(o options) []mode {
 	if o.commandLine {
 		needed = append(needed, on)
 	}
+	if len(p.conditions)+len(p.parents) > 0 {
+		needed = append(needed, conditionModes(p.modes)...)
+	}
 	slices.Sort(needed)
 	return slices.Compact(needed)
 }
@@ -72,7 +83,7 @@ func (o options) run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
-	s, err := start(ctx, o.argocd, p.started(o))
+	s, err := start(ctx, o.argocd, p.started(o), len(p.parents) > 0)
 	if err != nil {
 		return err
 	}
@@ -102,6 +113,12 @@ func (s *suite) measure(ctx context.Context, o options, p plan) error {
 	}
 	if o.commandLine {
 		problems = append(problems, s.measureCommandLine(ctx, o.recording))
+	}
+	if len(p.parents) > 0 {
+		problems = append(problems, s.measureGitOps(ctx, p.parents, conditionModes(p.modes)))
+	}
+	if len(p.conditions) > 0 {
+		problems = append(problems, s.measureConditions(ctx, p.conditions, conditionModes(p.modes), !o.quick))
 	}
 	if len(p.survivals) > 0 {
 		problems = append(problems, s.measureLiveness(ctx, p.survivals))

@@ -38,6 +38,8 @@ type scenario struct {
 	// layout changes where the manifests of the members come from, and template the spec of the Applications.
 	layout   func(r *rollout)
 	template func(r *rollout, spec *argo.ApplicationSpec)
+	// set changes the ApplicationSet before it is created.
+	set func(set *argo.ApplicationSet)
 	// beside are the modes in which it is played beside off and on. audit is one of them by default.
 	beside []mode
 	// world marks a scenario that is not played in audit mode: it takes long, or has starts that no webhook sees.

@@ -51,6 +51,9 @@ func (r *rollout) install() {
 	if r.scenario.template != nil {
 		r.scenario.template(r, &set.Spec.Template.Spec)
 	}
+	if r.scenario.set != nil {
+		r.scenario.set(set)
+	}
 	script.Must(r.Admin.Create(r.ctx, set))
 }
 

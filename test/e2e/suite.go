@@ -29,13 +29,15 @@ const (
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
 	refusing   mode = "refusing"
 	unreleased mode = "unreleased"
+	// conditional is the mode of a gate with one approver.
+	conditional mode = "conditional"
 )
 
 // keepsOrder says that the mode promises that nothing starts early.
 func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == proven }
+func (m mode) holds() bool { return m == on || m == proven || m == conditional }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
@@ -65,6 +67,8 @@ func (m mode) args() []string {
 		return append(args, "--hold=false")
 	case unreleased:
 		return append(args, "--release=false")
+	case conditional:
+		return append(args, "--approver="+approver)
 	default:
 		return args
 	}
@@ -88,7 +92,7 @@ const longResync = 6 * time.Hour
 // quietSettings are how Argo CD runs unless a scenario needs something else.
 func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
 
-func start(ctx context.Context, version string, modes []mode) (s *suite, err error) {
+func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s *suite, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -107,7 +111,7 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	o.Settings = quietSettings()
+	o.Settings, o.AppOfApps = quietSettings(), appOfApps
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
@@ -129,6 +133,9 @@ func start(ctx context.Context, version string, modes []mode) (s *suite, err err
 		if s.clis[m], err = s.argo.NewCLI(ctx, string(m)); err != nil {
 			return nil, fmt.Errorf("the argocd CLI: %w", err)
 		}
+	}
+	if err := s.installUsers(ctx); err != nil {
+		return nil, err
 	}
 	return s, s.startGates(ctx, modes)
 }

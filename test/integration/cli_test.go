@@ -263,7 +263,7 @@ func TestMissingRights(t *testing.T) {
 	r.Expect(r.ask("get", "guestbook", "--as", user).code).To(Equal(1))
 	x, _ := r.explained("qa", "--as", user)
 	r.Expect(x.Settings).To(ContainSubstring("the default settings of stepgate, because its Deployment cannot be read"))
-	r.Expect(x.Problems).To(ConsistOf(ContainSubstring("Events are not shown")))
+	r.Expect(x.Problems).To(ConsistOf(ContainSubstring("Events are not shown"), ContainSubstring("every sync window counts as open, because the AppProjects cannot be read")))
 	for _, args := range [][]string{{"get", "--watch"}, {"wait", "guestbook"}} {
 		a = r.ask(append(args, "--as", user)...)
 		r.Expect(a.code).To(Equal(2))
@@ -321,7 +321,7 @@ func TestWrongNamesInTheOtherCommands(t *testing.T) {
 // TestShellCompletion completes names of the cluster.
 func TestShellCompletion(t *testing.T) {
 	r := newRollout(t)
-	for typed, want := range map[string]string{"get g": "guestbook\n", "explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": "", "audit g": "guestbook\n", "lint g": "guestbook\n", "simulate g": "guestbook\n"} {
+	for typed, want := range map[string]string{"get g": "guestbook\n", "explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": "", "audit g": "guestbook\n", "lint g": "guestbook\n", "pause g": "guestbook\n", "resume g": "guestbook\n", "approve g": "guestbook\n", "simulate g": "guestbook\n"} {
 		words := strings.Fields(typed)
 		kubeconfig, err := shared.AdminKubeconfig()
 		r.Expect(err).NotTo(HaveOccurred())

@@ -12,8 +12,8 @@ type Problem struct{ Annotation, Text string }
 // Approvals are the approvals of an ApplicationSet with so many steps, and what is wrong with its annotations. An entry without a stamp
 // approves nothing.
 func Approvals(annotations map[string]string, steps int) (approvals []policy.Approval, problems []Problem) {
-	text, any := annotations[Approved]
-	if !any {
+	text, has := annotations[Approved]
+	if !has {
 		return nil, nil
 	}
 	entries, wrong := Entries(text, steps)
@@ -30,8 +30,8 @@ func Approvals(annotations map[string]string, steps int) (approvals []policy.App
 	}
 	unstamped := 0
 	for _, e := range entries {
-		s, has := all[e]
-		if has {
+		s, is := all[e]
+		if is {
 			approvals = append(approvals, policy.Approval{Step: e.Step, What: e.What, By: s.By, At: s.time()})
 		} else if unstamped++; unstamped <= maxProblems {
 			problems = append(problems, Problem{Approved, fmt.Sprintf("%s has no stamp in %s, and approves nothing: remove the entry, and then write it again", shown(e.String()), ApprovedBy)})

@@ -99,7 +99,8 @@ func (w Write) allowsStamps() bool {
 	}
 	want, added := w.stamped(), Added(w.Old, w.New)
 	for e, s := range given {
-		if s != want[e] && !(slices.Contains(added, e) && w.allowsNew(s, want[e])) {
+		isNew := slices.Contains(added, e)
+		if s != want[e] && (!isNew || !w.allowsNew(s, want[e])) {
 			return false
 		}
 	}

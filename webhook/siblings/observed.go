@@ -44,6 +44,8 @@ type observed struct {
 	deployed argocd.Fingerprint
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
 	operatedAt, appliedAt time.Time
+	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
+	failed []policy.Source
 	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
 	// syncingTo where it began to deploy to.
 	operating bool
@@ -108,6 +110,17 @@ func (o *observed) complete(app *policy.Application) {
 			}
 		}
 		o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
+	}
+}
+
+// fail notices that a sync of what is compared failed, and that one succeeded.
+func (o *observed) fail(app *policy.Application) {
+	switch last := &app.LastOperation; {
+	case !last.Full || !last.AtCompared:
+	case last.Phase == "Failed" || last.Phase == "Error":
+		o.failed = app.Compared
+	case last.Phase == "Succeeded":
+		o.failed = nil
 	}
 }
 

@@ -42,6 +42,7 @@ func (s *Observations) Observe(p *Projection) {
 	o.refresh(&p.Application, s.position)
 	o.deploy(p, s.position)
 	o.complete(&p.Application)
+	o.fail(&p.Application)
 	if last := &p.Application.LastOperation; last.Applied {
 		o.appliedAt = last.StartedAt
 	}
@@ -161,7 +162,7 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 	defer s.mu.Unlock()
 	seen := policy.Seen{
 		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
-		Applied: map[string]time.Time{},
+		Applied: map[string]time.Time{}, Failed: map[string][]policy.Source{},
 	}
 	for _, o := range s.owned[owner] {
 		if o.fresh > changed {
@@ -175,6 +176,9 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 		}
 		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
 			seen.Synced[o.name] = policy.Synced{Compared: o.compared, OperatedAt: o.operatedAt}
+		}
+		if len(o.failed) > 0 {
+			seen.Failed[o.name] = o.failed
 		}
 		if !o.appliedAt.IsZero() {
 			seen.Applied[o.name] = o.appliedAt

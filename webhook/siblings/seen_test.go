@@ -153,6 +153,29 @@ func TestLater(t *testing.T) {
 	NewWithT(t).Expect(watching("dev=a/S").ComparedAt("prod", time.Time{})).To(BeZero(), "never compared")
 }
 
+// TestFailed has a sync that fails, one that tries again, and one that succeeds.
+func TestFailed(t *testing.T) {
+	g := NewWithT(t)
+	s := NewObservations()
+	compared := []policy.Source{{Key: "repo", Revision: "b"}}
+	observe := func(phase string, full, at bool) map[string][]policy.Source {
+		s.Observe(&Projection{
+			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
+			Application: policy.Application{Compared: compared, LastOperation: policy.LastOperation{Phase: phase, Full: full, AtCompared: at}},
+		})
+		return s.Seen("set", 0, 0).Failed
+	}
+	failed := map[string][]policy.Source{"dev": {{Key: "repo", Revision: "b"}}}
+	g.Expect(observe("Succeeded", true, true)).To(BeEmpty())
+	g.Expect(observe("Failed", false, true)).To(BeEmpty(), "a part of it")
+	g.Expect(observe("Failed", true, false)).To(BeEmpty(), "another revision")
+	g.Expect(observe("Error", true, true)).To(Equal(failed))
+	g.Expect(observe("Running", true, true)).To(Equal(failed), "it is tried again")
+	compared = []policy.Source{{Key: "repo", Revision: "c"}}
+	g.Expect(observe("Running", true, false)).To(Equal(failed))
+	g.Expect(observe("Succeeded", true, true)).To(BeEmpty())
+}
+
 // TestApplied has an operation whose first attempt applies everything, and whose second one does not.
 func TestApplied(t *testing.T) {
 	g := NewWithT(t)

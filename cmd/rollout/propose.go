@@ -1,0 +1,214 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Proposal is what an approval of one step would approve.
+type Proposal struct {
+	// Step is the 1-based step.
+	Step int
+	// Entries are what its Applications would deploy, most Applications first.
+	Entries []Deployment
+	// Current is what may still be approved in the step, beside Entries: what any of its Applications is compared with.
+	Current []string
+	// Waits are the other conditions for which the step waits.
+	Waits []Condition
+	// Warnings say why the approval may not do what is expected.
+	Warnings []string
+	rollout  *Rollout
+}
+
+// Deployment is something to be approved.
+type Deployment struct {
+	// What is the text of policy.ApprovalOf.
+	What string
+	// Revisions are what it stands for, one for each source; empty where no Application is compared with it.
+	Revisions []string
+	// Applications are those that would deploy it, and Running are the revisions that they run, each once.
+	Applications, Running []string
+	// Approved says by whom and when it is approved already; empty where it is not.
+	Approved string
+}
+
+// Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands for the step that
+// waits for an approval now.
+func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string) (*Proposal, error) {
+	r := Judge(preview, known, set)
+	name, settings := set.Namespace+"/"+set.Name, preview.Settings(set)
+	if r.Phase == Ungated {
+		return nil, fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
+	}
+	if step < 0 || step > len(set.Steps) {
+		return nil, fmt.Errorf("there is no step %d: ApplicationSet %s has the steps 1 to %d", step, name, len(set.Steps))
+	}
+	if needs := settings.Conditions.Approve; step == 0 && !needs.All && len(needs.Of) == 0 {
+		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name, webhook.ApproveAnnotation)
+	}
+	if step == 0 {
+		var err error
+		if step, err = r.toApprove(); err != nil {
+			return nil, err
+		}
+	}
+	if !settings.Conditions.Approve.Has(step - 1) {
+		text, annotated := set.Annotations[webhook.ApproveAnnotation]
+		if !annotated {
+			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name, webhook.ApproveAnnotation)
+		}
+		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name, webhook.ApproveAnnotation, text)
+	}
+	p := &Proposal{Step: step, rollout: r}
+	for _, c := range notMet(r.Steps[step-1].Conditions) {
+		if c.Reason != string(policy.NotApproved) {
+			p.Waits = append(p.Waits, c)
+		}
+	}
+	in := preview.Input(set, nil)
+	owned := slices.DeleteFunc(slices.Clone(known.Owned(types.UID(set.UID))), func(a *siblings.Projection) bool {
+		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(in, &a.Application) != ""
+	})
+	if revision != "" {
+		return p.of(preview, known, set, owned, revision)
+	}
+	return p.ofAll(preview, known, set, owned)
+}
+
+// toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an approval.
+func (r *Rollout) toApprove() (int, error) {
+	var all, now []int
+	for _, step := range r.Steps {
+		waits := slices.ContainsFunc(step.Conditions, func(c Condition) bool { return !c.Met && c.Reason == string(policy.NotApproved) })
+		if waits {
+			all = append(all, step.Number)
+		}
+		if waits && step.Number <= r.Step {
+			now = append(now, step.Number)
+		}
+	}
+	name := r.Namespace + "/" + r.Name
+	switch {
+	case len(now) == 1:
+		return now[0], nil
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) == 0:
+		return 0, fmt.Errorf("no step of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance", name)
+	}
+	return 0, fmt.Errorf("steps %s of ApplicationSet %s wait for an approval: name one with --step", strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]"), name)
+}
+
+// ofAll proposes what the Applications of the step would deploy.
+func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*siblings.Projection) (*Proposal, error) {
+	owned := known.Owned(types.UID(set.UID))
+	waiting, unmet := preview.Waiting(set, owned), preview.Unmet(set, owned)
+	approved := preview.Settings(set).Conditions.Approved
+	name := fmt.Sprintf("step %d of ApplicationSet %s/%s", p.Step, set.Namespace, set.Name)
+	var uncompared []string
+	for _, app := range apps {
+		in := preview.Target(set, owned, app)
+		what := policy.ApprovalOf(in.Target.Wanted)
+		if !in.Target.SpecCompared || what == "" {
+			uncompared = append(uncompared, app.Name)
+			continue
+		}
+		if !slices.Contains(p.Current, what) {
+			p.Current = append(p.Current, what)
+		}
+		d, waits := waiting[app.Name]
+		if !waits || d.Reason == policy.AlreadySynced {
+			continue
+		}
+		entry := p.entry(what)
+		entry.add(app, in.Target.Wanted)
+		needs := slices.ContainsFunc(unmet[app.Name], func(d policy.Decision) bool { return d.Reason == policy.NotApproved })
+		i := slices.IndexFunc(approved, func(a policy.Approval) bool { return a.Step == p.Step-1 && a.What == what })
+		if needs || i < 0 {
+			entry.Approved = "-"
+		} else if entry.Approved == "" {
+			entry.Approved = "by " + policy.Printable(approved[i].By, mostName) + " at " + moment(approved[i].At)
+		}
+	}
+	for i := range p.Entries {
+		p.Entries[i].Approved = strings.TrimPrefix(p.Entries[i].Approved, "-")
+	}
+	switch {
+	case len(uncompared) > 0:
+		return nil, fmt.Errorf("%s cannot be approved yet: Argo CD has not compared %s; argocd app get %s --refresh has it do so", name, listed(uncompared), uncompared[0])
+	case len(p.Entries) == 0:
+		return nil, fmt.Errorf("%s has nothing to deploy: no sync of it is to come; --revision approves something in advance", name)
+	}
+	slices.SortStableFunc(p.Entries, func(a, b Deployment) int { return cmp.Compare(len(b.Applications), len(a.Applications)) })
+	return p, nil
+}
+
+// shortestPrefix is how much of a revision has to be given that an Application is compared with.
+const shortestPrefix = 4
+
+// of proposes exactly a revision, or the one whose beginning it is.
+func (p *Proposal) of(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*siblings.Projection, revision string) (*Proposal, error) {
+	if strings.ContainsAny(revision, ", \t\n") {
+		return nil, fmt.Errorf("--revision: %q is not a revision", revision)
+	}
+	owned, found := known.Owned(types.UID(set.UID)), map[string]*Deployment{}
+	for _, app := range apps {
+		in := preview.Target(set, owned, app)
+		what := policy.ApprovalOf(in.Target.Wanted)
+		if what == "" {
+			continue
+		}
+		if !slices.Contains(p.Current, what) {
+			p.Current = append(p.Current, what)
+		}
+		if what == revision || len(revision) >= shortestPrefix && strings.HasPrefix(what, revision) {
+			if found[what] == nil {
+				found[what] = &Deployment{What: what}
+			}
+			found[what].add(app, in.Target.Wanted)
+		}
+	}
+	if exact := found[revision]; exact != nil {
+		found = map[string]*Deployment{revision: exact}
+	}
+	if len(found) > 1 {
+		return nil, fmt.Errorf("--revision: several revisions begin with %s; write more of it", revision)
+	}
+	for _, one := range found {
+		p.Entries = append(p.Entries, *one)
+		return p, nil
+	}
+	p.Entries = []Deployment{{What: revision}}
+	p.Warnings = append(p.Warnings, fmt.Sprintf(
+		"No Application of step %d is compared with %s. The approval counts once Argo CD compares one with exactly this text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
+	return p, nil
+}
+
+func (p *Proposal) entry(what string) *Deployment {
+	i := slices.IndexFunc(p.Entries, func(e Deployment) bool { return e.What == what })
+	if i < 0 {
+		p.Entries = append(p.Entries, Deployment{What: what})
+		i = len(p.Entries) - 1
+	}
+	return &p.Entries[i]
+}
+
+// add adds an Application that would deploy it.
+func (e *Deployment) add(app *siblings.Projection, wanted []policy.Source) {
+	e.Applications, e.Revisions = append(e.Applications, app.Name), revisionsOf(wanted)
+	ran := app.Application.Ran
+	for _, s := range ran[max(0, len(ran)-len(wanted)):] {
+		if s.Revision != "" && !slices.Contains(e.Running, s.Revision) {
+			e.Running = append(e.Running, s.Revision)
+		}
+	}
+}

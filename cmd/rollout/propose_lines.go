@@ -1,0 +1,77 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+// Lines shows what is approved, and what has happened to it so far.
+func (p *Proposal) Lines(s screen.Screen) []string {
+	r := p.rollout
+	lines := []string{
+		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
+		s.Paint(screen.Bold, "Approval of") + fmt.Sprintf("     step %d of %d  %s", p.Step, len(r.Steps), r.Steps[p.Step-1].Selector),
+	}
+	for _, e := range p.Entries {
+		text := e.What
+		if !slices.Equal(e.Revisions, []string{e.What}) && len(e.Revisions) > 0 {
+			text += " (" + shortAll(e.Revisions) + ")"
+		}
+		switch n := len(e.Applications); {
+		case n == 1:
+			text += ", which " + e.Applications[0] + " would deploy"
+		case n > 1:
+			text += fmt.Sprintf(", which %d Applications would deploy (%s)", n, listed(e.Applications))
+		}
+		if len(e.Running) > 0 {
+			text += "; now running: " + shortAll(e.Running)
+		}
+		if e.Approved != "" {
+			text += "; approved already " + e.Approved
+		}
+		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Deploys")+"         ", "                ", text)...)
+	}
+	for i := range r.Steps[:p.Step-1] {
+		lines = append(lines, r.Steps[i].head(s, r))
+	}
+	for _, c := range p.Waits {
+		lines = append(lines, s.Wrap(s.Paint(screen.Bad, screen.SignWaiting)+" ", "  ", c.Text)...)
+	}
+	for _, w := range p.Warnings {
+		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", w)...)
+	}
+	return lines
+}
+
+// Approved reports whether everything is approved already.
+func (p *Proposal) Approved() bool {
+	return !slices.ContainsFunc(p.Entries, func(e Deployment) bool { return e.Approved == "" })
+}
+
+// Texts are the entries as the annotation has them.
+func (p *Proposal) Texts() []string {
+	var all []string
+	for _, e := range p.Entries {
+		all = append(all, e.What)
+	}
+	return all
+}
+
+// Next says what has to happen before the syncs of the step start.
+func (p *Proposal) Next() string {
+	r := p.rollout
+	var waits []string
+	if r.Step > 0 && r.Step < p.Step {
+		waits = append(waits, fmt.Sprintf("until step %d is done", r.Step))
+	}
+	for _, c := range p.Waits {
+		waits = append(waits, strings.TrimPrefix(c.waits(), "waits "))
+	}
+	if len(waits) == 0 {
+		return fmt.Sprintf("Step %d goes on by itself now.", p.Step)
+	}
+	return fmt.Sprintf("Step %d still waits %s, and then goes on by itself.", p.Step, strings.Join(waits, " and "))
+}

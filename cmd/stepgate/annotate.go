@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	backoff "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// verb is a command that changes annotations of an ApplicationSet.
+type verb struct {
+	*cli
+	dryRun, verbose bool
+}
+
+func (v *verb) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&v.dryRun, "dry-run", false, "have the API server and the webhooks judge the change, and store nothing")
+	f.BoolVarP(&v.verbose, "verbose", "v", false, "also print the kubectl commands that do the same")
+	v.bindCluster(cmd)
+	cmd.ValidArgsFunction = v.completeSets
+}
+
+// edits are the new values of annotations; nil removes one.
+type edits map[string]*string
+
+// contended is how often a write is tried while others write the same ApplicationSet. The ApplicationSet controller does so often.
+var contended = backoff.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Factor: 1.6, Jitter: 0.5}
+
+// annotate changes annotations of an ApplicationSet, and leaves the others. decide sees the ApplicationSet as it is stored. If somebody else writes
+// it meanwhile, decide is asked again about the result, so that nobody overwrites what they have not seen. It returns the ApplicationSet as it is
+// afterwards, with what webhooks have added.
+func annotate(ctx context.Context, objects client.Client, name types.NamespacedName, dryRun bool, decide func(set *argo.ApplicationSet) (edits, error)) (set *argo.ApplicationSet, made edits, err error) {
+	err = retry.RetryOnConflict(contended, func() error {
+		set = &argo.ApplicationSet{}
+		if err := objects.Get(ctx, name, set); apierrors.IsNotFound(err) {
+			return &rollout.NotFoundError{Name: name}
+		} else if err != nil {
+			return err
+		}
+		if made, err = decide(set); err != nil || len(made) == 0 {
+			return err
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": set.ResourceVersion, "annotations": made}})
+		if err != nil {
+			return err
+		}
+		var options []client.PatchOption
+		if dryRun {
+			options = append(options, client.DryRunAll)
+		}
+		return objects.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), options...)
+	})
+	return set, made, err
+}
+
+// kubectl is the command that makes the same changes.
+func (e edits) kubectl(name types.NamespacedName) string {
+	words := []string{"kubectl", "-n", name.Namespace, "annotate", "applicationset", name.Name, "--overwrite"}
+	for _, annotation := range slices.Sorted(maps.Keys(e)) {
+		if value := e[annotation]; value != nil {
+			words = append(words, quoted(annotation+"="+*value))
+		} else {
+			words = append(words, annotation+"-")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// quoted is a word for a shell.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// show prints lines, and after them those that every verb has.
+func (v *verb) show(name types.NamespacedName, made edits, lines ...string) error {
+	if v.verbose && len(made) > 0 {
+		lines = append(lines, "$ "+made.kubectl(name))
+	}
+	if v.dryRun && len(made) > 0 {
+		lines = append(lines, "This was a server dry run: nothing is stored.")
+	}
+	return v.print(lines...)
+}
+
+// caveats say why an annotation of an ApplicationSet may not do what it says.
+func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation string) []string {
+	settings := webhook.NewPreview(gate.config, nil, nil, nil, time.Now).Settings(argocd.NewApplicationSet(set))
+	var texts []string
+	for _, p := range settings.Problems {
+		if strings.HasPrefix(p, "annotation "+annotation+" ") {
+			texts = append(texts, "The "+p+".")
+		}
+	}
+	_, own := set.Annotations[webhook.ModeAnnotation]
+	switch {
+	case settings.Bypassed:
+		texts = append(texts, "The ApplicationSet is bypassed "+settings.Bypass+": nothing is held or refused.")
+	case settings.Mode != webhook.Enforce && (own || gate.exists):
+		texts = append(texts, "The mode is "+settings.Mode.String()+": nothing is held or refused.")
+	}
+	for i, text := range texts {
+		texts[i] = v.screen().Paint(screen.Busy, screen.SignWarning) + " " + text
+	}
+	return texts
+}
+
+// conditionsOf are the conditions of an ApplicationSet as its annotations say, whether the installation allows them or not.
+func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
+	return webhook.NewPreview(webhook.Config{}, nil, nil, nil, time.Now).Settings(set).Conditions
+}
+
+// stepsOf checks 1-based numbers of steps.
+func stepsOf(set *argocd.ApplicationSet, numbers []int) error {
+	name, steps := set.Namespace+"/"+set.Name, len(set.Steps)
+	if !set.RollingSync || steps == 0 {
+		return fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
+	}
+	for _, n := range numbers {
+		if n < 1 || n > steps {
+			return &usageError{fmt.Sprintf("--step: there is no step %d: ApplicationSet %s has the steps 1 to %d", n, name, steps)}
+		}
+	}
+	return nil
+}
+
+// text is the value of an annotation.
+func text(value string) *string { return &value }
+
+// numbers are steps as an annotation has them.
+func numbers(steps []int) string {
+	texts := make([]string, len(steps))
+	for i, n := range steps {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ",")
+}
+
+// named says which steps are meant, as in "steps 3 and 4 of 4 are".
+func named(steps []int, of int) string {
+	texts := strings.Split(numbers(steps), ",")
+	if last := len(texts) - 1; last > 0 {
+		return fmt.Sprintf("steps %s and %s of %d are", strings.Join(texts[:last], ", "), texts[last], of)
+	}
+	return fmt.Sprintf("step %s of %d is", texts[0], of)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// pause stops the steps of a rollout.
+type pause struct {
+	verb
+	steps  []int
+	reason string
+}
+
+func newPause(streams genericiooptions.IOStreams) *cobra.Command {
+	p := &pause{verb: verb{cli: newCLI(streams)}}
+	cmd := p.command("pause APPSET", "Let nothing new start in a rollout, or in some of its steps", exactly("the name of an ApplicationSet"), p.run)
+	cmd.Long = `Let nothing new start in the steps of an ApplicationSet. Syncs that run go on. Without --step, every step is paused; with --step, this one beside
+those that are paused already.
+
+It sets annotations of the ApplicationSet, as this does:
+
+  kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/pause=all stepgate.io/pause-reason=INC-1234`
+	cmd.Example = `  stepgate pause guestbook -n argocd --reason INC-1234
+  stepgate pause guestbook -n argocd --step 3 --step 4`
+	f := cmd.Flags()
+	f.IntSliceVar(&p.steps, "step", nil, "the number of a step; can be repeated")
+	f.StringVar(&p.reason, "reason", "", "why, for everybody who meets the pause")
+	p.bind(cmd)
+	return cmd
+}
+
+func (p *pause) run(ctx context.Context, args []string) error {
+	name, err := p.name(args[0])
+	if err != nil {
+		return err
+	}
+	clients, err := p.cluster()
+	if err != nil {
+		return err
+	}
+	return p.pause(ctx, clients, name, installation(ctx, clients.clientset, name.Namespace))
+}
+
+func (p *pause) pause(ctx context.Context, clients *cluster, name types.NamespacedName, gate installed) error {
+	set, made, err := annotate(ctx, clients.objects, name, p.dryRun, p.decide)
+	if err != nil {
+		return err
+	}
+	known := argocd.NewApplicationSet(set)
+	what := name.String() + ": every step is paused"
+	if of := pausedSteps(known); !conditionsOf(known).Paused.All {
+		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
+	}
+	if len(made) == 0 {
+		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."}, p.caveats(gate, set, webhook.PauseAnnotation)...)...)
+	}
+	lines := []string{what + ". Syncs that run go on, and no new one starts."}
+	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
+	if by := byWhom(set); by != "" {
+		lines = append(lines, "Paused"+strings.TrimPrefix(by, ",")+". "+end)
+	} else {
+		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+webhook.PausedByAnnotation+"; see stepgate doctor. "+end)
+	}
+	return p.show(name, made, append(lines, p.caveats(gate, set, webhook.PauseAnnotation)...)...)
+}
+
+// decide adds to the pause that there is.
+func (p *pause) decide(set *argo.ApplicationSet) (edits, error) {
+	known := argocd.NewApplicationSet(set)
+	if err := stepsOf(known, p.steps); err != nil {
+		return nil, err
+	}
+	was, paused := set.Annotations[webhook.PauseAnnotation]
+	is := "all"
+	if len(p.steps) > 0 {
+		if is = was; !conditionsOf(known).Paused.All {
+			is = numbers(slices.Compact(slices.Sorted(slices.Values(append(pausedSteps(known), p.steps...)))))
+		}
+	}
+	made := edits{}
+	if !paused || is != was && !sameSteps(known, is) {
+		made[webhook.PauseAnnotation] = text(is)
+	}
+	reason, explained := set.Annotations[webhook.PauseReasonAnnotation]
+	switch {
+	case p.reason != "" && p.reason != reason:
+		made[webhook.PauseReasonAnnotation] = text(p.reason)
+	case p.reason == "" && explained && !paused:
+		made[webhook.PauseReasonAnnotation] = nil // of a pause that is over
+	}
+	return made, nil
+}
+
+// sameSteps reports whether a pause reads as the one that there is.
+func sameSteps(set *argocd.ApplicationSet, is string) bool {
+	return !conditionsOf(set).Paused.All && is == numbers(pausedSteps(set))
+}
+
+// pausedSteps are the 1-based numbers of the steps that are paused, in their order. An annotation that cannot be read pauses all.
+func pausedSteps(set *argocd.ApplicationSet) []int { return stepNumbers(set, conditionsOf(set).Paused) }
+
+// stepNumbers are the 1-based numbers of steps, in their order.
+func stepNumbers(set *argocd.ApplicationSet, some policy.Steps) []int {
+	var all []int
+	for i := range set.Steps {
+		if some.Has(i) {
+			all = append(all, i+1)
+		}
+	}
+	return all
+}
+
+// byWhom says who has paused an ApplicationSet, and why, as far as that is recorded.
+func byWhom(set *argo.ApplicationSet) string {
+	by := set.Annotations[webhook.PausedByAnnotation]
+	if by == "" {
+		return ""
+	}
+	by = ", by " + policy.Printable(by, mostShown)
+	if why := set.Annotations[webhook.PauseReasonAnnotation]; why != "" {
+		by += ": " + policy.Printable(why, mostShown)
+	}
+	return by
+}
+
+// mostShown bounds a text that somebody has written into an annotation.
+const mostShown = 160

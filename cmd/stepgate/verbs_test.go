@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+var (
+	actedAt = time.Date(2026, 11, 22, 20, 31, 7, 0, time.UTC)
+	acted   = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+)
+
+// stage is an API server with the guestbook.
+type stage struct {
+	client.WithWatch
+	// patches are the bodies of the patches.
+	patches []string
+	// between happens once, before a patch is stored.
+	between func(client.Client)
+}
+
+// newStage has a webhook that records alice, unless stamps is false.
+func newStage(t *testing.T, annotations map[string]string, stamps bool) *stage {
+	t.Helper()
+	s := &stage{}
+	scheme, err := argoScheme()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	set := guestbook.Set("argocd")
+	set.UID, set.Annotations = "set", annotations
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+			body, err := patch.Data(o)
+			if err != nil {
+				return err
+			}
+			s.patches = append(s.patches, string(body))
+			if between := s.between; between != nil {
+				s.between = nil
+				between(c)
+			}
+			before := &argo.ApplicationSet{}
+			if err := c.Get(ctx, acted, before); err != nil {
+				return err
+			}
+			dryRun := slices.ContainsFunc(options, func(p client.PatchOption) bool { return p == client.DryRunAll })
+			if err := c.Patch(ctx, o, patch); err != nil {
+				return err
+			}
+			if stamps {
+				o.SetAnnotations(approval.Mutate(before.Annotations, o.GetAnnotations(), "alice", actedAt))
+			}
+			if stored := o.DeepCopyObject().(client.Object); !dryRun { //nolint:forcetypeassert // it is an ApplicationSet
+				return c.Update(ctx, stored)
+			}
+			before.ResourceVersion = o.GetResourceVersion()
+			return c.Update(ctx, before)
+		},
+	}).Build()
+	return s
+}
+
+func (s *stage) annotations(t *testing.T) map[string]string {
+	t.Helper()
+	set := &argo.ApplicationSet{}
+	NewWithT(t).Expect(s.Get(t.Context(), acted, set)).To(Succeed())
+	return set.Annotations
+}
+
+func verbOf(out *bytes.Buffer) verb {
+	return verb{cli: newCLI(genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out})}
+}
+
+// enforcing is an installation in enforce mode.
+var enforcing = installed{exists: true}
+
+func TestPause(t *testing.T) {
+	const byAlice = "alice at 2026-11-22T20:31:07Z"
+	end := "To end it: stepgate resume guestbook -n argocd"
+	for name, tc := range map[string]struct {
+		before    map[string]string
+		steps     []int
+		reason    string
+		dryRun    bool
+		verbose   bool
+		unstamped bool
+		gate      *installed
+		want      map[string]string
+		text      string
+		wantError string
+	}{
+		"everything": {
+			before: map[string]string{"note": "mine"}, want: map[string]string{"note": "mine", webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
+		},
+		"with a reason": {
+			reason: "INC 1", verbose: true, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PauseReasonAnnotation: "INC 1", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": INC 1. " + end +
+				"\n$ kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/pause=all 'stepgate.io/pause-reason=INC 1'",
+		},
+		"one step": {
+			steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "3", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: step 3 of 3 is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
+		},
+		"a step more": {
+			before: map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "freeze"}, steps: []int{2, 3},
+			want: map[string]string{webhook.PauseAnnotation: "2,3", webhook.PauseReasonAnnotation: "freeze", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: steps 2 and 3 of 3 are paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": freeze. " + end,
+		},
+		"a step that is paused already": {
+			before: map[string]string{webhook.PauseAnnotation: "2, 3", webhook.PausedByAnnotation: "bob at 10:00"}, steps: []int{3},
+			want: map[string]string{webhook.PauseAnnotation: "2, 3", webhook.PausedByAnnotation: "bob at 10:00"},
+			text: "argocd/guestbook: steps 2 and 3 of 3 are paused already, by bob at 10:00.",
+		},
+		"a step of all": {
+			before: map[string]string{webhook.PauseAnnotation: "all"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "all"},
+			text: "argocd/guestbook: every step is paused already.",
+		},
+		"a step, of a pause that cannot be read": {
+			before: map[string]string{webhook.PauseAnnotation: "prod"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "prod"},
+			text: "argocd/guestbook: every step is paused already.\n⚠ The annotation stepgate.io/pause is not valid, the stricter reading is used: \"prod\" is not a step: write \"all\", or numbers such as \"2,3\".",
+		},
+		"the reason of a pause that is over": {
+			before: map[string]string{webhook.PauseReasonAnnotation: "old"}, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
+		},
+		"a dry run": {
+			dryRun: true, text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\nThis was a server dry run: nothing is stored.",
+		},
+		"without the webhook": {
+			unstamped: true, want: map[string]string{webhook.PauseAnnotation: "all"},
+			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nNobody is recorded: stepgate's webhook did not write stepgate.io/paused-by; see stepgate doctor. " + end,
+		},
+		"in audit mode": {
+			gate: &installed{exists: true, config: webhook.Config{Mode: webhook.Audit}}, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\n⚠ The mode is audit: nothing is held or refused.",
+		},
+		"a step that does not exist": {steps: []int{4}, wantError: "--step: there is no step 4: ApplicationSet argocd/guestbook has the steps 1 to 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var out bytes.Buffer
+			s, gate := newStage(t, maps.Clone(tc.before), !tc.unstamped), enforcing
+			if tc.gate != nil {
+				gate = *tc.gate
+			}
+			p := &pause{verb: verbOf(&out), steps: tc.steps, reason: tc.reason}
+			p.dryRun, p.verbose = tc.dryRun, tc.verbose
+			err := p.pause(t.Context(), &cluster{objects: s}, acted, gate)
+			if tc.wantError != "" {
+				g.Expect(err).To(MatchError(tc.wantError))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(s.annotations(t)).To(Equal(tc.want))
+			g.Expect(out.String()).To(Equal(tc.text + "\n"))
+		})
+	}
+}
+
+func TestResume(t *testing.T) {
+	const goesOn = " stepgate starts the syncs that wait, in their order."
+	for name, tc := range map[string]struct {
+		before map[string]string
+		steps  []int
+		want   map[string]string
+		text   string
+	}{
+		"everything": {
+			before: map[string]string{"note": "mine", webhook.PauseAnnotation: "all", webhook.PauseReasonAnnotation: "x", webhook.PausedByAnnotation: "bob at 10:00"},
+			want:   map[string]string{"note": "mine"}, text: "argocd/guestbook: nothing is paused." + goesOn,
+		},
+		"one step of some": {
+			before: map[string]string{webhook.PauseAnnotation: "2,3"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "2", webhook.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
+			text: "argocd/guestbook: step 2 of 3 is still paused." + goesOn,
+		},
+		"one step of all": {
+			before: map[string]string{webhook.PauseAnnotation: "all"}, steps: []int{2}, want: map[string]string{webhook.PauseAnnotation: "1,3", webhook.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
+			text: "argocd/guestbook: steps 1 and 3 of 3 are still paused." + goesOn,
+		},
+		"the last step": {before: map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "x"}, steps: []int{3}, text: "argocd/guestbook: nothing is paused." + goesOn},
+		"a step that is not paused": {
+			before: map[string]string{webhook.PauseAnnotation: "3"}, steps: []int{2}, want: map[string]string{webhook.PauseAnnotation: "3"},
+			text: "argocd/guestbook: only step 3 of 3 is paused; there is nothing to resume.",
+		},
+		"nothing": {text: "argocd/guestbook: nothing is paused; there is nothing to resume."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var out bytes.Buffer
+			s := newStage(t, maps.Clone(tc.before), true)
+			r := &resume{verb: verbOf(&out), steps: tc.steps}
+			g.Expect(r.resume(t.Context(), &cluster{objects: s}, acted)).To(Succeed())
+			g.Expect(s.annotations(t)).To(Equal(tc.want))
+			g.Expect(out.String()).To(Equal(tc.text + "\n"))
+		})
+	}
+}
+
+// Two people pause at the same time: neither overwrites the other.
+func TestConflict(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	s := newStage(t, nil, true)
+	s.between = func(c client.Client) {
+		set := &argo.ApplicationSet{}
+		g.Expect(c.Get(t.Context(), acted, set)).To(Succeed())
+		set.Annotations = map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "bob's"}
+		g.Expect(c.Update(t.Context(), set)).To(Succeed())
+	}
+	p := &pause{verb: verbOf(&out), steps: []int{2}}
+	g.Expect(p.pause(t.Context(), &cluster{objects: s}, acted, enforcing)).To(Succeed())
+	g.Expect(s.patches).To(HaveLen(2))
+	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
+	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(webhook.PauseAnnotation, "2,3"), HaveKeyWithValue(webhook.PauseReasonAnnotation, "bob's")))
+}
+
+// approved runs approve of step 3 on the ApplicationSet of a stage.
+func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
+	t.Helper()
+	g := NewWithT(t)
+	set := &argo.ApplicationSet{}
+	g.Expect(s.Get(t.Context(), acted, set)).To(Succeed())
+	known := rollout.NewSnapshot()
+	var apps []*argo.Application
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app, sync := guestbook.Application(set, env), argo.SyncStatusCodeSynced
+		if env == "prod" {
+			sync = argo.SyncStatusCodeOutOfSync
+		}
+		guestbook.Compare(app, actedAt.Add(-time.Minute), guestbook.NewCommit, sync, "Healthy")
+		apps = append(apps, app)
+	}
+	known.Add(set, apps...)
+	r := &rollouts{cli: newCLI(genericiooptions.IOStreams{})}
+	seen := argocd.NewApplicationSet(set)
+	proposal, err := rollout.Propose(r.preview(enforcing, known), known, seen, 3, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	a := &approve{verb: verbOf(out)}
+	a.dryRun = dryRun
+	return a.approve(t.Context(), &cluster{objects: s}, seen, enforcing, proposal)
+}
+
+func TestApprove(t *testing.T) {
+	const (
+		entry   = "3@" + guestbook.NewCommit
+		byAlice = `[{"step":3,"of":"` + guestbook.NewCommit + `","by":"alice","at":"2026-11-22T20:31:07Z"}]`
+		says    = "Approved by alice at 2026-11-22T20:31:07Z.\nStep 3 goes on by itself now.\n"
+	)
+	for name, tc := range map[string]struct {
+		before    string
+		stamps    string
+		dryRun    bool
+		unstamped bool
+		between   func(set *argo.ApplicationSet)
+		want      string
+		patches   int
+		says      string
+		wantError string
+	}{
+		"the first one":              {want: entry, patches: 1, says: says},
+		"beside another step's":      {before: "2@abc", want: "2@abc," + entry, patches: 1, says: says},
+		"instead of an outdated one": {before: "3@abc,2@abc", want: "2@abc," + entry, patches: 1, says: says},
+		"beside what cannot be read": {before: "prod", want: "prod," + entry, patches: 1, says: says},
+		"approved already":           {before: entry, stamps: strings.ReplaceAll(byAlice, "alice", "bob"), want: entry, says: "It is approved already. Step 3 goes on by itself now.\n"},
+		"an entry without a stamp":   {before: "2@abc," + entry, want: "2@abc," + entry, patches: 2, says: says},
+		"a dry run":                  {dryRun: true, patches: 1, says: says + "This was a server dry run: nothing is stored.\n"},
+		"a dry run, without a stamp": {dryRun: true, before: entry, want: entry, says: "It is in stepgate.io/approved and does not count: it would be removed, and written again. This was a dry run: nothing is stored.\n"},
+		"without the webhook":        {unstamped: true, want: entry, patches: 1, says: "⚠ stepgate's webhook did not write into stepgate.io/approved-by who has approved 78de5d3, and so the approval does not count. See stepgate doctor, and then approve again.\n", wantError: "found"},
+		"somebody approves another":  {between: func(set *argo.ApplicationSet) { set.Annotations[webhook.ApprovedAnnotation] = "2@abc" }, want: "2@abc," + entry, patches: 2, says: says},
+		"somebody changes the steps": {between: func(set *argo.ApplicationSet) {
+			set.Spec.Strategy.RollingSync.Steps = set.Spec.Strategy.RollingSync.Steps[:2]
+		}, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
+		"somebody takes the need away":  {between: func(set *argo.ApplicationSet) { delete(set.Annotations, webhook.ApproveAnnotation) }, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
+		"an entry written with a space": {before: " 3@" + guestbook.NewCommit + " ", want: entry, patches: 2, says: says},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := map[string]string{webhook.ApproveAnnotation: "3"}
+			if tc.before != "" {
+				before[webhook.ApprovedAnnotation] = tc.before
+			}
+			if tc.stamps != "" {
+				before[webhook.ApprovedByAnnotation] = tc.stamps
+			}
+			s := newStage(t, before, !tc.unstamped)
+			if tc.between != nil {
+				s.between = func(c client.Client) {
+					set := &argo.ApplicationSet{}
+					g.Expect(c.Get(t.Context(), acted, set)).To(Succeed())
+					tc.between(set)
+					g.Expect(c.Update(t.Context(), set)).To(Succeed())
+				}
+			}
+			var out bytes.Buffer
+			err := approved(t, s, &out, tc.dryRun)
+			if tc.wantError != "" {
+				g.Expect(err).To(MatchError(tc.wantError))
+			} else {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			g.Expect(s.annotations(t)[webhook.ApprovedAnnotation]).To(Equal(tc.want))
+			g.Expect(s.patches).To(HaveLen(tc.patches))
+			g.Expect(out.String()).To(And(HavePrefix("ApplicationSet  argocd/guestbook\nApproval of     step 3 of 3"), HaveSuffix(tc.says)))
+		})
+	}
+}
+
+// A refusal by the admission webhook is shown as it is; a right that lacks is named.
+func TestExplainedRefusals(t *testing.T) {
+	g := NewWithT(t)
+	sets := schema.GroupResource{Group: "argoproj.io", Resource: "applicationsets"}
+	refusal := apierrors.NewForbidden(sets, "guestbook", nil)
+	refusal.ErrStatus.Message = `admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3`
+	g.Expect(explained(refusal)).To(MatchError(refusal.ErrStatus.Message))
+	lacking := apierrors.NewForbidden(sets, "guestbook", nil)
+	lacking.ErrStatus.Message = `applicationsets.argoproj.io "guestbook" is forbidden: User "bob" cannot patch resource "applicationsets"`
+	g.Expect(explained(lacking)).To(MatchError(lacking.ErrStatus.Message + "; ask for the right to patch applicationsets of argoproj.io"))
+}

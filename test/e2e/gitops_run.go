@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// gitOpsPage is docs/gitops.md.
+type gitOpsPage struct{ text, application, applicationSet string }
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+func readGitOpsPage(root string) (*gitOpsPage, error) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "gitops.md"))
+	if err != nil {
+		return nil, err
+	}
+	p := &gitOpsPage{text: string(text)}
+	for _, block := range yamlBlock.FindAllStringSubmatch(p.text, -1) {
+		switch {
+		case strings.Contains(block[1], "kind: ApplicationSet\nmetadata:"):
+			p.applicationSet = block[1]
+		case strings.Contains(block[1], "kind: Application\nmetadata:"):
+			p.application = block[1]
+		}
+	}
+	if p.application == "" || p.applicationSet == "" {
+		return nil, errors.New("docs/gitops.md does not show an Application and an ApplicationSet")
+	}
+	return p, nil
+}
+
+// read decodes a block of the page, with the names and the addresses of a family in place of those that the page has.
+func (p *gitOpsPage) read(block string, f *family) *unstructured.Unstructured {
+	block = strings.NewReplacer(
+		"https://example.com/guestbook.git", f.manifests.URL, "https://example.com/rollouts.git", f.sets.URL,
+		"namespace: argocd", fmt.Sprintf("namespace: %q", f.mode), "namespace: '{{.env}}'", "namespace: "+f.mode.destination(),
+		"guestbook", f.name(), "name: rollouts", "name: "+f.name(),
+	).Replace(block)
+	o := &unstructured.Unstructured{}
+	script.Must(yaml.Unmarshal([]byte(block), &o.Object))
+	return o
+}
+
+func (p *gitOpsPage) set(f *family, name string) *unstructured.Unstructured {
+	return p.read(strings.ReplaceAll(p.applicationSet, ": guestbook", ": "+name), f)
+}
+
+// install commits everything, creates the parent, and waits until all that it deploys is deployed.
+func (f *family) install() {
+	f.git = map[string]string{}
+	f.sets, f.manifests = script.Get(f.argo.NewRepository(f.repository("sets"))), script.Get(f.argo.NewRepository(f.repository("manifests")))
+	manifests := files{}
+	for _, env := range environments {
+		m := member{name: f.name() + "-" + env, version: "1", source: source{path: "envs/" + env}}
+		for path, text := range m.file("Healthy") {
+			manifests[path] = text
+		}
+	}
+	f.revision = script.Get(f.manifests.Commit("main", manifests))
+	revision := f.push()
+	app := f.page.read(f.page.application, f)
+	script.Must(f.apply(app))
+	script.Must(f.Admin.Create(f.ctx, app))
+	f.deploy(revision)
+	script.Must(f.within(time.Minute, func() bool {
+		for _, env := range environments {
+			if f.recorder.app(string(f.mode), f.name()+"-"+env) == nil {
+				return false
+			}
+		}
+		return true
+	}))
+}
+
+func (f *family) repository(name string) string { return string(f.mode) + "-" + f.name() + "-" + name }
+
+// deploy waits until the parent has synced a commit.
+func (f *family) deploy(revision string) {
+	f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Succeeded" })
+}
+
+// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be.
+func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
+	app := &argo.Application{}
+	app.Namespace, app.Name = string(f.mode), f.name()
+	asked, last := time.Time{}, &argo.OperationState{}
+	err := f.within(time.Minute, func() bool {
+		if time.Since(asked) > refreshWithin {
+			asked = time.Now()
+			script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, "normal")))
+		}
+		live := f.recorder.app(app.Namespace, app.Name)
+		if live == nil || live.Status.OperationState == nil || live.Status.OperationState.SyncResult == nil {
+			return false
+		}
+		last = live.Status.OperationState
+		return last.SyncResult.Revision == revision && as(last)
+	})
+	script.Mustf(err, "sync of %s at %s: %s: %s", f.name(), revision, last.Phase, last.Message)
+}
+
+// annotate sets an annotation of an ApplicationSet by hand, or removes it if the value is empty.
+func (f *family) annotate(set, key, value string) {
+	w := &waiting{rollout: newRollout(f.ctx, f.suite, scenario{key: set}, f.mode)}
+	_, err := w.annotateAs(approver, key, value)
+	script.Mustf(err, "%s=%s", key, value)
+}
+
+// annotations are those of an ApplicationSet that begin with stepgate's prefix.
+func (f *family) annotations(name string) map[string]string {
+	set := &argo.ApplicationSet{}
+	script.Must(f.Admin.Get(f.ctx, types.NamespacedName{Namespace: string(f.mode), Name: name}, set))
+	found := map[string]string{}
+	for key, value := range set.Annotations {
+		if strings.HasPrefix(key, prefix) {
+			found[key] = value
+		}
+	}
+	return found
+}
+
+func (f *family) within(limit time.Duration, condition func() bool) error {
+	return eventually.SucceedsWithin(f.ctx, limit, func() error {
+		if !condition() {
+			return errors.New("it did not happen")
+		}
+		return nil
+	})
+}
+
+// measureGitOps plays all parents at once, with the gate if there is one. Each has to come out as docs/gitops.md says.
+func (s *suite) measureGitOps(ctx context.Context, chosen []parent, modes []mode) error {
+	page, err := readGitOpsPage(s.Root)
+	if err != nil {
+		return err
+	}
+	var all []*family
+	var group sync.WaitGroup
+	began := time.Now()
+	for _, p := range chosen {
+		f := &family{suite: s, parent: p, ctx: ctx, mode: off, page: page}
+		if slices.Contains(modes, conditional) {
+			f.mode = conditional
+		}
+		all = append(all, f)
+		group.Go(func() { f.problem = script.Run(f.play) })
+	}
+	group.Wait()
+	fmt.Printf("\nGitOps, after %.0fs: what Argo CD does with annotations of an ApplicationSet that it deploys.\n", time.Since(began).Seconds())
+	fmt.Println(rowHeading + "\n|---|---|---|---|---|---|---|")
+	var problems []error
+	for _, f := range all {
+		if f.problem != nil {
+			problems = append(problems, fmt.Errorf("gitops, %s: %w", f.key, f.problem))
+			continue
+		}
+		fmt.Println(f.row())
+		if !strings.Contains(page.text, f.row()+"\n") {
+			problems = append(problems, fmt.Errorf("docs/gitops.md does not say this: %s", f.row()))
+		}
+	}
+	return errors.Join(problems...)
+}

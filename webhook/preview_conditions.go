@@ -1,0 +1,51 @@
+package webhook
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for a Releaser.
+func (p *Preview) Target(set *argocd.ApplicationSet, owned []*siblings.Projection, app *siblings.Projection) policy.Input {
+	return p.target(p.Input(set, owned), app)
+}
+
+// target has a Releaser fill in the target, and decides nothing.
+func (p *Preview) target(in policy.Input, app *siblings.Projection) (full policy.Input) {
+	listener := &Releaser{gate: p.gate, evaluate: func(in policy.Input) policy.Decision {
+		full = in
+		return policy.Decision{}
+	}}
+	listener.judge(in, app, nil)
+	return full
+}
+
+// Unmet are, by the name of the Application, the conditions that do not hold for each sync that Waiting judges.
+func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*siblings.Projection) map[string][]policy.Decision {
+	in, all := p.Input(set, owned), map[string][]policy.Decision{}
+	p.eachWaiting(in, set, owned, func(app *siblings.Projection) []policy.Decision {
+		return policy.Unmet(p.target(in, app))
+	}, func(name string, d policy.Decision) { all[name] = append(all[name], d) })
+	return all
+}
+
+// inputOf is what a write is judged from as a member of one of its ApplicationSets, "namespace/name".
+func (p *Preview) inputOf(ctx context.Context, w *write, name string) policy.Input {
+	for _, owner := range w.owners {
+		set, err := p.gate.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
+		if err != nil || set == nil || set.UID != string(owner.UID) || set.Namespace+"/"+set.Name != name {
+			continue
+		}
+		in := p.gate.input(w, set, p.gate.settingsFor(set, w))
+		in.Seen = p.gate.seen(w, types.UID(set.UID))
+		in.Siblings = applications(p.releaser.known.Owned(types.UID(set.UID)))
+		in.Peers = in.Siblings
+		return in
+	}
+	return policy.Input{}
+}
