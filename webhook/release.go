@@ -139,13 +139,13 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 			again = soonest(again, overdue)
 			continue
 		}
+		if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {
+			again = soonest(again, until)
+		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
 			continue // nobody has asked for it yet
 		}
 		again = soonest(again, reviewEvery)
-		if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {
-			again = min(again, until)
-		}
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 			r.gate.Record.blocked.wait(p.UID, types.UID(set.UID), d)
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -69,4 +70,20 @@ func patched(op *argo.Operation, patches []jsonpatchv2.Operation) *argo.Operatio
 		panic(err)
 	}
 	return changed.Operation
+}
+
+func short(who string) string {
+	return who[strings.LastIndex(who, ":")+1:]
+}
+
+func pinnedTo(op *argo.Operation) string {
+	switch {
+	case op.Sync == nil:
+		return ""
+	case len(op.Sync.Revisions) > 0:
+		return fmt.Sprint(" to ", op.Sync.Revisions)
+	case op.Sync.Revision != "":
+		return " to " + op.Sync.Revision
+	}
+	return ""
 }

@@ -64,6 +64,7 @@ func (a *api) edit(name string, change func(*argo.Application)) bool {
 			return true
 		}
 	}
+	a.w.members[name].written = a.w.now
 	a.write(&app)
 	return true
 }
@@ -93,11 +94,12 @@ func (a *api) writeSet(set *argo.ApplicationSet) {
 // admitted.
 func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) {
 	old := a.apps[app.Name]
+	m := a.w.members[app.Name]
 	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
+		m.written = a.w.now
 		a.write(app)
 		return true
 	}
-	m := a.w.members[app.Name]
 	if a.w.now >= a.w.outageUntil {
 		app = a.w.gate.Mutate(Write{Old: old, New: app, By: who})
 	}
@@ -122,6 +124,7 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 	if old != nil {
 		m.truth.latest.admittedStep = min(stepOf(app), stepOf(old))
 	}
+	a.w.admitted(m, old, app)
 	a.write(app)
 	return true
 }

@@ -57,6 +57,8 @@ func (w *world) apply(m *member, c content) {
 	if m.live.exists && m.live.content == c && !m.live.drifted {
 		return // a sync that succeeded before has deployed it
 	}
+	was := m.live
+	m.proof.applied = m.proof.applied || !was.exists || was.content != c
 	m.live = live{exists: true, content: c, health: "Healthy", pending: true, settling: m.live.settling + 1}
 	end, after := "Healthy", cmp.Or(w.scenario.Takes, 8*time.Second)
 	switch w.effectOf(c) {
@@ -64,6 +66,9 @@ func (w *world) apply(m *member, c content) {
 		end, after = "Degraded", cmp.Or(w.scenario.Takes, 3*time.Second)
 	case slow:
 	default:
+		if was.health != "Healthy" {
+			w.becameHealthy(m)
+		}
 		w.app.liveChanged(m.name)
 		return
 	}
@@ -84,6 +89,9 @@ func (w *world) become(m *member, health string) {
 	}
 	m.live.health = health
 	w.logf("%s is %s", m.name, health)
+	if health == "Healthy" {
+		w.becameHealthy(m)
+	}
 	if health == "Degraded" {
 		w.tell(Happening{Kind: Degraded, Application: m.name})
 	}
@@ -106,6 +114,7 @@ func (w *world) install(m *member) {
 	revisions := w.heads(m)
 	m.live = live{exists: true, content: w.contentOf(&spec, revisions), health: "Healthy"}
 	m.truth.synced = m.live.content
+	m.proof = longAgo()
 	for _, revision := range revisions {
 		m.resolvedAt[revision] = -time.Hour
 	}
@@ -119,6 +128,7 @@ func (w *world) install(m *member) {
 	}
 	entry := argo.RevisionHistory{DeployedAt: at}
 	result := &argo.SyncOperationResult{}
+	m.proof.revisions, m.proof.sources = revisions, sources
 	if len(m.sources) > 1 {
 		app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Sources = revisions, sources
 		entry.Revisions, entry.Sources = revisions, sources

@@ -262,13 +262,15 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 		return
 	}
 	stored := c.w.api.edit(from.Name, func(app *argo.Application) {
-		app.Status.Sync, app.Status.Health, app.Status.Resources = status.Sync, status.Health, status.Resources
+		app.Status.Health = c.health(app, &from.Status, &status)
+		app.Status.Sync, app.Status.Resources = status.Sync, status.Resources
 		app.Status.ReconciledAt, app.Status.SourceHydrator = status.ReconciledAt, status.SourceHydrator
 		if annotatedBefore {
 			annotated(app, argo.AnnotationKeyRefresh, "")
 		}
 	})
 	if stored {
+		c.w.noticed(c.w.members[from.Name], status.Health.Status)
 		maps.Copy(c.w.members[from.Name].resolvedAt, resolved)
 		now := c.w.api.apps[from.Name]
 		c.put(now)
@@ -279,6 +281,17 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status, now.Status.GetRevisions())
 		}
 	}
+}
+
+// health has the time of the last transition, as in persistAppStatus: that of the patch, if it changes the health of the copy that the
+// comparison began with.
+func (c *appController) health(app *argo.Application, from, status *argo.ApplicationStatus) argo.AppHealthStatus {
+	h := argo.AppHealthStatus{Status: status.Health.Status, LastTransitionTime: app.Status.Health.LastTransitionTime}
+	if from.Health.Status != h.Status || app.Status.Health.Status != h.Status {
+		at := c.stamp(app.Name)
+		h.LastTransitionTime = &at
+	}
+	return h
 }
 
 // put writes an Application that the controller has written into its cache. Up to 3.5 that takes a moment, and may overwrite what

@@ -188,6 +188,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 	default:
 		next.Phase = synccommon.OperationSucceeded
 		m.live.pending, m.truth.synced = false, m.live.content
+		c.w.synced(m, &next)
 		c.record(name, &next)
 	}
 	c.w.logf("the operation of %s ends: failed=%t again=%t", name, failed, again)
@@ -245,7 +246,7 @@ func (c *appController) delete(name string) {
 func (c *appController) finalize(name string) {
 	m := c.w.members[name]
 	m.live = live{settling: m.live.settling + 1}
-	m.truth.reached, m.truth.ran, m.truth.synced = nothing(), nothing(), content{}
+	m.truth.reached, m.truth.ran, m.truth.synced, m.proof = nothing(), nothing(), content{}, proof{}
 	c.w.api.remove(name)
 }
 

@@ -133,6 +133,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Hashes = true
 		case "audit":
 			s.Audit = true
+		case "four-eyes":
+			s.FourEyes = true
 		case "takes":
 			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":

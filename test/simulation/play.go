@@ -1,13 +1,10 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // schedule has the events of the scenario happen.
@@ -38,13 +35,22 @@ func (w *world) schedule() (last time.Duration) {
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
-//	window APP D                  a sync window is closed for D
+//	window APP D                  a sync window is closed for D, and stepgate does not know
+//	closes APP D                  the same, and stepgate knows
+//	annotate NAME [TEXT]          a user sets an annotation stepgate.io/NAME of the ApplicationSet, such as pause or soak, or removes it
+//	approval APP USER [before]    a user approves what Argo CD compared an Application with, or what it has deployed
+//	approver USER                 somebody approves, from now on, everything that waits for an approval
+//	bypass D                      everything is let through for D
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
+//	restart due                   of a replica of stepgate at the moment at which it was going to look again
 //	outage D                      the API server cannot reach the mutating webhook for D: it goes on without it
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
 	verb, args := words[0], words[1:]
+	if !slices.Contains([]string{"restart", "annotate", "closes", "approval", "approver", "bypass"}, verb) {
+		w.disturbed = w.now
+	}
 	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
 		w.inGit(verb, b, args)
 		return
@@ -54,6 +60,12 @@ func (w *world) happen(words []string) {
 		return
 	}
 	switch verb {
+	case "annotate":
+		w.annotate(args[0], args[1])
+	case "approver":
+		w.approvesAll(args[0])
+	case "bypass":
+		w.bypass(duration(args[0]))
 	case "values", "destination":
 		if verb == "values" && w.scenario.Layout == "hydrated" {
 			return // a hydrated Application has no parameters of its own
@@ -69,6 +81,7 @@ func (w *world) happen(words []string) {
 	case "slow":
 		w.slow(args)
 	case "outage":
+		w.unusual = true
 		w.outageUntil = max(w.outageUntil, w.now+duration(args[0]))
 	case "restart":
 		w.restart(args[0])
@@ -143,6 +156,11 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		m.failing = number(args[1])
 	case "window":
 		m.windowUntil = w.now + duration(args[1])
+	case "closes":
+		w.conditions.note("window")
+		m.closes(w.now + duration(args[1]))
+	case "approval":
+		w.approve(m, args[1], args[2] == "before")
 	case "parameter":
 		if m.generated > 0 && m.sources[0].dry == nil {
 			m.parameter.change(w.now)
@@ -177,6 +195,7 @@ func (w *world) setStep(m *member, step int) {
 
 func (w *world) slow(args []string) {
 	if args[0] == "watch" {
+		w.unusual = true
 		w.lags[args[1]] += duration(args[2])
 		return
 	}
@@ -190,40 +209,15 @@ func (w *world) slow(args []string) {
 func (w *world) restart(who string) {
 	switch who {
 	case "stepgate":
+		w.restarted = w.now
 		w.gate.Restart(w.api.version)
+	case "due":
+		w.conditions.restarts++
 	case "application":
 		w.app.restart()
 	case "applicationset":
 		w.set.wake()
 	}
-}
-
-// askRefresh sets the refresh annotation.
-func (w *world) askRefresh(name, who string) {
-	app := w.api.apps[name]
-	if app == nil {
-		return
-	}
-	if _, there := app.Annotations[argo.AnnotationKeyRefresh]; there {
-		return
-	}
-	w.logf("%s asks for a refresh of %s", who, name)
-	if who == "stepgate" {
-		w.tell(Happening{Kind: Refreshed, Application: name})
-	}
-	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
-}
-
-// askRefreshAgain changes the refresh annotation, if it is still there.
-func (w *world) askRefreshAgain(name string) {
-	app := w.api.apps[name]
-	if app == nil || app.Annotations[argo.AnnotationKeyRefresh] == "" {
-		return
-	}
-	w.logf("stepgate asks again for a refresh of %s", name)
-	w.api.edit(name, func(app *argo.Application) {
-		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
-	})
 }
 
 func number(s string) int {
@@ -237,18 +231,3 @@ func duration(s string) time.Duration {
 }
 
 // short is the last word of an account.
-func short(who string) string {
-	return who[strings.LastIndex(who, ":")+1:]
-}
-
-func pinnedTo(op *argo.Operation) string {
-	switch {
-	case op.Sync == nil:
-		return ""
-	case len(op.Sync.Revisions) > 0:
-		return fmt.Sprint(" to ", op.Sync.Revisions)
-	case op.Sync.Revision != "":
-		return " to " + op.Sync.Revision
-	}
-	return ""
-}

@@ -19,6 +19,9 @@ func (r Result) Kinds() []string {
 	for _, s := range r.Stuck {
 		names["stuck "+s.Kind] = true
 	}
+	for _, s := range r.Late {
+		names["late "+s.Condition] = true
+	}
 	names["held"] = len(r.Held) > 0
 	names["stranded"] = len(r.Stranded) > 0
 	maps.DeleteFunc(names, func(_ string, there bool) bool { return !there })
@@ -26,11 +29,11 @@ func (r Result) Kinds() []string {
 }
 
 // Wrong reports whether something went wrong in a history.
-func (r Result) Wrong() bool { return len(r.Early)+len(r.Stuck) > 0 }
+func (r Result) Wrong() bool { return len(r.Early)+len(r.Stuck)+len(r.Late) > 0 }
 
 // Wrong reports whether a kind is a violation: limits, held and stranded are only counted.
 func Wrong(kind string) bool {
-	return strings.HasPrefix(kind, "early") || strings.HasPrefix(kind, "stuck")
+	return strings.HasPrefix(kind, "early") || strings.HasPrefix(kind, "stuck") || strings.HasPrefix(kind, "late")
 }
 
 // String lists what went wrong, one line each.
@@ -40,6 +43,9 @@ func (r Result) String() string {
 		fmt.Fprintln(&b, "#", e)
 	}
 	for _, s := range r.Stuck {
+		fmt.Fprintln(&b, "#", s)
+	}
+	for _, s := range r.Late {
 		fmt.Fprintln(&b, "#", s)
 	}
 	return b.String()

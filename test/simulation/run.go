@@ -20,6 +20,10 @@ type Result struct {
 	Stuck []Stuck
 	// Incomplete are the Applications that were not rolled out in the end, for whatever reason.
 	Incomplete []string
+	// Starts are the syncs that had waited for a condition. Those that were more than a minute late are in Late, too.
+	Starts, Late []Start
+	// Conditions are those that the history has had.
+	Conditions []string
 	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier step is not
 	// done, or they would start early.
 	Held []string
@@ -46,7 +50,8 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
 	w.gate = newStepgate(w, p.records)
 	r := Result{Incomplete: w.run(w.schedule())}
-	r.Early, r.Limits = w.early, w.limits
+	r.Early, r.Limits, r.Starts, r.Conditions = w.early, w.limits, w.starts, w.conditions.had()
+	r.Late = w.late()
 	if len(r.Incomplete) == 0 {
 		return r
 	}
@@ -100,15 +105,19 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 }
 
 // waits reports whether something of an earlier step is not done, or failed in its last sync, or cannot be hydrated: that, too, is for somebody to look
-// at, with or without a gate.
+// at, with or without a gate. The same holds for a condition that does not end by itself.
 func (w *world) waits(m *member) bool {
+	if w.waitsFor(m) != "" {
+		return true
+	}
 	step := m.generated
 	if live := stepOf(w.api.apps[m.name]); live > 0 {
 		step = min(step, live)
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step && (!w.done(e) || w.failed(name) || e.hydrationFails)
+		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step &&
+			(!w.done(e) || w.failed(name) || e.hydrationFails || w.isPending(name) && w.waitsFor(e) != "")
 	})
 }
 

@@ -49,6 +49,8 @@ type Scenario struct {
 	Set types.NamespacedName
 	// Steps are those of the ApplicationSet; none are three without maxUpdate.
 	Steps []Step
+	// FourEyes is --approve-four-eyes of stepgate.
+	FourEyes bool
 	// Audit is stepgate's mode audit.
 	Audit bool
 	// Hashes gives revisions the names that git gives them; without, they are counted: app.1.
@@ -99,6 +101,9 @@ func (s *Scenario) String() string {
 	}
 	if s.Audit {
 		b.WriteString(" audit")
+	}
+	if s.FourEyes {
+		b.WriteString(" four-eyes")
 	}
 	if s.Hashes {
 		b.WriteString(" hashes")

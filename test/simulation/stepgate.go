@@ -81,14 +81,14 @@ func (r *replica) start() {
 	r.Observations = siblings.NewObservations()
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
-	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), Hold: true, Release: true}
+	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: true, Release: true}
 	if r.w.scenario.Audit {
 		config.Mode = webhook.Audit
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
 		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
-		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Now: now,
+		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Windows: r, Now: now,
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)
@@ -118,6 +118,10 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 	}
 	app := *write.New
 	app.Operation = patched(app.Operation, answer.Patches)
+	if why := answer.AuditAnnotations["reason"]; why != "" {
+		s.w.logf("the mutating webhook: %s %s", why, answer.AuditAnnotations["blockers"])
+		s.w.stopped(write.New.Name, policy.Reason(why))
+	}
 	return &app
 }
 
@@ -125,7 +129,11 @@ func (s *stepgate) Mutate(write Write) *argo.Application {
 func (s *stepgate) Decide(write Write) Verdict {
 	r := s.replicas[s.turn%len(s.replicas)]
 	s.turn++
-	return r.decide(s.admissionOf(write))
+	v := r.decide(s.admissionOf(write))
+	if !v.Allowed {
+		s.w.stopped(write.New.Name, v.Reason)
+	}
+	return v
 }
 
 func (r *replica) decide(request admission.AdmissionRequest) Verdict {
@@ -175,10 +183,29 @@ func (r *replica) reviewIn(d time.Duration) {
 			return
 		}
 		r.reviewAt = 0
+		if d > settle && r.w.conditions.restarts > 0 {
+			r.w.conditions.restarts--
+			r.w.restarted = r.w.now
+			r.start()
+			return
+		}
 		if again := r.releaser.Review(r.w.scenario.set()); again > 0 {
 			r.reviewIn(again)
 		}
 	})
+}
+
+// Window is webhook.SyncWindows. Argo CD's library would read the real clock.
+func (r *replica) Window(_ string, app argocd.WindowSubject, _ bool, now time.Time) policy.Window {
+	if m := r.w.members[app.Name]; m != nil && now.Before(epoch.Add(m.closedUntil)) {
+		return policy.Window{Closed: true, OpensAt: epoch.Add(m.closedUntil), Detail: "deny"}
+	}
+	return policy.Window{}
+}
+
+// approvalOf is the text that approves what an Application was compared with.
+func approvalOf(app *argo.Application) string {
+	return policy.ApprovalOf(siblings.NewProjection(app).Application.Compared)
 }
 
 // Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.

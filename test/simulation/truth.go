@@ -41,6 +41,8 @@ type admitting struct {
 	resolvedAt map[string]time.Duration
 	// back says that it is a user's, and does not name what Argo CD compared the Application with.
 	back bool
+	// bypassed says that everything was let through then.
+	bypassed bool
 }
 
 // Early is a sync that started before its turn.
@@ -68,6 +70,11 @@ type admitting struct {
 // With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
 // comes back to one has no other.
 //
+// A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is paused, an Application of an
+// earlier step has not been deployed and Healthy for the soak time, nobody has approved these revisions for the step, more Applications of
+// the step have failed at them than may, or the sync window is closed. What is deployed, or what a user goes back to, is never early. With a
+// bypass, nothing is. A time in which an Application was not Healthy counts if Argo CD has noticed.
+//
 // Two kinds of early start are counted apart, as limits.
 //
 // A recorded revision: from 3.6 on the ApplicationSet controller names the revisions that it has recorded, in the first step, too, which
@@ -87,9 +94,14 @@ type Early struct {
 	Kind string
 	// Reason is what the gate said to the operation.
 	Reason string
+	// Condition says that a condition of its step did not hold when it was admitted. Behind and Missing say which.
+	Condition bool
 }
 
 func (e Early) String() string {
+	if e.Condition {
+		return fmt.Sprintf("EARLY at %s: %s is admitted, but %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Missing, e.Kind, e.Reason)
+	}
 	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
 }
 
@@ -139,6 +151,9 @@ func (w *world) rollsBack(m *member, i, n int) bool {
 
 // judge looks for an earlier Application that has not reached state n of a component.
 func (w *world) judge(m *member, at states, i, n int, limit bool) {
+	if m.truth.bypassed {
+		return
+	}
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m) {

@@ -60,3 +60,31 @@ func (w *world) rollback(m *member) {
 	}
 	w.serverWrites(app, sync)
 }
+
+// askRefresh sets the refresh annotation.
+func (w *world) askRefresh(name, who string) {
+	app := w.api.apps[name]
+	if app == nil {
+		return
+	}
+	if _, there := app.Annotations[argo.AnnotationKeyRefresh]; there {
+		return
+	}
+	w.logf("%s asks for a refresh of %s", who, name)
+	if who == "stepgate" {
+		w.tell(Happening{Kind: Refreshed, Application: name})
+	}
+	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
+}
+
+// askRefreshAgain changes the refresh annotation, if it is still there.
+func (w *world) askRefreshAgain(name string) {
+	app := w.api.apps[name]
+	if app == nil || app.Annotations[argo.AnnotationKeyRefresh] == "" {
+		return
+	}
+	w.logf("stepgate asks again for a refresh of %s", name)
+	w.api.edit(name, func(app *argo.Application) {
+		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
+	})
+}

@@ -41,7 +41,14 @@ type world struct {
 	early []Early
 	// limits are those that no gate can prevent: see Early.
 	limits []Early
-	trace  func(at time.Duration, text string)
+	// conditions are what steps wait for beside the order, and starts the syncs that have waited for one.
+	conditions conditions
+	starts     []Start
+	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last started again.
+	disturbed, restarted time.Duration
+	// unusual says that there has been an outage, or a watch was slow: nobody wonders then that syncs are late.
+	unusual bool
+	trace   func(at time.Duration, text string)
 	// observe is told what happens; nil where nobody watches.
 	observe func(Happening)
 }
@@ -64,8 +71,15 @@ type member struct {
 	slowCompare, slowSync time.Duration
 	failing               int
 	windowUntil           time.Duration
-	hydrationFails        bool
-	hydrating             bool
+	// closedUntil is when a sync window opens of which stepgate knows, too.
+	closedUntil time.Duration
+	proof       proof
+	// written is when Argo CD last wrote something about it that matters.
+	written time.Duration
+	// ordered is when its sync was last held or denied for the order.
+	ordered        time.Duration
+	hydrationFails bool
+	hydrating      bool
 	// wasDone is for whoever watches.
 	wasDone bool
 	// spec is the last specification that was asked for, and specOf the parameters that it has.
@@ -76,6 +90,7 @@ type member struct {
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
 	w.forget()
+	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
 	w.hashes = s.Hashes
 	w.values, w.destination = newSeries("v"), newSeries("ns")
 	w.api = newAPI(w)

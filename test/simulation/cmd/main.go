@@ -25,6 +25,7 @@ func main() {
 	version := flag.String("argocd", "3.5", "the version of Argo CD that is modelled")
 	file := flag.String("scenario", "", "play the scenario of this file, and say what happens")
 	kind := flag.String("shrink", "", "shrink the history of -seed, which fails in this way (\"early A1\"), and print it")
+	conditions := flag.Bool("conditions", false, "play histories in which the steps wait for more than the order")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
 	flag.Parse()
@@ -35,13 +36,13 @@ func main() {
 		os.Exit(replay(*file))
 	}
 	if *kind != "" {
-		fmt.Print(random.ShrinkKind(*version, *seed, *kind))
+		fmt.Print(random.Plan{Version: *version, Conditions: *conditions}.Shrink(*seed, *kind))
 		return
 	}
-	found := random.Search(random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, First: *first, Progress: os.Stderr})
+	found := random.Search(random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first, Progress: os.Stderr})
 	found.Report(os.Stdout, *show)
 	fmt.Println(found)
-	if found.Early > 0 || found.Stuck > 0 {
+	if found.Early+found.Stuck+found.Late > 0 {
 		os.Exit(1)
 	}
 }

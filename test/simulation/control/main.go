@@ -85,7 +85,7 @@ func (c *control) without(p part) (noticed string, err error) {
 	}
 	noticed, err = c.inScenarios(program, p.name)
 	if noticed == "" && err == nil {
-		noticed, err = c.inHistories(program)
+		noticed, err = c.inHistories(program, p.conditions)
 	}
 	if noticed == "" && err == nil {
 		noticed = inTests(overlay)
@@ -136,14 +136,14 @@ func (c *control) inScenarios(program, name string) (string, error) {
 }
 
 var (
-	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK)\b.*?\[([^];]+)`)
-	summary   = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) `)
-	seed      = regexp.MustCompile(`(?m)^((?:early|stuck) .*?) +\d+ +(\d+)$`)
+	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK|LATE)\b.*?\[([^];]+)`)
+	summary   = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) late=(\d+) `)
+	seed      = regexp.MustCompile(`(?m)^((?:early|stuck|late) .*?) +\d+ +(\d+)$`)
 )
 
 // inHistories plays random histories up to the first with a violation.
-func (c *control) inHistories(program string) (string, error) {
-	out, err := exec.Command(program, "-n", strconv.Itoa(c.histories), "-first", "-show", "0").Output()
+func (c *control) inHistories(program string, conditions bool) (string, error) {
+	out, err := exec.Command(program, fmt.Sprintf("-conditions=%t", conditions), "-n", strconv.Itoa(c.histories), "-first", "-show", "0").Output()
 	if summary.Find(out) == nil {
 		return "", fmt.Errorf("no summary: %w", err)
 	}

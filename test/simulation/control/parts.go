@@ -6,6 +6,8 @@ import "slices"
 type part struct {
 	name  string
 	edits []edit
+	// conditions says that it is looked for in histories with conditions.
+	conditions bool
 }
 
 // edit replaces a text of a file by another one.
@@ -35,8 +37,10 @@ const (
 	observed   = "webhook/siblings/observed.go"
 )
 
-// parts are first the repairs of the findings, then the rows of the rule. A finding has the name that it has in testdata.
-func parts() []part {
+// parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name that it has in testdata.
+func parts() []part { return append(ofOrder(), ofConditions()...) }
+
+func ofOrder() []part {
 	return []part{
 		take("Pin", settings, `s.Pin = g.config.Pin != PinOff && s.mode == Enforce`, `s.Pin = false`),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``, `sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).

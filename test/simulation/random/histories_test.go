@@ -21,7 +21,7 @@ const mostHistories = 1500
 // TestHistories plays the same random histories in every run, as many as fit into the time, and wants no violation.
 func TestHistories(t *testing.T) {
 	player := simulation.NewPlayer()
-	versions := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Histories("3.5"), Histories("3.5"), Histories("3.6")}
+	versions := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Histories("3.5"), Histories("3.6")}
 	deadline := time.Now().Add(*playFor)
 	played := 0
 	for time.Now().Before(deadline) && played < mostHistories {
@@ -41,8 +41,9 @@ func TestSameAgain(t *testing.T) {
 		result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
 		return b.String() + result.String()
 	}
-	for seed := 1; seed <= 40; seed++ {
-		s := Histories("3.5").Example(seed)
+	kinds := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5")}
+	for seed := 1; seed <= 80; seed++ {
+		s := kinds[seed%2].Example(seed)
 		parsed, err := simulation.Parse(s.String())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(parsed.String()).To(Equal(s.String()))

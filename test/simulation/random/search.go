@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/stepgate/stepgate/test/simulation"
 )
 
@@ -17,6 +19,8 @@ import (
 type Plan struct {
 	Histories, Seed, Workers int
 	Version                  string
+	// Conditions has histories in which the steps wait for more than the order.
+	Conditions bool
 	// First ends the search with the first history that shows a violation.
 	First bool
 	// Progress is told of every violation.
@@ -28,8 +32,10 @@ type Found struct {
 	Plan
 	// Played counts the histories.
 	Played int
-	// Early and Stuck count histories.
-	Early, Stuck int
+	// Early, Stuck and Late count histories.
+	Early, Stuck, Late int
+	// Waits are what came of conditions.
+	Waits Waits
 	// Kinds counts the histories in which a kind of counterexample was found, by its name: "early A1".
 	Kinds map[string]*Kind
 	Took  time.Duration
@@ -40,9 +46,9 @@ type Kind struct{ Count, First int }
 
 // Search plays histories, several at a time. What it finds depends on the plan alone.
 func Search(plan Plan) *Found {
-	found := &Found{Plan: plan, Kinds: map[string]*Kind{}}
+	found := &Found{Plan: plan, Kinds: map[string]*Kind{}, Waits: newWaits()}
 	began := time.Now()
-	histories := Histories(plan.Version)
+	histories := plan.generator()
 	var next, end atomic.Int64
 	end.Store(int64(plan.Histories))
 	var mu sync.Mutex
@@ -68,6 +74,13 @@ func Search(plan Plan) *Found {
 	return found
 }
 
+func (p Plan) generator() *rapid.Generator[*simulation.Scenario] {
+	if p.Conditions {
+		return Conditions(p.Version)
+	}
+	return Histories(p.Version)
+}
+
 // note counts a result. The lock is held.
 func (f *Found) note(seed int, r simulation.Result) {
 	if len(r.Early) > 0 {
@@ -76,6 +89,10 @@ func (f *Found) note(seed int, r simulation.Result) {
 	if len(r.Stuck) > 0 {
 		f.Stuck++
 	}
+	if len(r.Late) > 0 {
+		f.Late++
+	}
+	f.Waits.note(r)
 	for _, name := range r.Kinds() {
 		k := f.Kinds[name]
 		if k == nil {
@@ -97,6 +114,7 @@ func (f *Found) Report(out io.Writer, show int) {
 	for _, name := range names {
 		_, _ = fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
 	}
+	f.Waits.report(out)
 	if show == 0 {
 		return
 	}
@@ -105,19 +123,19 @@ func (f *Found) Report(out io.Writer, show int) {
 		if !simulation.Wrong(name) {
 			continue
 		}
-		s := ShrinkKind(f.Version, f.Kinds[name].First, name)
+		s := f.Shrink(f.Kinds[name].First, name)
 		_, _ = fmt.Fprintf(out, "\n# %s, seed %d, shrunk\n%s%s", name, f.Kinds[name].First, s, player.Play(s, nil))
 	}
 }
 
-// ShrinkKind shrinks the history of a seed to the smallest that shows the same kind of counterexample.
-func ShrinkKind(version string, seed int, kind string) *simulation.Scenario {
+// Shrink shrinks the history of a seed to the smallest that shows the same kind of counterexample.
+func (p Plan) Shrink(seed int, kind string) *simulation.Scenario {
 	player := simulation.NewPlayer()
-	return Shrink(Histories(version), seed, func(s *simulation.Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
+	return Shrink(p.generator(), seed, func(s *simulation.Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
 }
 
 // String is the summary on one line.
 func (f *Found) String() string {
-	return fmt.Sprintf("simulate: histories=%d early=%d stuck=%d seed=%d per_second=%.0f",
-		f.Played, f.Early, f.Stuck, f.Seed, float64(f.Played)/max(f.Took.Seconds(), 0.001))
+	return fmt.Sprintf("simulate: histories=%d early=%d stuck=%d late=%d seed=%d per_second=%.0f",
+		f.Played, f.Early, f.Stuck, f.Late, f.Seed, float64(f.Played)/max(f.Took.Seconds(), 0.001))
 }

@@ -1,0 +1,43 @@
+package main
+
+const (
+	soak     = "policy/soak.go"
+	approval = "policy/approval.go"
+	failures = "policy/failures.go"
+	unmet    = "policy/unmet.go"
+)
+
+// ofConditions are the parts of the conditions of a step, and of the releases that follow their end. They are looked for in histories with
+// conditions.
+func ofConditions() []part {
+	all := []part{
+		take("SoakHealth", soak, "\tsince := a.HealthSince\n", "\tsince := a.LastSync.Since\n"),
+		take("SoakDeployed", soak, `if a.LastSync.Since.After(since) {`, `if false {`),
+		take("SoakSecond", soak, `since.Truncate(time.Second).Add(time.Second + wait)`, `since.Truncate(time.Second).Add(wait)`),
+		take("SoakUnreadable", soak, `case soak.Unreadable && step > 0:`, `case false:`),
+		take("SoakUnnoticed", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && !unnoticed(p, &set.ApplicationSet) {`),
+		take("NotBefore", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && false {`),
+		take("ReleaseStep1", release, `if d.Reason == policy.NotSelected {`, `if d.Reason == policy.NotSelected || d.Reason == policy.FirstStep {`),
+		take("PausedStep1", evaluate, `case step == 0 && !in.conditional(step):`, `case step == 0:`),
+		take("Paused", evaluate, `case in.Settings.Conditions.Paused.Has(step):`, `case false:`),
+		take("ApprovalRevision", approval, `approval.Step != d.Step || approval.What != what`, `approval.Step != d.Step`),
+		take("ApprovalStep", approval, `approval.Step != d.Step || approval.What != what`, `approval.What != what`),
+		take("FourEyes", approval, `case c.FourEyes && in.started(d.Step, approval.By):`, `case false:`),
+		take("FourEyesByHand", approval, `return in.StartedBy == user || slices`, `return slices`),
+		take("FourEyesEarlier", approval, `return in.StartedBy == user || slices`, `return in.StartedBy == user || false && slices`),
+		take("FailuresOfOthers", failures, `if in.mismatch(source) != nil {`, `if false {`),
+		take("FailuresAtCompared", failures, `case last.Full && last.AtCompared && `, `case last.Full && `),
+		take("Degraded", failures, `case a.Health == "Degraded" && a.LastSync.AtCompared:`, `case false:`),
+		take("FailedOperations", failures, `case last.Full && last.AtCompared && (`, `case false && (`),
+		take("FailedItself", failures, `if is && a.Name == in.Target.Name {`, `if false {`),
+		take("Budget", failures, `if budget == nil {`, `if true {`),
+		take("ReadOwnStep", unmet, `if in.Settings.Conditions.MaxFailures != nil {`, `if false {`),
+		take("Window", unmet, `if !in.Window.Closed {`, `if true {`),
+		take("WindowOpens", unmet, `d.NotBefore = WindowClosed, Printable(in.Window.Detail, maxText), in.Window.OpensAt`, `d.NotBefore = WindowClosed, Printable(in.Window.Detail, maxText), d.NotBefore`),
+		take("WindowOf", "webhook/window.go", `return g.Windows.Window(p.Project, p.WindowSubject, true, g.Now())`, `return policy.Window{}`),
+	}
+	for i := range all {
+		all[i].conditions = true
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+)
+
+// overBudget reports whether more Applications of the step have failed, at what the operation deploys, than may. One that has failed itself may be
+// synced again.
+func (w *world) overBudget(o *sought) (unmet, bool) {
+	if _, there := w.conditions.texts["max-failures"]; !there {
+		return unmet{}, false
+	}
+	all, failures := 0, 0
+	for _, name := range w.names {
+		e := w.members[name]
+		app := w.api.apps[name]
+		switch {
+		case app == nil || e.generated != o.step && stepOf(app) != o.step:
+			continue
+		case app.DeletionTimestamp != nil || e.generated != stepOf(app) || e.settled > w.now-sameMoment:
+			return unmet{}, false // it comes or goes
+		}
+		all++
+		if !w.hasFailedAt(e, o) {
+			continue
+		}
+		if e == o.m {
+			return unmet{}, false
+		}
+		failures++
+	}
+	most, _ := w.conditions.budget(all)
+	return unmet{kind: "failures", text: fmt.Sprintf("%d of %d in its step have failed, and %d may", failures, all, most)}, failures > most
+}
+
+// hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys. Of sources that
+// the two do not have in common, it is what the Application was compared with.
+func (w *world) hasFailedAt(e *member, o *sought) bool {
+	app := w.api.apps[e.name]
+	state := app.Status.OperationState
+	at := e.proof.revisions
+	switch failed := w.failed(e.name); {
+	case failed && state.SyncResult != nil && state.SyncResult.Revision != "":
+		at = []string{state.SyncResult.Revision}
+	case failed && state.SyncResult != nil:
+		at = state.SyncResult.Revisions
+	case failed || app.Operation != nil:
+		return false
+	case e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" || e.live.pending:
+		return false
+	}
+	if e.live.content.values != o.content.values || e.live.content.destination != o.content.destination {
+		return false // it has not got the change of the template
+	}
+	compared := app.Status.GetRevisions()
+	for i, b := range e.sources {
+		now := compared
+		if j := slices.IndexFunc(o.m.sources, func(own *branch) bool { return own.origin() == b.origin() }); j >= 0 {
+			now = make([]string, len(e.sources))
+			now[i] = o.m.sources[j].original(revisionAt(o.revisions, j))
+		}
+		if b.original(revisionAt(at, i)) != b.original(revisionAt(now, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func revisionAt(revisions []string, i int) string {
+	if i >= len(revisions) {
+		return ""
+	}
+	return revisions[i]
+}

@@ -1,0 +1,74 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// proof is since when an Application has what it has, to the moment.
+type proof struct {
+	// deployed is when a sync that succeeded had first deployed the content of now, and revised when it was the first with these
+	// revisions and this specification.
+	deployed, revised time.Duration
+	// last is when the last sync succeeded.
+	last      time.Duration
+	revisions []string
+	sources   argo.ApplicationSources
+	// applied says that something else was applied since.
+	applied bool
+	// healthy is when it last became Healthy, and recovered the same without a look at whether Argo CD has noticed that it was not.
+	healthy, recovered time.Duration
+	// byHand are the revisions that users have synced it to.
+	byHand []byHand
+}
+
+type byHand struct {
+	user      string
+	revisions []string
+}
+
+func longAgo() proof {
+	return proof{deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, healthy: -time.Hour, recovered: -time.Hour}
+}
+
+// becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts only if Argo CD has
+// noticed: nobody else can know of it.
+func (w *world) becameHealthy(m *member) {
+	m.proof.recovered = w.now
+	if app := w.api.apps[m.name]; app == nil || app.Status.Health.Status != "Healthy" {
+		m.proof.healthy = w.now
+	}
+}
+
+// noticed is called when Argo CD has written the health of an Application down.
+func (w *world) noticed(m *member, health argoHealth) {
+	if health != "Healthy" && m.live.health == "Healthy" {
+		m.proof.healthy = m.proof.recovered
+	}
+}
+
+// synced is called when a sync has succeeded.
+func (w *world) synced(m *member, state *argo.OperationState) {
+	r, p := state.SyncResult, &m.proof
+	revisions, sources := r.Revisions, r.Sources
+	if r.Revision != "" {
+		revisions, sources = []string{r.Revision}, argo.ApplicationSources{r.Source}
+	}
+	p.last = w.now
+	if p.applied {
+		p.applied, p.deployed = false, w.now
+	}
+	if !slices.Equal(p.revisions, revisions) || !p.sources.Equals(sources) {
+		p.revisions, p.sources, p.revised = revisions, sources, w.now
+	}
+	if by := state.Operation.InitiatedBy; !by.Automated && by.Username != "" {
+		p.byHand = append(p.byHand, byHand{by.Username, revisions})
+	}
+}
+
+// isUnhealthy reports whether it is not Healthy, and Argo CD has noticed.
+func (w *world) isUnhealthy(m *member) bool {
+	return m.live.health != "Healthy" && w.api.apps[m.name].Status.Health.Status != "Healthy"
+}

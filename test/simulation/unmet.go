@@ -1,0 +1,216 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// unmet is a condition that does not hold.
+type unmet struct{ kind, text, behind string }
+
+// sought is an operation that somebody asks for.
+type sought struct {
+	m         *member
+	step      int
+	sources   argo.ApplicationSources
+	revisions []string
+	content   content
+	// user has started it by hand; empty for Argo CD.
+	user string
+	// back says that a user goes back to what was deployed before.
+	back bool
+}
+
+// admitted looks at an operation at the moment at which it is admitted, for conditions that do not hold. Nothing starts that is deployed
+// already, or that a user goes back to. An Application that has just come to another step is left out.
+func (w *world) admitted(m *member, old, app *argo.Application) {
+	m.truth.latest.bypassed = w.bypassed()
+	if !w.conditions.any || m.truth.latest.bypassed || app.Operation.Sync == nil {
+		return
+	}
+	o := w.sought(m, old, app)
+	if o.step == 0 || w.exempt(&o) {
+		return
+	}
+	found := w.unmet(&o)
+	for _, u := range found {
+		e := Early{At: w.now, Target: m.name, Behind: u.behind, Missing: u.text, Kind: u.kind, Reason: string(m.truth.latest.verdict.Reason), Condition: true}
+		w.early = append(w.early, e)
+		w.logf("%s", e)
+	}
+	if len(found) == 0 {
+		w.admittedInTime(&o)
+	}
+}
+
+func (w *world) sought(m *member, old, app *argo.Application) sought {
+	op := app.Operation.Sync
+	o := sought{m: m, step: stepOf(app), sources: app.Spec.GetSources(), revisions: op.Revisions}
+	if o.step != m.generated || old != nil && (stepOf(old) != o.step || m.settled > w.now-sameMoment) {
+		o.step = 0
+	}
+	deployed := app.Spec
+	switch {
+	case len(op.Sources) > 0:
+		o.sources, deployed.Sources = op.Sources, op.Sources
+	case op.Source != nil:
+		o.sources = argo.ApplicationSources{*op.Source}
+		if app.Spec.SourceHydrator == nil {
+			deployed.Source = op.Source
+		}
+	}
+	if op.Revision != "" && len(op.Revisions) == 0 {
+		o.revisions = []string{op.Revision}
+	}
+	o.content = w.contentOf(&deployed, o.revisions)
+	if by := app.Operation.InitiatedBy; !by.Automated {
+		o.user, o.back = by.Username, m.truth.latest.back
+	}
+	return o
+}
+
+// exempt reports whether nothing new starts, or a user goes back to what the Application has completed before.
+func (w *world) exempt(o *sought) bool {
+	if len(o.revisions) == 0 {
+		return false
+	}
+	if o.content == o.m.truth.synced || o.m.live.exists && o.content == o.m.live.content {
+		return true
+	}
+	for i := range o.m.sources {
+		if !o.m.truth.had[i][o.content.source[i]] {
+			return false
+		}
+	}
+	return o.back
+}
+
+// unmet are the conditions that do not hold for an operation now.
+func (w *world) unmet(o *sought) []unmet {
+	var found []unmet
+	if w.conditions.paused(o.step) {
+		found = append(found, unmet{kind: "pause", text: "the step is paused"})
+	}
+	if w.now < o.m.closedUntil {
+		found = append(found, unmet{kind: "window", text: "its sync window is closed until " + seconds(o.m.closedUntil)})
+	}
+	for _, of := range []func(*sought) (unmet, bool){w.soaks, w.unapproved, w.overBudget} {
+		if u, is := of(o); is {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+// soaks reports whether an Application of an earlier step has not been deployed and Healthy for long enough. A clock of Argo CD's that is
+// behind makes a step start earlier by that much.
+func (w *world) soaks(o *sought) (unmet, bool) {
+	wait, unreadable := w.conditions.soak(o.step)
+	if wait == 0 {
+		return unmet{}, false
+	}
+	for _, e := range w.before(o.step) {
+		since := max(e.proof.deployed, e.proof.healthy)
+		behind := min(0, w.skew(e.name))
+		if unreadable || w.isUnhealthy(e) || w.now < since+wait+behind {
+			return unmet{kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait, seconds(since)), behind: e.name}, true
+		}
+	}
+	return unmet{}, false
+}
+
+// before are the Applications of the earlier steps, without those that have come just now.
+func (w *world) before(step int) []*member {
+	var all []*member
+	for _, name := range w.names {
+		e := w.members[name]
+		app := w.api.apps[name]
+		if app != nil && app.DeletionTimestamp == nil && e.generated > 0 && e.generated < step && stepOf(app) == e.generated && e.settled < w.now-sameMoment {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func (w *world) unapproved(o *sought) (unmet, bool) {
+	if !w.conditions.needsApproval(o.step) {
+		return unmet{}, false
+	}
+	a := w.approvalFor(o.step, o.revisions)
+	switch {
+	case a == nil:
+		return unmet{kind: "approval", text: fmt.Sprintf("nobody has approved %v", o.revisions)}, true
+	case w.scenario.FourEyes && w.hasStarted(a.by, o):
+		return unmet{kind: "four eyes", text: a.by + " has approved it, and started it"}, true
+	}
+	return unmet{}, false
+}
+
+// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step.
+func (w *world) hasStarted(user string, o *sought) bool {
+	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
+		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user && w.shareRevisions(e, b.revisions, o) })
+	})
+}
+
+// shareRevisions reports whether an Application has sources in common with an operation, and each of them at the same revision.
+func (*world) shareRevisions(e *member, revisions []string, o *sought) bool {
+	shared := false
+	for i, b := range e.sources {
+		for j, own := range o.m.sources {
+			if b.origin() != own.origin() || i >= len(revisions) || j >= len(o.revisions) {
+				continue
+			}
+			if b.original(revisions[i]) != own.original(o.revisions[j]) {
+				return false
+			}
+			shared = true
+		}
+	}
+	return shared
+}
+
+// origin is the branch that people write: the dry one of a branch that is hydrated.
+func (b *branch) origin() *branch {
+	if b.dry != nil {
+		return b.dry
+	}
+	return b
+}
+
+// original is the revision of the origin of which this one was made.
+func (b *branch) original(revision string) string {
+	if n := b.stateOf(revision, 0); b.dry != nil && n >= 0 {
+		return b.dry.states[b.states[n].dry].revision
+	}
+	return revision
+}
+
+// waitsFor is a condition for which an Application waits in the end; empty when there is none. Soak times and windows end by themselves.
+func (w *world) waitsFor(m *member) string {
+	app := w.api.apps[m.name]
+	if !w.conditions.any || app == nil || m.generated == 0 {
+		return ""
+	}
+	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: app.Status.GetRevisions()}
+	for _, u := range w.unmet(&o) {
+		_, unreadable := w.conditions.soak(o.step)
+		if u.kind == "soak" && !unreadable && !w.isUnhealthy(w.members[u.behind]) {
+			continue
+		}
+		return u.kind
+	}
+	if a := w.approvalFor(o.step, o.revisions); a != nil && w.conditions.needsApproval(o.step) && w.usedUp(m, a) {
+		return "approval"
+	}
+	return ""
+}
+
+// sync windows are what stepgate asks Argo CD's library for, by the real clock; here the world knows them.
+func (m *member) closes(until time.Duration) {
+	m.closedUntil = max(m.closedUntil, until)
+	m.windowUntil = max(m.windowUntil, until)
+}
