@@ -6,7 +6,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// conditions shows those of the current step one by one, and those of other steps in one line that may be cut.
+// conditions shows those of the current step one by one, and those of other steps in one line that may be cut: there, those that
+// hold are shown only where all do.
 func (step *Step) conditions(s screen.Screen, current int) []string {
 	var lines []string
 	unmet := notMet(step.Conditions)
@@ -22,7 +23,7 @@ func (step *Step) conditions(s screen.Screen, current int) []string {
 		}
 		lines = append(lines, "  "+sign+" "+screen.Cut(text, max(0, s.Width-4)))
 	}
-	if text := areMet(step.Conditions); text != "" {
+	if text := areMet(step.Conditions); text != "" && (step.Number == current || len(unmet) == 0) {
 		lines = append(lines, s.Wrap("  "+s.Paint(screen.Good, screen.SignGood)+" ", "    ", text)...)
 	}
 	return lines

@@ -30,7 +30,9 @@ type Place struct {
 func AdviceOn(reason policy.Reason, at Place) Advice {
 	a := advice()[reason]
 	name := func(text string) string {
-		text = strings.ReplaceAll(text, "APPSET --step N", at.ApplicationSet+" -n "+at.Namespace+" --step "+strconv.Itoa(at.Step))
+		if at.ApplicationSet != "" {
+			text = verbs.ReplaceAllString(text, "$0 "+at.ApplicationSet+" -n "+at.Namespace+" --step "+strconv.Itoa(at.Step))
+		}
 		return placeholder.ReplaceAllString(text, at.Application)
 	}
 	return Advice{Means: name(a.Means), Do: name(a.Do)}
@@ -41,6 +43,7 @@ func Do(reason policy.Reason, app string) string { return AdviceOn(reason, Place
 
 var (
 	section     = regexp.MustCompile(`(?m)^### (\w+)\n`)
+	verbs       = regexp.MustCompile(`\bstepgate (resume|approve)\b`)
 	placeholder = regexp.MustCompile(`\bAPP\b`)
 	aside       = regexp.MustCompile(` \(\[[^\]]+\]\([^)]*\)\)`)
 	link        = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`)

@@ -13,7 +13,7 @@ const (
 	// mostRows is how many Applications of a step are shown one by one, unless all are asked for.
 	mostRows = 8
 	// fewestRows is how many there are where the conditions of the step take many lines.
-	fewestRows = 3
+	fewestRows = 2
 )
 
 // Tree shows one rollout: its steps, and of each step the Applications that are not done. all shows every Application.

@@ -21,6 +21,9 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
+// deploysWithin bounds the wait for Argo CD to deploy a commit. On a busy machine that has taken more than a minute.
+const deploysWithin = 3 * time.Minute
+
 // gitOpsPage is docs/gitops.md.
 type gitOpsPage struct{ text, application, applicationSet string }
 
@@ -79,7 +82,7 @@ func (f *family) install() {
 	script.Must(f.apply(app))
 	script.Must(f.Admin.Create(f.ctx, app))
 	f.deploy(revision)
-	script.Must(f.within(time.Minute, func() bool {
+	script.Must(f.within(deploysWithin, func() bool {
 		for _, env := range environments {
 			if f.recorder.app(string(f.mode), f.name()+"-"+env) == nil {
 				return false
@@ -101,7 +104,7 @@ func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(f.mode), f.name()
 	asked, last := time.Time{}, &argo.OperationState{}
-	err := f.within(time.Minute, func() bool {
+	err := f.within(deploysWithin, func() bool {
 		if time.Since(asked) > refreshWithin {
 			asked = time.Now()
 			script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, "normal")))
