@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -96,17 +97,13 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 func lastSync(status *argo.ApplicationStatus) policy.LastSync {
 	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
 		r := s.SyncResult
-		last := syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions))
-		last.By = person(s.Operation.InitiatedBy)
-		return last
+		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions), s.Operation.InitiatedBy)
 	}
 	if len(status.History) == 0 {
 		return policy.LastSync{}
 	}
 	h := status.History.LastRevisionHistory()
-	last := syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions))
-	last.By = person(h.InitiatedBy)
-	return last
+	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions), h.InitiatedBy)
 }
 
 // person is who started an operation; empty where Argo CD did.
@@ -118,13 +115,27 @@ func person(by argo.OperationInitiator) string {
 }
 
 // syncOf holds a sync against the present comparison.
-func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string) policy.LastSync {
+func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string, by argo.OperationInitiator) policy.LastSync {
 	compared := status.Sync.ComparedTo
 	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
 	return policy.LastSync{
 		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
-		Since: since(status.History, finishedAt, sources, revs),
+		Since: since(status.History, finishedAt, sources, revs), By: cmp.Or(person(by), startedBy(status.History, sources, revs)),
 	}
+}
+
+// startedBy is the last person who has started a sync of these sources at these revisions, with nothing else deployed since. Argo CD's own
+// repetitions of a sync change nothing about that.
+func startedBy(history argo.RevisionHistories, sources argo.ApplicationSources, revs []string) string {
+	for _, h := range slices.Backward(history) {
+		if !sources.Equals(oneOrMany(h.Source, h.Sources)) || !sameRevisions(revs, revisions(h.Revision, h.Revisions)) {
+			break
+		}
+		if who := person(h.InitiatedBy); who != "" {
+			return who
+		}
+	}
+	return ""
 }
 
 // since is when these sources were first deployed at these revisions, with nothing else in between: at the end of a history stand the sync that
