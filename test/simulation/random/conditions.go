@@ -46,6 +46,9 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		for range rapid.IntRange(0, 2).Draw(t, "commits") {
 			b := d.branch()
 			s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "commit " + b + " all" + pick(t, "effect", "", " slow")}, simulation.Event{Do: "githook " + b})
+			if s.FourEyes && rapid.Bool().Draw(t, "by hand") {
+				s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "sync dev"}, simulation.Event{After: d.gap(), Do: "approval qa admin"})
+			}
 		}
 		event := rapid.Custom(func(t *rapid.T) simulation.Event {
 			d := d
