@@ -32,6 +32,12 @@ func createGuestbook(t *testing.T) {
 	}
 }
 
+// needApproval has step 3 of the rollout need an approval.
+func needApproval(t *testing.T, m *machine) {
+	t.Helper()
+	m.run(t, "kubectl annotate applicationset -n argocd guestbook --overwrite stepgate.io/approve=3")
+}
+
 // warnings are the texts of the API server's warnings.
 type warnings struct {
 	mu    sync.Mutex

@@ -44,6 +44,7 @@ var plays = map[string]play{
 	"kubectl label namespace argocd stepgate.io/ignore=true":                                               {gate: off},
 	"kubectl annotate applicationset -n argocd NAME stepgate.io/mode=enforce":                              {gate: denies},
 	"helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce": {gate: denies},
+	"stepgate approve guestbook -n argocd":                                                                 {before: needApproval, shows: guestbook.NewCommit},
 	"helm uninstall stepgate --namespace stepgate":                                                         {gate: off},
 }
 
