@@ -27,6 +27,8 @@ type proof struct {
 type byHand struct {
 	user      string
 	revisions []string
+	// gone says that something else was deployed since.
+	gone bool
 }
 
 func longAgo() proof {
@@ -62,9 +64,12 @@ func (w *world) synced(m *member, state *argo.OperationState) {
 	}
 	if !slices.Equal(p.revisions, revisions) || !p.sources.Equals(sources) {
 		p.revisions, p.sources, p.revised = revisions, sources, w.now
+		for i := range p.byHand {
+			p.byHand[i].gone = true
+		}
 	}
 	if by := state.Operation.InitiatedBy; !by.Automated && by.Username != "" {
-		p.byHand = append(p.byHand, byHand{by.Username, revisions})
+		p.byHand = append(p.byHand, byHand{user: by.Username, revisions: revisions})
 	}
 }
 

@@ -9,7 +9,11 @@ import (
 )
 
 // unmet is a condition that does not hold.
-type unmet struct{ kind, text, behind string }
+type unmet struct {
+	kind, text, behind string
+	// limit says that it is counted apart: see Early.
+	limit bool
+}
 
 // sought is an operation that somebody asks for.
 type sought struct {
@@ -38,7 +42,11 @@ func (w *world) admitted(m *member, old, app *argo.Application) {
 	found := w.unmet(&o)
 	for _, u := range found {
 		e := Early{At: w.now, Target: m.name, Behind: u.behind, Missing: u.text, Kind: u.kind, Reason: string(m.truth.latest.verdict.Reason), Condition: true}
-		w.early = append(w.early, e)
+		if u.limit {
+			w.limits = append(w.limits, e)
+		} else {
+			w.early = append(w.early, e)
+		}
 		w.logf("%s", e)
 	}
 	if len(found) == 0 {
@@ -143,16 +151,19 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	switch {
 	case a == nil:
 		return unmet{kind: "approval", text: fmt.Sprintf("nobody has approved %v", o.revisions)}, true
-	case w.scenario.FourEyes && w.hasStarted(a.by, o):
+	case !w.scenario.FourEyes:
+		return unmet{}, false
+	case w.hasStarted(a.by, o, false):
 		return unmet{kind: "four eyes", text: a.by + " has approved it, and started it"}, true
 	}
-	return unmet{}, false
+	return unmet{kind: "four eyes, gone on", text: a.by + " has approved it, and started it where something else is deployed now", limit: true}, w.hasStarted(a.by, o, true)
 }
 
-// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step.
-func (w *world) hasStarted(user string, o *sought) bool {
+// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where something else has been
+// deployed since, if gone is set.
+func (w *world) hasStarted(user string, o *sought, gone bool) bool {
 	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
-		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user && w.shareRevisions(e, b.revisions, o) })
+		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user && (gone || !b.gone) && w.shareRevisions(e, b.revisions, o) })
 	})
 }
 
@@ -196,6 +207,7 @@ func (w *world) waitsFor(m *member) string {
 		return ""
 	}
 	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: app.Status.GetRevisions()}
+	o.content = w.contentOf(&app.Spec, o.revisions)
 	for _, u := range w.unmet(&o) {
 		_, unreadable := w.conditions.soak(o.step)
 		if u.kind == "soak" && !unreadable && !w.isUnhealthy(w.members[u.behind]) {
