@@ -29,7 +29,7 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 			return unmet{}, false
 		}
 		failures++
-		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) {
+		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || e.live.content.parameter != e.parameter.last() {
 			gone++
 		}
 	}
