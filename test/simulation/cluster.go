@@ -58,7 +58,7 @@ func (w *world) apply(m *member, c content) {
 		return // a sync that succeeded before has deployed it
 	}
 	was := m.live
-	m.proof.applied = m.proof.applied || !was.exists || was.content != c
+	m.proof.applies(was, c)
 	m.live = live{exists: true, content: c, health: "Healthy", pending: true, settling: m.live.settling + 1}
 	end, after := "Healthy", cmp.Or(w.scenario.Takes, 8*time.Second)
 	switch w.effectOf(c) {

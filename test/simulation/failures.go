@@ -11,7 +11,7 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 	if _, there := w.conditions.texts["max-failures"]; !there {
 		return unmet{}, false
 	}
-	all, failures := 0, 0
+	all, failures, gone := 0, 0, 0
 	for _, name := range w.names {
 		e := w.members[name]
 		app := w.api.apps[name]
@@ -29,42 +29,50 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 			return unmet{}, false
 		}
 		failures++
+		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || e.live.content.parameter != e.parameter.last() {
+			gone++
+		}
 	}
 	most, _ := w.conditions.budget(all)
-	return unmet{kind: "failures", text: fmt.Sprintf("%d of %d in its step have failed, and %d may", failures, all, most)}, failures > most
+	u := unmet{kind: "failures", text: fmt.Sprintf("%d of %d in its step have failed, and %d may", failures, all, most)}
+	if failures-gone <= most {
+		u.kind, u.limit = "failures, gone on", true
+	}
+	return u, failures > most
 }
 
 // hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys. Of sources that
 // the two do not have in common, it is what the Application was compared with.
 func (w *world) hasFailedAt(e *member, o *sought) bool {
-	app := w.api.apps[e.name]
-	state := app.Status.OperationState
-	at := e.proof.revisions
-	switch failed := w.failed(e.name); {
-	case failed && state.SyncResult != nil && state.SyncResult.Revision != "":
-		at = []string{state.SyncResult.Revision}
-	case failed && state.SyncResult != nil:
-		at = state.SyncResult.Revisions
-	case failed || app.Operation != nil:
-		return false
-	case e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" || e.live.pending:
-		return false
+	at, compared := w.failedAt(e), w.api.apps[e.name].Status.GetRevisions()
+	if at == nil || !w.failed(e.name) && (e.live.content.values != o.content.values || e.live.content.destination != o.content.destination) {
+		return false // or it has not got the change of the template
 	}
-	if e.live.content.values != o.content.values || e.live.content.destination != o.content.destination {
-		return false // it has not got the change of the template
-	}
-	compared := app.Status.GetRevisions()
 	for i, b := range e.sources {
-		now := compared
+		now := b.original(revisionAt(compared, i))
 		if j := slices.IndexFunc(o.m.sources, func(own *branch) bool { return own.origin() == b.origin() }); j >= 0 {
-			now = make([]string, len(e.sources))
-			now[i] = o.m.sources[j].original(revisionAt(o.revisions, j))
+			now = o.m.sources[j].original(revisionAt(o.revisions, j))
 		}
-		if b.original(revisionAt(at, i)) != b.original(revisionAt(now, i)) {
+		if b.original(revisionAt(at, i)) != now {
 			return false
 		}
 	}
 	return true
+}
+
+// failedAt are the revisions at which an Application has failed, or is Degraded as Argo CD knows; nil when it is well.
+func (w *world) failedAt(e *member) []string {
+	app := w.api.apps[e.name]
+	state := app.Status.OperationState
+	switch failed := w.failed(e.name); {
+	case failed && state.SyncResult != nil && state.SyncResult.Revision != "":
+		return []string{state.SyncResult.Revision}
+	case failed && state.SyncResult != nil:
+		return state.SyncResult.Revisions
+	case failed || app.Operation != nil || e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" || e.live.pending:
+		return nil
+	}
+	return e.proof.revisions
 }
 
 func revisionAt(revisions []string, i int) string {

@@ -16,8 +16,10 @@ type proof struct {
 	last      time.Duration
 	revisions []string
 	sources   argo.ApplicationSources
-	// applied says that something else was applied since.
-	applied bool
+	// moved is the same of the destination, which Argo CD's history does not have.
+	moved time.Duration
+	// applied says that something else was applied since, and relocated that this was to another destination only.
+	applied, relocated bool
 	// healthy is when it last became Healthy, and recovered the same without a look at whether Argo CD has noticed that it was not.
 	healthy, recovered time.Duration
 	// byHand are the revisions that users have synced it to.
@@ -27,10 +29,20 @@ type proof struct {
 type byHand struct {
 	user      string
 	revisions []string
+	// gone says that something else was deployed since.
+	gone bool
 }
 
 func longAgo() proof {
-	return proof{deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, healthy: -time.Hour, recovered: -time.Hour}
+	return proof{deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, moved: -time.Hour, healthy: -time.Hour, recovered: -time.Hour}
+}
+
+// applies is called when something is deployed.
+func (p *proof) applies(was live, c content) {
+	here := was.content
+	here.destination = c.destination
+	p.applied = p.applied || !was.exists || here != c
+	p.relocated = p.relocated || was.content.destination != c.destination
 }
 
 // becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts only if Argo CD has
@@ -60,11 +72,17 @@ func (w *world) synced(m *member, state *argo.OperationState) {
 	if p.applied {
 		p.applied, p.deployed = false, w.now
 	}
+	if p.relocated {
+		p.relocated, p.moved = false, w.now
+	}
 	if !slices.Equal(p.revisions, revisions) || !p.sources.Equals(sources) {
 		p.revisions, p.sources, p.revised = revisions, sources, w.now
+		for i := range p.byHand {
+			p.byHand[i].gone = true
+		}
 	}
 	if by := state.Operation.InitiatedBy; !by.Automated && by.Username != "" {
-		p.byHand = append(p.byHand, byHand{by.Username, revisions})
+		p.byHand = append(p.byHand, byHand{user: by.Username, revisions: revisions})
 	}
 }
 

@@ -9,7 +9,11 @@ import (
 )
 
 // unmet is a condition that does not hold.
-type unmet struct{ kind, text, behind string }
+type unmet struct {
+	kind, text, behind string
+	// limit says that it is counted apart: see Early.
+	limit bool
+}
 
 // sought is an operation that somebody asks for.
 type sought struct {
@@ -38,7 +42,11 @@ func (w *world) admitted(m *member, old, app *argo.Application) {
 	found := w.unmet(&o)
 	for _, u := range found {
 		e := Early{At: w.now, Target: m.name, Behind: u.behind, Missing: u.text, Kind: u.kind, Reason: string(m.truth.latest.verdict.Reason), Condition: true}
-		w.early = append(w.early, e)
+		if u.limit {
+			w.limits = append(w.limits, e)
+		} else {
+			w.early = append(w.early, e)
+		}
 		w.logf("%s", e)
 	}
 	if len(found) == 0 {
@@ -65,6 +73,9 @@ func (w *world) sought(m *member, old, app *argo.Application) sought {
 	if op.Revision != "" && len(op.Revisions) == 0 {
 		o.revisions = []string{op.Revision}
 	}
+	if len(o.revisions) == 0 {
+		o.revisions = w.heads(m) // Argo CD resolves them when it starts
+	}
 	o.content = w.contentOf(&deployed, o.revisions)
 	if by := app.Operation.InitiatedBy; !by.Automated {
 		o.user, o.back = by.Username, m.truth.latest.back
@@ -74,9 +85,6 @@ func (w *world) sought(m *member, old, app *argo.Application) sought {
 
 // exempt reports whether nothing new starts, or a user goes back to what the Application has completed before.
 func (w *world) exempt(o *sought) bool {
-	if len(o.revisions) == 0 {
-		return false
-	}
 	if o.content == o.m.truth.synced || o.m.live.exists && o.content == o.m.live.content {
 		return true
 	}
@@ -118,6 +126,9 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 		if unreadable || w.isUnhealthy(e) || w.now < since+wait+behind {
 			return unmet{kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait, seconds(since)), behind: e.name}, true
 		}
+		if w.now < e.proof.moved+wait+behind {
+			return unmet{kind: "soak, moved", text: fmt.Sprintf("%s is deployed to its destination since %s", e.name, seconds(e.proof.moved)), behind: e.name, limit: true}, true
+		}
 	}
 	return unmet{}, false
 }
@@ -143,16 +154,28 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	switch {
 	case a == nil:
 		return unmet{kind: "approval", text: fmt.Sprintf("nobody has approved %v", o.revisions)}, true
-	case w.scenario.FourEyes && w.hasStarted(a.by, o):
+	case !w.scenario.FourEyes:
+		return unmet{}, false
+	case w.hasStarted(a.by, o, false):
 		return unmet{kind: "four eyes", text: a.by + " has approved it, and started it"}, true
 	}
-	return unmet{}, false
+	return unmet{kind: "four eyes, gone on", text: a.by + " has approved it, and started it where something else is deployed now", limit: true}, w.hasStarted(a.by, o, true)
 }
 
-// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step.
-func (w *world) hasStarted(user string, o *sought) bool {
+// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where something else has been
+// deployed or compared since, if gone is set.
+func (w *world) hasStarted(user string, o *sought, gone bool) bool {
 	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
-		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user && w.shareRevisions(e, b.revisions, o) })
+		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool {
+			return b.user == user && (gone || !b.gone && slices.Equal(b.revisions, w.api.apps[e.name].Status.GetRevisions())) && w.shareRevisions(e, b.revisions, o)
+		})
+	})
+}
+
+// hasSyncedBefore reports whether a user has synced anything of an earlier step by hand.
+func (w *world) hasSyncedBefore(user string, step int) bool {
+	return slices.ContainsFunc(w.before(step), func(e *member) bool {
+		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user })
 	})
 }
 
@@ -196,6 +219,7 @@ func (w *world) waitsFor(m *member) string {
 		return ""
 	}
 	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: app.Status.GetRevisions()}
+	o.content = w.contentOf(&app.Spec, o.revisions)
 	for _, u := range w.unmet(&o) {
 		_, unreadable := w.conditions.soak(o.step)
 		if u.kind == "soak" && !unreadable && !w.isUnhealthy(w.members[u.behind]) {
@@ -203,8 +227,14 @@ func (w *world) waitsFor(m *member) string {
 		}
 		return u.kind
 	}
-	if a := w.approvalFor(o.step, o.revisions); a != nil && w.conditions.needsApproval(o.step) && w.usedUp(m, a) {
+	a := w.approvalFor(o.step, o.revisions)
+	switch {
+	case a == nil || !w.conditions.needsApproval(o.step):
+		return ""
+	case w.usedUp(m, a):
 		return "approval"
+	case w.scenario.FourEyes && w.hasSyncedBefore(a.by, o.step):
+		return "four eyes" // stepgate does not ask whether that one has a source in common
 	}
 	return ""
 }

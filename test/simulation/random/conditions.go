@@ -37,7 +37,7 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		focus := s.Applications[rapid.IntRange(0, len(s.Applications)-1).Draw(t, "focus")].Name
 		d := conditional{drawing: drawing{t, s, focus}}
 		for _, kind := range []string{"soak", "pause", "approve", "max-failures"} {
-			if rapid.Bool().Draw(t, kind) {
+			if rapid.Bool().Draw(t, kind) && (kind != "approve" || s.Layout != "hydrated") { // see testdata/hydrated-approval.txt
 				d.kinds = append(d.kinds, kind)
 				s.Events = append(s.Events, simulation.Event{Do: d.annotation(kind)})
 			}
