@@ -23,9 +23,14 @@ type Approval struct {
 // sourcesPrefix begins the text of ApprovalOf for several sources.
 const sourcesPrefix = "sources:"
 
+// DryPrefix begins the key of the dry source of a hydrated Application.
+const DryPrefix = "dry "
+
 // ApprovalOf is the text that stands for sources at their revisions in an approval: the revision if there is one source, else a hash of
-// all. It is empty where a revision is not known.
+// all. It is empty where a revision is not known. A dry source does not count: an operation deploys what it was hydrated to, and names that
+// alone.
 func ApprovalOf(sources []Source) string {
+	sources = slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return strings.HasPrefix(s.Key, DryPrefix) })
 	lines := make([]string, 0, len(sources))
 	for _, s := range sources {
 		if s.Revision == "" {

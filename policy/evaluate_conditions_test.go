@@ -228,6 +228,7 @@ func TestApprovalOf(t *testing.T) {
 	g.Expect(policy.ApprovalOf(nil)).To(BeEmpty())
 	g.Expect(policy.ApprovalOf([]policy.Source{a})).To(Equal("1"))
 	g.Expect(policy.ApprovalOf([]policy.Source{a, {Key: "y"}})).To(BeEmpty(), "a revision that is not known cannot be approved")
+	g.Expect(policy.ApprovalOf([]policy.Source{a, {Key: policy.DryPrefix + "z", Revision: "9"}})).To(Equal("1"), "what is deployed is the hydrated revision")
 	both := policy.ApprovalOf([]policy.Source{a, b})
 	g.Expect(both).To(MatchRegexp("^sources:[0-9a-f]{32}$"))
 	g.Expect(policy.ApprovalOf([]policy.Source{b, a})).To(Equal(both), "their order says nothing")
