@@ -19,8 +19,9 @@ const (
 	webhookTimeout = 5 * time.Second
 	// briefTimeout is a webhook's timeout where many questions wait for its end.
 	briefTimeout = 2 * time.Second
-	// mostMemory is in MiB, for each replica. worstMemory is for a fault that fills the memory: a little less than the chart's limit.
-	mostMemory  = 192
+	// mostMemory is in MiB, for each replica, about 60 of which are pages of the program itself. worstMemory is for a fault that fills the
+	// memory: a little less than the chart's limit.
+	mostMemory  = 208
 	worstMemory = 248
 )
 
