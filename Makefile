@@ -18,6 +18,7 @@ SUITES := integration chart pages faults soak image plugin
 ARGOCD_VERSION ?= v3.5.7
 ARGOCD_OLDEST := v3.2.12
 ARGOCD_VERSIONS ?= $(shell ls -d test/tools/argocd-v*/ | sed 's,.*argocd-\(.*\)/,\1,' | sort -V)
+ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
 # The scenarios of `make e2e-oldest`.
 OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
 
@@ -179,7 +180,7 @@ e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real
 	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
 
 .PHONY: e2e-versions
-e2e-versions: tools $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%) $(BIN)/helm $(BIN)/e2e ## The same through every version of Argo CD in turn (ARGOCD_VERSIONS); a line for each at the end
+e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same through every version of Argo CD in turn (ARGOCD_VERSIONS); a line for each at the end
 	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
 
 .PHONY: e2e-control
