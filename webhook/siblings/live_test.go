@@ -102,7 +102,7 @@ func TestEveryDecisionReadIsLive(t *testing.T) {
 		"metadata of an ApplicationSet": {
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "applicationset_metadata_list",
 			url.Values{"fieldSelector": {"metadata.name=guestbook"}},
-			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName); return err },
+			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName, 101); return err },
 		},
 		"Application": {
 			`{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd","name":"guestbook","resourceVersion":"7"}}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/guestbook", "application_get", url.Values{},
@@ -147,7 +147,7 @@ func TestWhatDoesNotExistIsAnAnswer(t *testing.T) {
 	g.Expect(app).To(BeNil())
 	_, err = server.Versions(t.Context(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of the Applications of namespace argocd")))
-	_, err = server.SetVersion(t.Context(), guestbookName)
+	_, err = server.SetVersion(t.Context(), guestbookName, 101)
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of ApplicationSet argocd/guestbook")))
 	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
 }
@@ -180,7 +180,7 @@ func TestWhatSomebodyElseAnswersIsAnError(t *testing.T) {
 			if !strings.Contains(tc.body, `"resourceVersion"`) {
 				_, err = server.Versions(t.Context(), "argocd", labels.Everything())
 				g.Expect(err).To(HaveOccurred())
-				_, err = server.SetVersion(t.Context(), guestbookName)
+				_, err = server.SetVersion(t.Context(), guestbookName, 101)
 				g.Expect(err).To(HaveOccurred())
 			}
 			for _, kind := range observed.kinds {
@@ -195,7 +195,7 @@ func TestAPartialListIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	_, err := server.Versions(context.Background(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
-	_, err = server.SetVersion(context.Background(), guestbookName)
+	_, err = server.SetVersion(context.Background(), guestbookName, 101)
 	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
 }
 
