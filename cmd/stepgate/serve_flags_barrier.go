@@ -13,10 +13,18 @@ import (
 )
 
 // barrierFlags say which Application is written to prove what the watches have seen.
-type barrierFlags struct{ application string }
+type barrierFlags struct {
+	application string
+	above       int
+}
+
+// barrierAbove is the number of Applications up to which a LIST of their metadata costs no more than a write barrier, which is a write for the
+// API server and etcd, and an event for everybody who watches Applications.
+const barrierAbove = 100
 
 func (b *barrierFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&b.application, "write-barrier", "", "NAMESPACE/NAME of an Application that stepgate writes, and waits until its watch gives it that write, to prove in this way that it knows the Applications of a large ApplicationSet as they are now, instead of listing them; needs the permission to patch it, and one watch of all namespaces. If empty, or if this fails, stepgate lists them")
+	f.IntVar(&b.above, "write-barrier-above", barrierAbove, "number of Applications in the earlier steps up to which stepgate lists them all the same")
 }
 
 func (b *barrierFlags) validate() error {
@@ -41,7 +49,7 @@ func (b *barrierFlags) reader(live *siblings.APIServer, known *siblings.Cache, c
 	if b.application == "" {
 		return reader
 	}
-	return reader.WithBarrier(siblings.NewBarrier(c.versions, b.name(), known, metrics))
+	return reader.WithBarrier(siblings.NewBarrier(c.versions, b.name(), known, metrics), b.above)
 }
 
 // oneWatch says whether one watch sees the barrier and the Applications.

@@ -50,12 +50,15 @@ func (e *experiment) allows(ctx context.Context, r *rollout) {
 	few := min(max(20000/r.siblings, 10), e.options.samples)
 	rows := []*row{
 		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: noReads, fixed: 1},
+		{sampled: sampled{name: "floor-uncompressed", run: e.floor(r, e.uncompressed())}, readsSoFar: noReads, fixed: 1},
 		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads},
 		{sampled: sampled{name: "allow", run: e.post(e.gate.Webhook, r, allow)}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads},
+		{sampled: sampled{name: "allow-barrier", run: e.post(e.barrier.Webhook, r, allow)}, readsSoFar: e.barrierReads},
 		{sampled: sampled{name: "write-no-webhook", run: e.write(noWebhook, e.none, allow)}},
 		{sampled: sampled{name: "write-always-allow", run: e.write(alwaysUser, r, allow)}},
 		{sampled: sampled{name: "write-plain", run: e.write(plainUser, r, allow), samples: few, heavy: true}, like: "plain"},
 		{sampled: sampled{name: "write-allow", run: e.write(gateUser, r, allow)}, like: "allow"},
+		{sampled: sampled{name: "write-allow-barrier", run: e.write(barrierUser, r, allow)}, readsSoFar: e.barrierReads},
 		{sampled: sampled{name: "write-named", run: e.write(unmutatedController, r, allow)}, readsSoFar: e.writeReads},
 		{sampled: sampled{name: "write-pinned", run: e.write(controller, r, allow)}, readsSoFar: e.writeReads},
 	}
@@ -113,6 +116,13 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 	e.rows = append(e.rows, rows...)
 }
 
+// uncompressed is the reader's configuration, and the API server compresses no answer.
+func (e *experiment) uncompressed() *rest.Config {
+	config := rest.CopyConfig(e.reader)
+	config.DisableCompression = true
+	return config
+}
+
 // floor is the bare metadata-only LIST that an allow needs.
 func (e *experiment) floor(r *rollout, config *rest.Config) func(context.Context) error {
 	client := script.Get(metadata.NewForConfig(config))
@@ -151,15 +161,17 @@ func (e *experiment) plainReads(context.Context) float64 { return float64(e.mete
 // writeReads are the reads of the instance that the API server calls.
 func (e *experiment) writeReads(ctx context.Context) float64 { return liveReads(ctx, e.gate) }
 
+func (e *experiment) barrierReads(ctx context.Context) float64 { return liveReads(ctx, e.barrier) }
+
 func (e *experiment) gateReads(ctx context.Context) float64 { return liveReads(ctx, e.counted) }
 
 func liveReads(ctx context.Context, gate *release.Replica) float64 {
 	return script.Get(gate.Metric(ctx, "stepgate_live_reads_total"))
 }
 
-// settled waits until both instances of stepgate know the live state: then a decision costs two reads.
+// settled waits until all instances of stepgate know the live state: then a decision costs two reads.
 func (e *experiment) settled(ctx context.Context, r *rollout, want answer) {
-	for _, gate := range []*release.Replica{e.gate, e.counted} {
+	for _, gate := range []*release.Replica{e.gate, e.counted, e.barrier} {
 		post := e.post(gate.Webhook, r, want)
 		script.Must(eventually.Succeeds(ctx, func() error {
 			before := liveReads(ctx, gate)

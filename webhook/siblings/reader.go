@@ -15,10 +15,6 @@ import (
 // decodes and encodes all of it. Above that number the Reader reads its version first.
 const fewRecorded = 20
 
-// fewListed is the number of Applications of earlier steps up to which a LIST of their metadata costs no more than a write barrier, which is a
-// write for the API server and etcd, and an event for everybody who watches Applications.
-const fewListed = 100
-
 // mostGets is how many Applications one decision reads at a time.
 const mostGets = 8
 
@@ -63,8 +59,9 @@ type Reader struct {
 	live Live
 	// known is never trusted alone.
 	known Known
-	// barrier proves what is known; nil where there is none, and live reads prove it.
+	// barrier proves what is known of more than above siblings; nil where there is none, and live reads prove it.
 	barrier  *Barrier
+	above    int
 	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
 }
@@ -74,9 +71,9 @@ func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
-// WithBarrier has the Reader prove many siblings by a Barrier. known and the Barrier have to be of the same watch.
-func (r *Reader) WithBarrier(b *Barrier) *Reader {
-	r.barrier = b
+// WithBarrier has the Reader prove more than so many siblings of earlier steps by a Barrier, whose watch is the one that known is from.
+func (r *Reader) WithBarrier(b *Barrier, above int) *Reader {
+	r.barrier, r.above = b, above
 	return r
 }
 
@@ -125,7 +122,7 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
 // only. It does not read the known siblings that are still current. A partial answer is an error.
 func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
-	if r.barrier != nil && before(known, set, step) > fewListed && r.barrier.Pass(ctx) == nil {
+	if r.barrier != nil && before(known, set, step) > r.above && r.barrier.Pass(ctx) == nil {
 		return r.proven(set), nil
 	}
 	selector, exact := selectorFor(set.Steps[:step])
