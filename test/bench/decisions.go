@@ -111,6 +111,9 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 		if r.counted == nil {
 			r.bytes = 0 // a ping of an idle connection
 		}
+		if e.options.profiles != "" && profiledCases[r.name] {
+			e.profile(ctx, r.siblings, r.name, r.run)
+		}
 		progress("%d siblings: %s: p50 %s, API server CPU %s", r.siblings, r.name, ms(r.p50()), ms(r.cpu))
 	}
 	e.rows = append(e.rows, rows...)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// barrierObject is the API server with the barrier's Application. Each write takes a second.
+// barrierObject is the API server with the barrier's Application.
 type barrierObject struct {
 	metadata.ResourceInterface
 	mu       sync.Mutex
@@ -91,25 +91,25 @@ func newBarrier(object *barrierObject, watch Arrivals) (*Barrier, *readsSeen) {
 func TestABarrierSaysOnlyWhatIsProven(t *testing.T) {
 	soon := map[string]time.Duration{"101": 10 * time.Millisecond}
 	for it, row := range map[string]struct {
-		object    barrierObject
+		object    *barrierObject
 		watch     arriving
 		wantError string
 		wantTook  time.Duration
 	}{
-		"the watch gives the write":                      {object: barrierObject{versions: []string{"101"}}, watch: arriving{"99", soon}, wantTook: 10 * time.Millisecond},
-		"the watch is silent":                            {object: barrierObject{versions: []string{"102"}}, watch: arriving{"99", soon}, wantError: "the watch does not give the write", wantTook: barrierTimeout},
-		"the write takes too long":                       {object: barrierObject{versions: []string{"101"}, took: time.Second}, watch: arriving{"99", soon}, wantError: "deadline exceeded", wantTook: barrierTimeout},
-		"the write is refused":                           {object: barrierObject{versions: []string{"101"}, err: errors.New("forbidden")}, watch: arriving{"99", soon}, wantError: "forbidden"},
-		"nothing was changed: an older write's version":  {object: barrierObject{versions: []string{"101"}, lost: true}, watch: arriving{"99", soon}, wantError: "is not what was written"},
-		"the watch is ahead: etcd was restored":          {object: barrierObject{versions: []string{"101"}}, watch: arriving{"1000", soon}, wantError: "resourceVersion 101 was written after 1000"},
-		"the watch has seen this version before":         {object: barrierObject{versions: []string{"101"}}, watch: arriving{"101", soon}, wantError: "was written after"},
-		"the watch does not tell how far it has come":    {object: barrierObject{versions: []string{"101"}}, watch: arriving{"", soon}, wantError: "how far the watch has come is not known"},
-		"the resourceVersions have no order in this API": {object: barrierObject{versions: []string{"abc"}}, watch: arriving{"99", soon}, wantError: "not well formed"},
+		"the watch gives the write":                      {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"99", soon}, wantTook: 10 * time.Millisecond},
+		"the watch is silent":                            {object: &barrierObject{versions: []string{"102"}}, watch: arriving{"99", soon}, wantError: "the watch does not give the write", wantTook: barrierTimeout},
+		"the write takes too long":                       {object: &barrierObject{versions: []string{"101"}, took: time.Second}, watch: arriving{"99", soon}, wantError: "deadline exceeded", wantTook: barrierTimeout},
+		"the write is refused":                           {object: &barrierObject{versions: []string{"101"}, err: errors.New("forbidden")}, watch: arriving{"99", soon}, wantError: "forbidden"},
+		"nothing was changed: an older write's version":  {object: &barrierObject{versions: []string{"101"}, lost: true}, watch: arriving{"99", soon}, wantError: "is not what was written"},
+		"the watch is ahead: etcd was restored":          {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"1000", soon}, wantError: "resourceVersion 101 was written after 1000"},
+		"the watch has seen this version before":         {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"101", soon}, wantError: "was written after"},
+		"the watch does not tell how far it has come":    {object: &barrierObject{versions: []string{"101"}}, watch: arriving{"", soon}, wantError: "how far the watch has come is not known"},
+		"the resourceVersions have no order in this API": {object: &barrierObject{versions: []string{"abc"}}, watch: arriving{"99", soon}, wantError: "not well formed"},
 	} {
 		t.Run(it, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				b, seen := newBarrier(&row.object, row.watch)
+				b, seen := newBarrier(row.object, row.watch)
 				start := time.Now()
 				err := b.Pass(t.Context())
 				if row.wantError == "" {
