@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ func (e *experiment) allows(ctx context.Context, r *rollout) {
 	few := min(max(20000/r.siblings, 10), e.options.samples)
 	rows := []*row{
 		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: noReads, fixed: 1},
-		{sampled: sampled{name: "floor-uncompressed", run: e.floor(r, e.uncompressed())}, readsSoFar: noReads, fixed: 1},
+		{sampled: sampled{name: "floor-uncompressed", run: e.floor(r, uncompressed(e.reader))}, counted: e.floor(r, uncompressed(e.counter)), readsSoFar: noReads, fixed: 1},
 		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads},
 		{sampled: sampled{name: "allow", run: e.post(e.gate.Webhook, r, allow)}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads},
 		{sampled: sampled{name: "allow-barrier", run: e.post(e.barrier.Webhook, r, allow)}, readsSoFar: e.barrierReads},
@@ -88,6 +89,7 @@ func (e *experiment) denials(ctx context.Context) {
 
 // measure samples the rows together, and then measures the cost of each in a block of its own.
 func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
+	rows = slices.DeleteFunc(rows, func(r *row) bool { return len(e.options.cases) > 0 && !slices.Contains(e.options.cases, r.name) })
 	var cases []*sampled
 	for _, r := range rows {
 		r.siblings, r.samples = cmp.Or(r.siblings, siblings), cmp.Or(r.samples, e.options.samples)
@@ -119,9 +121,9 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 	e.rows = append(e.rows, rows...)
 }
 
-// uncompressed is the reader's configuration, and the API server compresses no answer.
-func (e *experiment) uncompressed() *rest.Config {
-	config := rest.CopyConfig(e.reader)
+// uncompressed is a client to which the API server compresses no answer.
+func uncompressed(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
 	config.DisableCompression = true
 	return config
 }

@@ -29,7 +29,7 @@ func TestF45_WriteBarrier(t *testing.T) {
 	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
 	asker := f.asker(replica)
 	proven := func() float64 {
-		n, err := replica.Metric(f.ctx, "stepgate_live_reads_total", "kind", "application_barrier", "result", "success")
+		n, err := replica.Metric(f.ctx, "stepgate_live_reads_total", "kind", "application_barrier", "result", "ok")
 		f.Expect(err).NotTo(HaveOccurred())
 		return n
 	}
@@ -57,7 +57,10 @@ func TestF45_WriteBarrier(t *testing.T) {
 	changing()
 	f.note("with nothing broken, %v of %d allows are proven by the barrier", proven()-before, times(10))
 	f.Expect(proven()-before).To(BeNumerically(">=", times(10)), "allows that the barrier proves")
-	for _, way := range breakages() {
+	for i, way := range breakages() {
+		if testing.Short() && i%3 > 0 {
+			continue // after each failure the barrier rests
+		}
 		works()
 		proxy.Set(faultproxy.Only(way.fault, faultproxy.Barrier))
 		changing()

@@ -21,7 +21,7 @@ func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 	r.waitUntilCalled()
 	count := func(kind string) float64 {
-		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind, "result", "success")
+		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind, "result", "ok")
 		r.Expect(err).NotTo(HaveOccurred())
 		return n
 	}
