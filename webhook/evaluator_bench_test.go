@@ -116,7 +116,7 @@ func (i *instant) ApplicationSet(context.Context, types.NamespacedName) (*argocd
 }
 
 // SetVersion is not read by Evaluate.
-func (i *instant) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+func (i *instant) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
 	return siblings.Version{}, errors.New("not expected")
 }
 

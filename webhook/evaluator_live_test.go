@@ -46,7 +46,7 @@ func (l *liveWorld) ApplicationSet(context.Context, types.NamespacedName) (*argo
 }
 
 // SetVersion is not read by Evaluate.
-func (l *liveWorld) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+func (l *liveWorld) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
 	return siblings.Version{}, errors.New("not expected")
 }
 

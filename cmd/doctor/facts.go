@@ -88,6 +88,8 @@ type Settings struct {
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
 	Namespaces []string
 	Gated      func(namespace string) bool
+	// Barrier is the Application that it writes to prove what it knows; empty if there is none.
+	Barrier types.NamespacedName
 	// Projects is the namespace of the AppProjects that it watches; empty if it watches none.
 	Projects string
 	// OwnCA is --cert-mode self, and CASecret its Secret.

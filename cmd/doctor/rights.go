@@ -98,6 +98,9 @@ func neededByStepgate(s *Settings) []Right {
 			all = append(all, Right{Verb: verb, APIGroup: argoGroup, Resource: "appprojects", Namespace: s.Projects})
 		}
 	}
+	if s.Barrier.Name != "" {
+		all = append(all, Right{Verb: "patch", APIGroup: argoGroup, Resource: "applications", Name: s.Barrier.Name, Namespace: s.Barrier.Namespace})
+	}
 	if s.OwnCA {
 		verbs = append(verbs, "patch")
 	}

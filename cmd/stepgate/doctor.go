@@ -217,7 +217,7 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Settings, error) {
 		return nil, err
 	}
 	s := &doctor.Settings{
-		Gate: config, Namespaces: o.gate.namespaces, Gated: o.gate.namespaces.Gated, Projects: o.gate.projects(), OwnCA: o.certificates.mode == "self",
+		Gate: config, Namespaces: o.gate.namespaces, Gated: o.gate.namespaces.Gated, Projects: o.gate.projects(), Barrier: o.barrier.name(), OwnCA: o.certificates.mode == "self",
 		Validating: o.certificates.configurations.Validating, Mutating: o.certificates.configurations.Mutating,
 	}
 	if s.OwnCA {

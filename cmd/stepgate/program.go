@@ -65,7 +65,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
 	live := siblings.NewAPIServer(c.objects, c.versions, metrics)
 	gate := webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(live, p.known)), Record: p.recorder, Watch: p.known,
+		Live: webhook.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Record: p.recorder, Watch: p.known,
 		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
 	registry.MustRegister(webhook.NewExemptions(gate, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))

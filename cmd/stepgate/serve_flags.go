@@ -25,6 +25,7 @@ type options struct {
 	certificates certificateFlags
 	client       clientFlags
 	tracing      tracingFlags
+	barrier      barrierFlags
 }
 
 func (o *options) bind(f *pflag.FlagSet) {
@@ -36,16 +37,17 @@ func (o *options) bind(f *pflag.FlagSet) {
 	o.certificates.bind(f)
 	o.client.bind(f)
 	o.tracing.bind(f)
+	o.barrier.bind(f)
 }
 
 // validate says what is wrong with the flags.
 func (o *options) validate() error {
-	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.approvals, &o.addresses, &o.certificates, &o.client, &o.tracing} {
+	for _, group := range []interface{ validate() error }{&o.gate, &o.accounts, &o.approvals, &o.addresses, &o.certificates, &o.client, &o.tracing, &o.barrier} {
 		if err := group.validate(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return o.oneWatch()
 }
 
 // config is the part of the valid flags that the gate decides by.

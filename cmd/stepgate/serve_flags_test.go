@@ -26,6 +26,7 @@ func TestDefaults(t *testing.T) {
 		},
 		addresses:    addressFlags{webhook: ":10250", metrics: ":8080", probe: ":8081", shutdownDelay: 10 * time.Second},
 		certificates: certificateFlags{mode: "self", leafDuration: 168 * time.Hour, caDuration: 8760 * time.Hour},
+		barrier:      barrierFlags{above: barrierAbove},
 	}))
 	config, err := o.config()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,12 +51,15 @@ func (e *experiment) allows(ctx context.Context, r *rollout) {
 	few := min(max(20000/r.siblings, 10), e.options.samples)
 	rows := []*row{
 		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: noReads, fixed: 1},
+		{sampled: sampled{name: "floor-uncompressed", run: e.floor(r, uncompressed(e.reader))}, counted: e.floor(r, uncompressed(e.counter)), readsSoFar: noReads, fixed: 1},
 		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads},
 		{sampled: sampled{name: "allow", run: e.post(e.gate.Webhook, r, allow)}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads},
+		{sampled: sampled{name: "allow-barrier", run: e.post(e.barrier.Webhook, r, allow)}, readsSoFar: e.barrierReads},
 		{sampled: sampled{name: "write-no-webhook", run: e.write(noWebhook, e.none, allow)}},
 		{sampled: sampled{name: "write-always-allow", run: e.write(alwaysUser, r, allow)}},
 		{sampled: sampled{name: "write-plain", run: e.write(plainUser, r, allow), samples: few, heavy: true}, like: "plain"},
 		{sampled: sampled{name: "write-allow", run: e.write(gateUser, r, allow)}, like: "allow"},
+		{sampled: sampled{name: "write-allow-barrier", run: e.write(barrierUser, r, allow)}, readsSoFar: e.barrierReads},
 		{sampled: sampled{name: "write-named", run: e.write(unmutatedController, r, allow)}, readsSoFar: e.writeReads},
 		{sampled: sampled{name: "write-pinned", run: e.write(controller, r, allow)}, readsSoFar: e.writeReads},
 	}
@@ -85,6 +89,7 @@ func (e *experiment) denials(ctx context.Context) {
 
 // measure samples the rows together, and then measures the cost of each in a block of its own.
 func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
+	rows = slices.DeleteFunc(rows, func(r *row) bool { return len(e.options.cases) > 0 && !slices.Contains(e.options.cases, r.name) })
 	var cases []*sampled
 	for _, r := range rows {
 		r.siblings, r.samples = cmp.Or(r.siblings, siblings), cmp.Or(r.samples, e.options.samples)
@@ -108,9 +113,19 @@ func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
 		if r.counted == nil {
 			r.bytes = 0 // a ping of an idle connection
 		}
+		if e.options.profiles != "" && profiledCases[r.name] {
+			e.profile(ctx, r.siblings, r.name, r.run)
+		}
 		progress("%d siblings: %s: p50 %s, API server CPU %s", r.siblings, r.name, ms(r.p50()), ms(r.cpu))
 	}
 	e.rows = append(e.rows, rows...)
+}
+
+// uncompressed is a client to which the API server compresses no answer.
+func uncompressed(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.DisableCompression = true
+	return config
 }
 
 // floor is the bare metadata-only LIST that an allow needs.
@@ -151,15 +166,17 @@ func (e *experiment) plainReads(context.Context) float64 { return float64(e.mete
 // writeReads are the reads of the instance that the API server calls.
 func (e *experiment) writeReads(ctx context.Context) float64 { return liveReads(ctx, e.gate) }
 
+func (e *experiment) barrierReads(ctx context.Context) float64 { return liveReads(ctx, e.barrier) }
+
 func (e *experiment) gateReads(ctx context.Context) float64 { return liveReads(ctx, e.counted) }
 
 func liveReads(ctx context.Context, gate *release.Replica) float64 {
 	return script.Get(gate.Metric(ctx, "stepgate_live_reads_total"))
 }
 
-// settled waits until both instances of stepgate know the live state: then a decision costs two reads.
+// settled waits until all instances of stepgate know the live state: then a decision costs two reads.
 func (e *experiment) settled(ctx context.Context, r *rollout, want answer) {
-	for _, gate := range []*release.Replica{e.gate, e.counted} {
+	for _, gate := range []*release.Replica{e.gate, e.counted, e.barrier} {
 		post := e.post(gate.Webhook, r, want)
 		script.Must(eventually.Succeeds(ctx, func() error {
 			before := liveReads(ctx, gate)

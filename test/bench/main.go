@@ -32,6 +32,10 @@ type options struct {
 	rest  time.Duration
 	// asked is how many Applications the ApplicationSet has that the command line is asked about.
 	asked int
+	// cases are those of part 1 that are measured; empty means all.
+	cases []string
+	// profiles is a folder for CPU profiles of the kube-apiserver; empty for none.
+	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string
 }
@@ -58,6 +62,11 @@ func parse() (options, error) {
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
+	flag.Func("cases", "cases of part 1, such as floor,write-allow (default: all)", func(text string) error {
+		o.cases = strings.Split(text, ",")
+		return nil
+	})
+	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver during some cases of part 1 (default: none)")
 	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
 	flag.Parse()
 	if *quick {

@@ -52,7 +52,7 @@ func (e *experiment) ratio(siblings int, name, over string) float64 {
 // baselines are the cases that a case is compared with, besides the floor: the slow reader and the write with no webhook.
 func baselines(r *row) (plain, none string) {
 	switch r.name {
-	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-named", "write-pinned":
+	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-allow-barrier", "write-named", "write-pinned":
 		return "write-plain", "write-no-webhook"
 	case "write-deny", "write-held", "write-no-webhook-again":
 		return "write-plain", "write-no-webhook-again"
@@ -109,7 +109,13 @@ func (e *experiment) goals() []goal {
 	if most, least := e.row(5000, "deny"), e.row(10, "deny"); most != nil && least != nil {
 		growth = float64(most.p50()) / float64(least.p50())
 	}
+	var barrier float64
+	if most, least := e.row(5000, "write-allow-barrier"), e.row(10, "write-allow-barrier"); most != nil && least != nil {
+		barrier = float64(most.p50()) / float64(least.p50())
+	}
 	return []goal{
+		{what: "write allowed at 5,000 siblings with the write barrier, p50 over one at 10", measured: barrier, most: 2, unit: "x"},
+		{what: "write allowed at 1,000 siblings with the write barrier, p50 over no webhook", measured: e.ratio(1000, "write-allow-barrier", "write-no-webhook"), most: 3.6, unit: "x"},
 		{what: "allow at 1,000 siblings, p50 over the floor", measured: e.ratio(1000, "allow", "floor"), most: 1.5, unit: "x"},
 		{what: "allow at 1,000 siblings, times faster than the plain reader", measured: e.ratio(1000, "plain", "allow"), least: 15, unit: "x"},
 		{what: "write allowed at 1,000 siblings, p50 over no webhook", measured: e.ratio(1000, "write-allow", "write-no-webhook"), most: 3.5, unit: "x"},

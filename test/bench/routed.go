@@ -14,7 +14,7 @@ import (
 func (e *experiment) routed(ctx context.Context, r *rollout) {
 	for user, webhooks := range map[string][]string{
 		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, gateUser: {webhook.MutatePath, webhook.Path},
-		controller: {webhook.MutatePath, webhook.Path}, unmutatedController: {webhook.Path},
+		controller: {webhook.MutatePath, webhook.Path}, unmutatedController: {webhook.Path}, barrierUser: {barrierUser},
 	} {
 		where := r
 		if user == noWebhook {
@@ -43,6 +43,7 @@ func (e *experiment) calls(ctx context.Context) map[string]float64 {
 	return map[string]float64{
 		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()),
 		webhook.MutatePath: script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.MutatePath)),
+		barrierUser:        script.Get(e.barrier.Metric(ctx, "stepgate_requests_total", "path", webhook.Path)),
 		webhook.Path:       script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.Path)),
 	}
 }

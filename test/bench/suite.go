@@ -21,13 +21,14 @@ import (
 )
 
 // Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency switch
-// takes from all webhooks. gateUser and the two ApplicationSet controllers write to stepgate; for unmutatedController its
+// takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two ApplicationSet controllers write to stepgate; for unmutatedController its
 // mutating webhook is not called, and the operations name the revision themselves.
 const (
 	noWebhook           = "bench-none"
 	alwaysUser          = "bench-always"
 	plainUser           = "bench-plain"
 	gateUser            = "bench-stepgate"
+	barrierUser         = "bench-barrier"
 	controller          = "system:serviceaccount:bench:applicationset-controller"
 	unmutatedController = "system:serviceaccount:bench:unmutated-applicationset-controller"
 )
@@ -40,7 +41,9 @@ type suite struct {
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
 	gate, counted *release.Replica
-	meter         *faultproxy.Proxy
+	// barrier is an instance with the write barrier.
+	barrier *release.Replica
+	meter   *faultproxy.Proxy
 	// reader is the configuration of a client under stepgate's service account, and counter of one through meter.
 	reader, counter *rest.Config
 	patchers        map[string]*patcher
@@ -54,7 +57,7 @@ func newSuite(e *environment.Environment, o options) *suite {
 	return &suite{Environment: e, options: o, rollouts: map[int]*rollout{}, patchers: map[string]*patcher{}}
 }
 
-// start starts two instances of stepgate, which have nothing to decide yet. Like all steps of the benchmark it is a part of
+// start starts three instances of stepgate, which have nothing to decide yet. Like all steps of the benchmark it is a part of
 // a script: the first step that fails ends the benchmark.
 func (s *suite) start(ctx context.Context) {
 	host := script.Get(s.URL())
@@ -65,6 +68,8 @@ func (s *suite) start(ctx context.Context) {
 	s.counted = s.startGate(ctx, release.Options{
 		Registration: release.Registration{Name: "stepgate-counted", Namespaces: []string{"none"}}, APIServer: metered,
 	})
+	s.barrier = s.startGate(ctx, release.Options{Registration: release.Registration{Name: barrierUser}, Barrier: true})
+	script.Get(release.CreateBarrier(ctx, s.Environment, barrierUser))
 	s.reader, s.counter = s.config(ctx, ""), s.config(ctx, metered)
 	s.users(ctx)
 }
@@ -94,7 +99,7 @@ func (s *suite) users(ctx context.Context) {
 		APIGroups: []string{"argoproj.io"}, Resources: []string{"applications"}, Verbs: []string{"patch"},
 	}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
-	for _, user := range []string{noWebhook, alwaysUser, plainUser, gateUser, controller, unmutatedController} {
+	for _, user := range []string{noWebhook, alwaysUser, plainUser, gateUser, barrierUser, controller, unmutatedController} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 		s.patchers[user] = s.patcher(user)
 	}

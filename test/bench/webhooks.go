@@ -132,9 +132,9 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 	return s.Admin.Create(ctx, &c)
 }
 
-// restrict has the stepgate that is measured be called for the writes of its users only.
+// restrict has each stepgate that is measured be called for the writes of its users only.
 func restrict(ctx context.Context, s *suite) error {
-	meta := metav1.ObjectMeta{Name: s.gate.Name}
+	meta, barrier := metav1.ObjectMeta{Name: s.gate.Name}, metav1.ObjectMeta{Name: s.barrier.Name}
 	limit := func(configuration client.Object, users ...string) error {
 		patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(users...)}})
 		if err != nil {
@@ -145,6 +145,8 @@ func restrict(ctx context.Context, s *suite) error {
 	return errors.Join(
 		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller, unmutatedController),
 		limit(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller),
+		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: barrier}, barrierUser),
+		limit(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: barrier}, barrierUser),
 	)
 }
 

@@ -27,6 +27,7 @@ const (
 	ListApps     = "list Applications"
 	WatchApps    = "watch Applications"
 	Refresh      = "patch Application"
+	Barrier      = "patch the write barrier"
 	PostEvent    = "create Event"
 	Secrets      = "Secret"
 	Configure    = "ValidatingWebhookConfiguration"
@@ -166,7 +167,10 @@ func kindOf(r *http.Request) string {
 		return 0, false
 	}
 	named := func(at int) bool { return at+1 < len(path) }
-	if _, ok := has("applications"); ok && r.Method == http.MethodPatch {
+	if at, ok := has("applications"); ok && r.Method == http.MethodPatch {
+		if named(at) && strings.HasSuffix(path[at+1], "-barrier") {
+			return Barrier
+		}
 		return Refresh
 	}
 	for resource, kinds := range map[string][4]string{

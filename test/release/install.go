@@ -144,7 +144,7 @@ func (r Registration) place(c *admissionregistrationv1.WebhookClientConfig, name
 var (
 	ownNames    = regexp.MustCompile(`(?m)^([ -]*(?:name|namespace|policyName): )stepgate(-\S+)?$`)
 	ownResource = regexp.MustCompile(`(?m)^( *resourceNames: \[)stepgate`)
-	ownText     = regexp.MustCompile(`'stepgate(-ca)?'`)
+	ownText     = regexp.MustCompile(`'stepgate(-ca|-barrier)?'`)
 	ownAccount  = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
 )
 

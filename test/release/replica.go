@@ -39,6 +39,8 @@ type Options struct {
 	CertArgs []string
 	// Args are added to the flags that it needs to run here.
 	Args []string
+	// Barrier has it use the write barrier that CreateBarrier creates.
+	Barrier bool
 }
 
 // mutates reports whether it changes operations, by the same rule as the chart's.
@@ -89,6 +91,9 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	}, o.CertArgs...)
 	if !o.mutates() {
 		args = append(args, "--pin=off")
+	}
+	if o.Barrier {
+		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))
 	}
 	return r.start(ctx, e, append(args, o.Args...))
 }

@@ -248,7 +248,7 @@ func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*argocd
 }
 
 // SetVersion is siblings.Live.
-func (r *replica) SetVersion(context.Context, types.NamespacedName) (siblings.Version, error) {
+func (r *replica) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
 	return siblings.Version{}, nil
 }
 

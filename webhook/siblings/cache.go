@@ -28,6 +28,7 @@ type Cache struct {
 	controllers []cache.Controller
 	// projects is nil unless they are watched, too.
 	projects *projects
+	arrivals arrivals
 }
 
 // Source lists and watches the objects of a Cache, in all namespaces or in one.
@@ -71,6 +72,7 @@ func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 // applications handles the events of Applications.
 func (c *Cache) applications() cache.ResourceEventHandler {
 	return onEvery(func(object any, gone bool) {
+		c.arrivals.arrived()
 		p, ok := object.(*Projection)
 		switch {
 		case !ok:

@@ -20,8 +20,8 @@ import (
 
 // Observer is told of every live read, for the metrics.
 type Observer interface {
-	// ReadDone reports one read, by its kind: "applicationset_metadata_list", "applicationset_get", "application_get" or
-	// "application_metadata_list".
+	// ReadDone reports one read, by its kind: "applicationset_metadata_list", "applicationset_metadata_get", "applicationset_get",
+	// "application_get", "application_metadata_list" or "application_barrier".
 	ReadDone(kind string, took time.Duration, err error)
 }
 
@@ -65,12 +65,17 @@ func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) 
 	return NewProjection(&app), nil
 }
 
-// get reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
+// get reads one object.
+func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
+	return s.read(kind, name, into, func() error { return s.objects.Get(ctx, name, into) })
+}
+
+// read reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
 // names that object: a load balancer without a backend answers "404 page not found", and so does an API server that does
 // not serve the resource.
-func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
+func (s *APIServer) read(kind string, name types.NamespacedName, into metav1.Object, read func() error) (found bool, err error) {
 	start := time.Now()
-	err = s.objects.Get(ctx, name, into)
+	err = read()
 	found = err == nil
 	switch {
 	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
@@ -82,10 +87,17 @@ func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedN
 	return found, err
 }
 
-// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed. The
-// API server answers a LIST from its watch cache, once that is as new as etcd. For a GET it decodes the whole object, whose
-// status grows with the Applications, even if only the metadata is asked for.
-func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName) (Version, error) {
+// someRecorded is the number of recorded Applications up to which a GET of an ApplicationSet's metadata is cheap: the API server decodes all
+// of the object for it. Above that number it is listed. The API server answers a LIST from its watch cache, and decodes nothing. While other
+// objects are written fast, it may take 100 ms to bring that cache up to date.
+const someRecorded = 100
+
+// SetVersion gets or lists the metadata of one ApplicationSet that records so many Applications; the zero Version without an error means that
+// there is none.
+func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error) {
+	if recorded <= someRecorded {
+		return s.metadataOf(ctx, name)
+	}
 	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name.Name).String()}
 	versions, err := s.list(ctx, "applicationset", name.Namespace, byName)
 	if err != nil {
@@ -97,6 +109,25 @@ func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName) (
 		}
 	}
 	return Version{}, nil
+}
+
+// metadataOf gets the metadata of one ApplicationSet.
+func (s *APIServer) metadataOf(ctx context.Context, name types.NamespacedName) (Version, error) {
+	var object metav1.PartialObjectMetadata
+	found, err := s.read("applicationset_metadata_get", name, &object, func() error {
+		read, err := s.metadata.Resource(argo.SchemeGroupVersion.WithResource("applicationsets")).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		if err == nil {
+			object = *read
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return Version{}, fmt.Errorf("get the metadata of ApplicationSet %s: %w", name, err)
+	case !found:
+		return Version{}, nil
+	}
+	return Version{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}, nil
 }
 
 // Versions lists the metadata of the Applications that a selector selects.

@@ -102,7 +102,11 @@ func TestEveryDecisionReadIsLive(t *testing.T) {
 		"metadata of an ApplicationSet": {
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[]}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "applicationset_metadata_list",
 			url.Values{"fieldSelector": {"metadata.name=guestbook"}},
-			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName); return err },
+			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName, 101); return err },
+		},
+		"metadata of a small ApplicationSet": {
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"argocd","name":"guestbook","resourceVersion":"7"}}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook", "applicationset_metadata_get", url.Values{},
+			func(s *siblings.APIServer) error { _, err := s.SetVersion(t.Context(), guestbookName, 100); return err },
 		},
 		"Application": {
 			`{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"namespace":"argocd","name":"guestbook","resourceVersion":"7"}}`, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications/guestbook", "application_get", url.Values{},
@@ -145,11 +149,14 @@ func TestWhatDoesNotExistIsAnAnswer(t *testing.T) {
 	app, err := server.Application(t.Context(), guestbookName)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(app).To(BeNil())
+	version, err := server.SetVersion(t.Context(), guestbookName, 100)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(version).To(BeZero())
 	_, err = server.Versions(t.Context(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of the Applications of namespace argocd")))
-	_, err = server.SetVersion(t.Context(), guestbookName)
+	_, err = server.SetVersion(t.Context(), guestbookName, 101)
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of ApplicationSet argocd/guestbook")))
-	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
+	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "applicationset_metadata_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
 }
 
 // TestWhatSomebodyElseAnswersIsAnError has answers that a load balancer or a broken proxy gives in front of the API
@@ -177,10 +184,12 @@ func TestWhatSomebodyElseAnswersIsAnError(t *testing.T) {
 			g.Expect(err).To(HaveOccurred(), "%v", set)
 			app, err := server.Application(t.Context(), guestbookName)
 			g.Expect(err).To(HaveOccurred(), "%v", app)
+			_, err = server.SetVersion(t.Context(), guestbookName, 100)
+			g.Expect(err).To(HaveOccurred())
 			if !strings.Contains(tc.body, `"resourceVersion"`) {
 				_, err = server.Versions(t.Context(), "argocd", labels.Everything())
 				g.Expect(err).To(HaveOccurred())
-				_, err = server.SetVersion(t.Context(), guestbookName)
+				_, err = server.SetVersion(t.Context(), guestbookName, 101)
 				g.Expect(err).To(HaveOccurred())
 			}
 			for _, kind := range observed.kinds {
@@ -195,7 +204,7 @@ func TestAPartialListIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	_, err := server.Versions(context.Background(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
-	_, err = server.SetVersion(context.Background(), guestbookName)
+	_, err = server.SetVersion(context.Background(), guestbookName, 101)
 	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))
 }
 

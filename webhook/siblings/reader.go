@@ -12,9 +12,8 @@ import (
 )
 
 // fewRecorded is the number of recorded Applications up to which a GET of an ApplicationSet is cheap: the API server
-// decodes and encodes all of it. Above that number the Reader lists its version first. The API server answers that LIST
-// from its watch cache. While other objects are written fast, it may take 100 ms to bring that cache up to date.
-const fewRecorded = 100
+// decodes and encodes all of it. Above that number the Reader reads its version first.
+const fewRecorded = 20
 
 // mostGets is how many Applications one decision reads at a time.
 const mostGets = 8
@@ -31,8 +30,9 @@ type Version struct {
 type Live interface {
 	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// SetVersion lists the metadata of one ApplicationSet; the zero Version without an error means that none was listed.
-	SetVersion(ctx context.Context, name types.NamespacedName) (Version, error)
+	// SetVersion reads the metadata of one ApplicationSet, which was last known to record so many Applications; the zero Version without an
+	// error means that there is none.
+	SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
 	Application(ctx context.Context, name types.NamespacedName) (*Projection, error)
 	// Versions lists the metadata of the Applications that a selector selects.
@@ -49,16 +49,19 @@ type Known interface {
 
 // Reader reads an ApplicationSet and its Applications at the price of a few small reads. It trusts live reads only:
 //
-//   - It reads the ApplicationSet live. For a large one, a live LIST of its metadata tells the resourceVersion first: the
+//   - It reads the ApplicationSet live. Unless it is small, a live read of its metadata tells the resourceVersion first: the
 //     known ApplicationSet at that version is current.
 //   - Known costs nothing and may be out of date. A caller may only deny by it, after a live GET of the blocker.
 //   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
-//     current. Current reads the others live.
+//     current. Current reads the others live. Of many siblings, a Barrier proves all at once, if there is one.
 type Reader struct {
 	// live is trusted.
 	live Live
 	// known is never trusted alone.
-	known    Known
+	known Known
+	// barrier proves what is known of more than above siblings; nil where there is none, and live reads prove it.
+	barrier  *Barrier
+	above    int
 	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
 }
@@ -66,6 +69,12 @@ type Reader struct {
 // NewReader returns a Reader.
 func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
+}
+
+// WithBarrier has the Reader prove more than so many siblings of earlier steps by a Barrier, whose watch is the one that known is from.
+func (r *Reader) WithBarrier(b *Barrier, above int) *Reader {
+	r.barrier, r.above = b, above
+	return r
 }
 
 // unknownSets is the group of shared reads of the ApplicationSets of a namespace that are not known: reads of made-up names do not
@@ -83,7 +92,7 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 		if known == nil || len(known.Recorded) <= fewRecorded {
 			return r.live.ApplicationSet(ctx, name)
 		}
-		now, err := r.live.SetVersion(ctx, name)
+		now, err := r.live.SetVersion(ctx, name, len(known.Recorded))
 		if err != nil {
 			return nil, err
 		}
@@ -110,9 +119,12 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 	return app, nil
 }
 
-// Current returns the live siblings: those of the steps before step as they are now, the others with name and labels
+// Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
 // only. It does not read the known siblings that are still current. A partial answer is an error.
 func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
+	if r.barrier != nil && before(known, set, step) > r.above && r.barrier.Pass(ctx) == nil {
+		return r.proven(set), nil
+	}
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -129,6 +141,29 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 	}
 	read, err := r.read(ctx, set, outdated)
 	return append(current, read...), err
+}
+
+// before counts the known siblings of the steps before step.
+func before(known []*Projection, set *policy.ApplicationSet, step int) int {
+	n := 0
+	for _, p := range known {
+		if at := policy.StepOf(set.Steps, p.Application.Labels); at >= 0 && at < step {
+			n++
+		}
+	}
+	return n
+}
+
+// proven returns the known siblings after a Barrier. Their names are those of one namespace.
+func (r *Reader) proven(set *policy.ApplicationSet) []*policy.Application {
+	known := r.known.Owned(types.UID(set.UID))
+	current := make([]*policy.Application, 0, len(known))
+	for _, p := range known {
+		if p.Namespace == set.Namespace {
+			current = append(current, &p.Application)
+		}
+	}
+	return current
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.

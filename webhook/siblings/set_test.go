@@ -88,7 +88,7 @@ type liveSet struct {
 }
 
 // SetVersion lists it.
-func (l *liveSet) SetVersion(context.Context, types.NamespacedName) (Version, error) {
+func (l *liveSet) SetVersion(context.Context, types.NamespacedName, int) (Version, error) {
 	return l.at, l.listErr
 }
 

@@ -40,6 +40,9 @@ securityContext:
 - --release={{ .Values.release.enabled }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
+{{- if .Values.writeBarrier.enabled }}
+- --write-barrier={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-barrier
+{{- end }}
 {{- range .Values.config.bypassUsers }}
 - {{ printf "--bypass-user=%s" . | quote }}
 {{- end }}

@@ -1,0 +1,85 @@
+package faults
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/load"
+	"github.com/stepgate/stepgate/test/release"
+)
+
+// TestF45_WriteBarrier breaks the write barrier in every way while a state changes all the time: the write, its answer, and the watch that
+// should give it back. The replica is asked as soon as a state has changed, with an API server of its own, and asked by nobody else.
+func TestF45_WriteBarrier(t *testing.T) {
+	f := begin(t, "F45 the write barrier fails in 15 ways; its watch late, silent, reset")
+	proxy, err := faultproxy.NewAPIProxy(f.Cluster)
+	f.Expect(err).NotTo(HaveOccurred())
+	const name = "stepgate-proof"
+	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
+		Registration: release.Registration{Name: name, Namespaces: []string{"none"}}, APIServer: proxy.URL(),
+		Args: []string{"--write-barrier-above=0"}, Barrier: true,
+	})
+	f.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(replica.Kill)
+	_, err = release.CreateBarrier(f.ctx, f.Environment, name)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(replica.WaitReady(f.ctx)).To(Succeed())
+	asker := f.asker(replica)
+	proven := func() float64 {
+		n, err := replica.Metric(f.ctx, "stepgate_live_reads_total", "kind", "application_barrier", "result", "ok")
+		f.Expect(err).NotTo(HaveOccurred())
+		return n
+	}
+	// works has the barrier prove allows again: it rests after a failure.
+	works := func() {
+		f.setQuiet(false)
+		before := proven()
+		f.Eventually(func() float64 {
+			f.Expect(f.ask(asker, f.quiet, webhookTimeout)).To(Equal(load.Right))
+			return proven()
+		}).Should(BeNumerically(">", before))
+	}
+	// changing asks after each change.
+	changing := func() {
+		for range times(10) {
+			for _, degraded := range []bool{true, false} {
+				f.setQuiet(degraded)
+				f.ask(asker, f.quiet, webhookTimeout)
+			}
+		}
+		f.inject(1)
+	}
+	works()
+	before := proven()
+	changing()
+	f.note("with nothing broken, %v of %d allows are proven by the barrier", proven()-before, times(10))
+	f.Expect(proven()-before).To(BeNumerically(">=", times(10)), "allows that the barrier proves")
+	for i, way := range breakages() {
+		if testing.Short() && i%3 > 0 {
+			continue // after each failure the barrier rests
+		}
+		works()
+		proxy.Set(faultproxy.Only(way.fault, faultproxy.Barrier))
+		changing()
+		proxy.Heal()
+	}
+	works()
+	f.setQuiet(false)
+	proxy.Freeze()
+	changing() // the cache says all the time that the earlier steps are done
+	proxy.Heal()
+	works()
+	proxy.Set(faultproxy.Only(faultproxy.Late(100*time.Millisecond), faultproxy.Barrier))
+	changing()
+	proxy.Heal()
+	works()
+	for range times(10) {
+		proxy.Reset()
+		f.setQuiet(true)
+		f.ask(asker, f.quiet, webhookTimeout)
+		f.inject(1)
+	}
+}

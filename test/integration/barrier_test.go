@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// TestADecisionIsTrueAtOnceWithTheWriteBarrier is TestADecisionIsTrueAtOnce with a barrier in place of every LIST, under the rights of config/.
+func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
+	r := newRolloutNotReady(t, release.Options{Args: []string{"--write-barrier-above=0"}, Barrier: true})
+	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
+	r.waitUntilCalled()
+	count := func(kind string) float64 {
+		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind, "result", "ok")
+		r.Expect(err).NotTo(HaveOccurred())
+		return n
+	}
+	r.done("dev")
+	r.done("qa")
+	// It may have failed before it existed, and then rests.
+	r.Eventually(func() float64 {
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed())
+		return count("application_barrier")
+	}).Should(BeNumerically(">", 0))
+
+	lists, proven := count("application_metadata_list"), count("application_barrier")
+	const rounds = 50
+	for range rounds {
+		r.done("dev")
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed())
+		r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
+			guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
+		})).To(Succeed())
+		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
+	}
+	proven, lists = count("application_barrier")-proven, count("application_metadata_list")-lists
+	t.Logf("%d allows: %v by the barrier, %v by a LIST", rounds, proven, lists)
+	r.Expect(proven).To(BeNumerically(">", 0))
+
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(barrier), barrier)).To(Succeed())
+	r.Expect(barrier.Annotations).To(HaveKey(siblings.BarrierAnnotation))
+	r.Expect(barrier.Operation).To(BeNil())
+}
+
+// TestTheWriteBarrierIsAllThatMayBeAnnotated has stepgate's account write the barrier's annotation elsewhere.
+func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
+	r := newRollout(t)
+	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
+	r.Expect(err).NotTo(HaveOccurred())
+	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+siblings.BarrierAnnotation+`":"1"}}}`))
+	r.Expect(r.as(account).Patch(r.ctx, barrier, patch)).To(Succeed())
+	r.Expect(r.as(account).Patch(r.ctx, r.app("dev"), patch)).To(MatchError(ContainSubstring("stepgate may only set argocd.argoproj.io/refresh")))
+	operation := client.RawPatch("application/merge-patch+json", []byte(`{"operation":{"sync":{}}}`))
+	r.Expect(r.as(account).Patch(r.ctx, barrier, operation)).To(MatchError(ContainSubstring("stepgate may not change .operation")))
+}
