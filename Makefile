@@ -88,7 +88,7 @@ test: check verify lint unit integration chart-test pages release-rehearsal fuzz
 .PHONY: verify
 verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
 	go run ./test/generate --helm $(BIN)/helm --check
-	for module in . test/tools test/tools/*/; do (cd $$module && go mod tidy -diff); done
+	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
 	go mod verify >/dev/null
 
 .PHONY: release-check
@@ -254,6 +254,8 @@ $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
 
+# A release may need a newer Go than the rest: its go.mod names it, and go downloads it from the module proxy.
+$(BIN)/argocd-v%: export GOTOOLCHAIN := auto
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)
 

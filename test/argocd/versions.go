@@ -11,7 +11,7 @@ import (
 
 // Versions are the releases of Argo CD that the tests can run; the first is the one that they run unless they are told
 // otherwise. To add one, add it here and make its module, test/tools/argocd-VERSION, which `make argocd-tools` builds.
-func Versions() []string { return []string{"v3.5.7"} }
+func Versions() []string { return []string{"v3.5.7", "v3.6.1"} }
 
 // Locate finds the program and the manifests of a version. Both are of its own module: CRDs, RBAC and configuration
 // belong to a release as much as its controllers do. root is the root of the repository.
@@ -25,6 +25,7 @@ func Locate(root, version string) (Options, error) {
 	}
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = filepath.Join(root, "test", "tools", "argocd-"+version)
+	list.Env = append(os.Environ(), "GOTOOLCHAIN=auto") // a release may need a newer Go, which its module names
 	dir, err := list.Output()
 	if err != nil {
 		return o, fmt.Errorf("find the module of Argo CD %s: %w", version, err)

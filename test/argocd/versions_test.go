@@ -31,5 +31,5 @@ func TestTheDefaultVersionIsTheOneOfTheTypes(t *testing.T) {
 
 func TestLocateRefusesAnUnknownVersion(t *testing.T) {
 	_, err := Locate("../..", "v1.0.0")
-	NewWithT(t).Expect(err).To(MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7"))
+	NewWithT(t).Expect(err).To(MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7, v3.6.1"))
 }

@@ -83,7 +83,7 @@ func (o options) run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
-	s, err := start(ctx, o.argocd, p.started(o), len(p.parents) > 0)
+	s, err := start(ctx, o, p.started(o), len(p.parents) > 0)
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,12 @@ const longResync = 6 * time.Hour
 // quietSettings are how Argo CD runs unless a scenario needs something else.
 func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
 
-func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s *suite, err error) {
+func start(ctx context.Context, flags options, modes []mode, appOfApps bool) (s *suite, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	o, err := argocd.Locate(root, version)
+	o, err := argocd.Locate(root, flags.argocd)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,9 @@ func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s
 		}
 	}()
 	o.Settings, o.AppOfApps = quietSettings(), appOfApps
+	if flags.grace >= 0 {
+		o.ApplicationSetFlags = append(o.ApplicationSetFlags, fmt.Sprintf("--refresh-grace-period-seconds=%d", flags.grace))
+	}
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {

@@ -26,6 +26,8 @@ func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 			Pin:          pick(t, "pin", "", "", "", "", "", "proven"),
 			Jitter:       uint32(pick(t, "jitter", 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
+		// Only 3.6 has a grace period: the histories of the others are drawn as ever.
+		s.NoGrace = s.Version == "3.6" && rapid.Bool().Draw(t, "no grace")
 		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
 		if rapid.Bool().Draw(t, "a fourth") {
 			s.Applications = append(s.Applications, simulation.Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
