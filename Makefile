@@ -139,6 +139,7 @@ fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the 
 
 .PHONY: simulate-quick
 simulate-quick: HISTORIES := 3000
+simulate-quick: HISTORIES_36 := 1000
 simulate-quick: CONDITIONS := 2000
 simulate-quick: simulate ## A few thousand random rollouts
 
@@ -194,9 +195,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: simulate
-simulate: ## Play 1,000,000 random rollouts in virtual time (HISTORIES, CONDITIONS, SEED): no early start, none that hangs
+simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
 	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1)
+	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1)
 	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1)
 
 .PHONY: simulate-control
