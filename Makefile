@@ -13,8 +13,14 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin
-# Every folder test/tools/argocd-VERSION builds one version of Argo CD.
-ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
+# The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
+# test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs.
+ARGOCD_VERSION ?= v3.5.7
+ARGOCD_OLDEST := v3.2.12
+ARGOCD_VERSIONS ?= $(shell ls -d test/tools/argocd-v*/ | sed 's,.*argocd-\(.*\)/,\1,' | sort -V)
+ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
+# The scenarios of `make e2e-oldest`.
+OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
 
 # `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
@@ -34,12 +40,16 @@ VULNCHECK ?= ./cmd/stepgate
 # More flags: of bin/bench and bin/e2e (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
+# The parts of e2e beside the ordinary rollouts.
+E2E_PARTS := --liveness --automated --command-line --conditions --gitops
 FAULTS_FLAGS ?=
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
 FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 
 export CGO_ENABLED ?= 0
+COMMA := ,
+SPACE := $(subst ,, )
 
 ##@ Use it
 
@@ -57,7 +67,7 @@ demo: $(BIN)/demo ## Play a rollout write by write on a real API server
 
 .PHONY: demo-argocd
 demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a commit out, without stepgate and with it
-	@$(BIN)/e2e --demo
+	@$(BIN)/e2e --demo --argocd $(ARGOCD_VERSION)
 
 ##@ While you work
 
@@ -82,7 +92,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 ##@ Before you push
 
 .PHONY: test
-test: check verify lint unit integration chart-test pages release-rehearsal fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick ## Everything that CI runs
+test: check verify lint unit integration chart-test pages release-rehearsal fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick e2e-oldest ## Everything that CI runs
 	@echo "==> make test: passed"
 
 .PHONY: verify
@@ -158,17 +168,25 @@ faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --busy 10s $(E2E_PARTS) $(E2E_FLAGS)
+
+.PHONY: e2e-oldest
+e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) $(BIN)/e2e ## A few of these rollouts through the oldest Argo CD
+	@$(BIN)/e2e --argocd $(ARGOCD_OLDEST) --quick --modes off,on --scenarios $(OLDEST_SCENARIOS) --liveness --automated --conditions $(E2E_FLAGS)
 
 ##@ The long suites
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --busy 2m --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
+
+.PHONY: e2e-versions
+e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same through every version of Argo CD in turn (ARGOCD_VERSIONS); a line for each at the end
+	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
 
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
-	@$(BIN)/e2e --control --quick $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(E2E_FLAGS)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
@@ -216,7 +234,7 @@ tools: $(BIN)/etcd $(BIN)/kube-apiserver
 endif
 
 .PHONY: argocd-tools
-argocd-tools: $(ARGOCD) ## Argo CD: all its controllers, and its CLI
+argocd-tools: $(BIN)/argocd-$(ARGOCD_VERSION) ## Argo CD, all its controllers and its CLI: the version ARGOCD_VERSION
 
 .PHONY: helm-tools
 helm-tools: $(BIN)/helm ## Helm, for the tests of the chart
@@ -256,10 +274,12 @@ $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
 
-# A release may need a newer Go than the rest: its go.mod names it, and go downloads it from the module proxy.
+# A version may have edits of Argo CD's own files, test/tools/argocd-VERSION/edits; test/tools/edit.sh explains them. It may need a
+# newer Go than the rest: its go.mod names it, and go downloads it from the module proxy.
 $(BIN)/argocd-v%: export GOTOOLCHAIN := auto
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
-	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)
+	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,\
+		$$(../edit.sh $(BIN)/edits/argocd-v$*) github.com/argoproj/argo-cd/v3/cmd)
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)

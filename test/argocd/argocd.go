@@ -19,6 +19,8 @@ import (
 type ArgoCD struct {
 	// Version is its release, such as v3.5.7.
 	Version string
+	// Traits are those of the release.
+	Traits Traits
 
 	env     *environment.Environment
 	options Options
@@ -32,9 +34,9 @@ type ArgoCD struct {
 	kubelet    *kubelet
 }
 
-// Options are how an Argo CD is started. Locate fills in the first three.
+// Options are how an Argo CD is started. Locate fills in the release, Binary and Manifests.
 type Options struct {
-	Version string
+	release
 	// Binary is the program: all controllers, and the CLI.
 	Binary string
 	// Manifests is the folder "manifests" of the release. The Environment has its CRDs already; RBAC and configuration come
@@ -61,7 +63,7 @@ type Settings struct {
 
 // Start starts Argo CD in the Environment and returns when all its controllers answer.
 func Start(ctx context.Context, e *environment.Environment, o Options) (*ArgoCD, error) {
-	a := &ArgoCD{Version: o.Version, env: e, options: o, dir: filepath.Join(e.Dir(), "argocd")}
+	a := &ArgoCD{Version: o.version, Traits: o.Traits, env: e, options: o, dir: filepath.Join(e.Dir(), "argocd")}
 	for _, dir := range []string{"bin", "tls", "ssh", "gpg", "gpghome", "plugins", "tmp", "home"} {
 		if err := os.MkdirAll(filepath.Join(a.dir, dir), 0o700); err != nil {
 			return nil, err
@@ -146,10 +148,10 @@ func (a *ArgoCD) components(addresses []string) []component {
 	return []component{
 		{
 			name: "argocd-repo-server", address: a.repoServer,
-			args: []string{
+			args: append([]string{
 				"--address=127.0.0.1", "--port=" + port(a.repoServer), "--metrics-address=127.0.0.1", "--metrics-port=" + port(addresses[2]),
-				"--redis=" + a.redis.Addr(), "--client-ca-path=", "--logformat=text",
-			},
+				"--redis=" + a.redis.Addr(), "--logformat=text",
+			}, a.options.repoServer...),
 		},
 		{
 			name: "argocd-application-controller", account: true, url: "http://" + addresses[3] + "/healthz",

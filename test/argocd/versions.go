@@ -9,19 +9,58 @@ import (
 	"strings"
 )
 
+// release is a release of Argo CD that the tests can run, and what sets it apart from the others. Flags, configuration and
+// behaviour that depend on the version have a field here, and nowhere an `if` of their own.
+type release struct {
+	version string
+	// repoServer are flags of the repo-server that older releases do not know.
+	repoServer []string
+	Traits
+}
+
+// Traits say how the ApplicationSet controller of a release rolls out, where the scenarios depend on it.
+type Traits struct {
+	// LooksAtHealth: it starts a step only while all Applications of the step just before are Healthy and not OutOfSync
+	// (`buildAppSyncMap`, up to 3.2). Later ones go by the status that they have recorded, for all earlier steps.
+	LooksAtHealth bool
+	// SyncsDrift: it starts a sync of every Application that is OutOfSync, so also for drift and for a change of the spec alone
+	// (up to 3.2). Later ones start one sync for each revision.
+	SyncsDrift bool
+}
+
+// releases are all of them. The first is the one that the tests run unless they are told otherwise.
+func releases() []release {
+	since35 := []string{"--client-ca-path="}
+	upTo32 := Traits{LooksAtHealth: true, SyncsDrift: true}
+	return []release{
+		{version: "v3.5.7", repoServer: since35},
+		{version: "v3.6.1", repoServer: since35},
+		{version: "v3.4.13"},
+		{version: "v3.2.12", Traits: upTo32},
+	}
+}
+
 // Versions are the releases of Argo CD that the tests can run; the first is the one that they run unless they are told
-// otherwise. To add one, add it here and make its module, test/tools/argocd-VERSION, which `make argocd-tools` builds.
-func Versions() []string { return []string{"v3.5.7", "v3.6.1"} }
+// otherwise. To add one, add it to releases and make its module, test/tools/argocd-VERSION, which
+// `make argocd-tools ARGOCD_VERSION=VERSION` builds.
+func Versions() []string {
+	var all []string
+	for _, r := range releases() {
+		all = append(all, r.version)
+	}
+	return all
+}
 
 // Locate finds the program and the manifests of a version. Both are of its own module: CRDs, RBAC and configuration
 // belong to a release as much as its controllers do. root is the root of the repository.
 func Locate(root, version string) (Options, error) {
-	if !slices.Contains(Versions(), version) {
+	i := slices.Index(Versions(), version)
+	if i < 0 {
 		return Options{}, fmt.Errorf("unknown version of Argo CD: %s is not one of %s", version, strings.Join(Versions(), ", "))
 	}
-	o := Options{Version: version, Binary: filepath.Join(root, "bin", "argocd-"+version)}
+	o := Options{release: releases()[i], Binary: filepath.Join(root, "bin", "argocd-"+version)}
 	if _, err := os.Stat(o.Binary); err != nil {
-		return o, fmt.Errorf("no Argo CD: run `make argocd-tools`: %w", err)
+		return o, fmt.Errorf("no Argo CD: run `make argocd-tools ARGOCD_VERSION=%s`: %w", version, err)
 	}
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = filepath.Join(root, "test", "tools", "argocd-"+version)

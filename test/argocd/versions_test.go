@@ -3,9 +3,11 @@ package argocd
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const tools = "../tools/argocd-"
@@ -31,5 +33,17 @@ func TestTheDefaultVersionIsTheOneOfTheTypes(t *testing.T) {
 
 func TestLocateRefusesAnUnknownVersion(t *testing.T) {
 	_, err := Locate("../..", "v1.0.0")
-	NewWithT(t).Expect(err).To(MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7, v3.6.1"))
+	NewWithT(t).Expect(err).To(MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7, v3.6.1, v3.4.13, v3.2.12"))
+}
+
+func TestTheMakefileRunsTheSameVersions(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile("../../Makefile")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(ContainSubstring("\nARGOCD_VERSION ?= "+Versions()[0]+"\n"), "the default version")
+	oldest := slices.MinFunc(Versions(), func(a, b string) int {
+		less, _ := version.MustParseSemantic(a).Compare(b)
+		return less
+	})
+	g.Expect(string(text)).To(ContainSubstring("\nARGOCD_OLDEST := "+oldest+"\n"), "the oldest version, which CI runs as well")
 }

@@ -39,6 +39,7 @@ func pages(g Gomega) map[string]string {
 var quick = map[string]string{
 	"bench":          "bench-quick",
 	"e2e":            "e2e-quick",
+	"e2e-versions":   "e2e-oldest", // with e2e-quick, which runs the default version
 	"faults":         "faults-quick",
 	"fuzz":           "fuzz-quick",
 	"simulate":       "simulate-quick",

@@ -77,24 +77,24 @@ func (b *busy) play(lasting time.Duration) {
 	r := b.rollout
 	r.prepare()
 	r.begin()
-	dev, later := r.one("dev"), r.in("qa", "prod")
+	dev, waits := r.one("dev"), r.keptWaiting()
 	r.commitAhead(r.members)
 	r.holdUp(dev)
-	if b.spec {
-		r.refresh(later...)
-		r.untilKeptWaiting(later[0])
-	}
-	half := r.startLoad()
+	var half measurement
+	begin := func() { half = r.startLoad() }
 	if !b.spec {
-		r.refresh(later...)
-	} else {
-		r.changeSpec(later)
+		begin()
+	}
+	r.refreshLater(func() { r.untilKeptWaiting(waits) })
+	if b.spec {
+		begin()
+		r.changeSpec(r.in("qa", "prod"))
 	}
 	for i := range b.halves {
 		r.pause(time.Until(half.began.Add(lasting / 2)))
 		b.halves[i], half = half.end(), r.startLoad()
 	}
-	r.untilKeptWaiting(later[0])
+	r.untilKeptWaiting(waits)
 	// A text that changes would be one more write of the ApplicationSet's conditions for every refusal.
 	if texts := b.halves[1].texts; len(texts) > 1 {
 		script.Fail("the text of the denials did not stay the same: %q", slices.Sorted(maps.Keys(texts)))
@@ -119,8 +119,8 @@ func (r *rollout) changeSpec(members []*member) {
 }
 
 // holdUp has a member of the first step complete the newest commit, waits until the ApplicationSet controller has recorded
-// it as Healthy, and then makes it Degraded. The ApplicationSet controller of Argo CD v3.5.7 does not look at its health
-// again, and starts the next step.
+// it as Healthy, and then makes it Degraded. From 3.3 on the ApplicationSet controller does not look at its health again, and
+// starts the next step; up to 3.2 it may start the one after that (keptWaiting).
 func (r *rollout) holdUp(m *member) {
 	r.refresh(m)
 	r.untilNewest(m)

@@ -109,7 +109,7 @@ func pruneInBackground(_ *rollout, spec *argo.ApplicationSpec) {
 	}
 }
 
-// redirect changes the destination of all members, and waits as repoint does.
+// redirect changes the destination of all members, and waits until every Application has been compared with it.
 func (r *rollout) redirect() {
 	for _, m := range r.members {
 		m.destination = r.secondNamespace()
@@ -119,20 +119,24 @@ func (r *rollout) redirect() {
 	r.untilEach("the new destination compared", r.members, func(m *member, app *argo.Application) bool {
 		return app.Status.Sync.ComparedTo.Destination.Namespace == m.destination && app.Operation == nil
 	})
-	r.quiet()
 }
 
 func newDestination(r *rollout) {
 	r.begin()
 	r.redirect()
+	r.quiet()
 	r.version("2", r.members)
 	r.refresh(r.in(backwards()...)...)
 }
 
-// newDestinationByHand syncs with the CLI: the ApplicationSet controller of Argo CD v3.5.7 does not start the change.
+// newDestinationByHand syncs with the CLI: from 3.3 on the ApplicationSet controller does not start the change.
 func newDestinationByHand(r *rollout) {
+	r.byUsersOnly()
 	r.begin()
 	r.redirect()
+	if !r.argo.Traits.SyncsDrift {
+		r.quiet()
+	}
 	r.tooEarly(r.one("prod"))
 	for _, env := range environments {
 		m := r.one(env)

@@ -45,8 +45,9 @@ func (r *rollout) holdBack(version string) {
 	r.version(version, r.members)
 	r.holdUp(r.one("dev"))
 	before := r.heldWrites()
-	r.refresh(r.in("qa", "prod")...)
-	r.until("a held operation", func() bool { return r.heldWrites() > before })
+	r.refreshLater(func() {
+		r.until("a held operation", func() bool { return r.heldWrites() > before })
+	})
 }
 
 // heldWrites is the number of held operations of this rollout so far.

@@ -41,7 +41,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
 	flag.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
-	flag.StringVar(&o.argocd, "argocd", argocd.Versions()[0], "version of Argo CD: "+strings.Join(argocd.Versions(), ", "))
+	flag.StringVar(&o.argocd, "argocd", argocd.Versions()[0], "version of Argo CD, or several, with commas: "+strings.Join(argocd.Versions(), ", "))
 	flag.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs, and do not fail when it is slow")
 	flag.DurationVar(&o.busy, "busy", 0, "measure for so long how busy the ApplicationSet controller is while a sync has to wait")
 	flag.BoolVar(&o.liveness, "liveness", false, "play also the scenarios in which replicas of stepgate are killed")

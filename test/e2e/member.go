@@ -8,7 +8,7 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// environments are the steps, in their order.
+// environments are the steps of most scenarios, in their order.
 var environments = [...]string{"dev", "qa", "prod"}
 
 // member is one Application of a rollout and its expected state.
@@ -30,12 +30,13 @@ type member struct {
 // populate makes the members and their repositories: one for all, or one each.
 func (r *rollout) populate() {
 	shared := r.repository("all")
-	for step, env := range environments {
+	envs := r.scenario.environments()
+	for step, env := range envs {
 		for i := range r.scenario.each {
 			name := r.name + "-" + env
 			if r.scenario.each > 1 {
 				// Against the order of the steps, because the controller goes by name.
-				name = fmt.Sprintf("%s-%c-%s-%d", r.name, 'c'-rune(step), env, i+1)
+				name = fmt.Sprintf("%s-%c-%s-%d", r.name, 'a'+rune(len(envs)-1-step), env, i+1)
 			}
 			m := r.newMember(name, step, shared)
 			if r.scenario.ownRepos {
@@ -51,7 +52,7 @@ func (r *rollout) populate() {
 
 func (r *rollout) newMember(name string, step int, repo *argocd.Repository) *member {
 	return &member{
-		name: name, env: environments[step], step: step, destination: r.mode.destination(), version: "1",
+		name: name, env: r.scenario.environments()[step], step: step, destination: r.mode.destination(), version: "1",
 		source: source{repo: repo, path: name + "/one", branch: argocd.Main},
 	}
 }

@@ -23,6 +23,7 @@ const (
 type outcome struct {
 	rollout *rollout
 	starts  []observer.Start
+	atOnce  atOnce
 	// took is zero when it did not complete.
 	took  time.Duration
 	ended time.Time
@@ -53,7 +54,7 @@ func (o *outcome) play() {
 	o.problem = script.Run(func() {
 		r.scenario.play(r)
 		r.complete()
-		o.starts = r.judge()
+		o.starts, o.atOnce = r.judge(), r.countAtOnce()
 	})
 	o.ended = time.Now()
 	if o.problem == nil {

@@ -22,44 +22,49 @@ type results struct {
 	strict bool
 }
 
-// print prints the tables and the final line, and returns an error when the gate did not keep its promise.
-func (r results) print() error {
+// print prints the tables and the final line, and returns the line, and an error when the gate did not keep its promise.
+func (r results) print() (line string, err error) {
 	writes, err := r.suite.audit.writes()
 	if err != nil {
-		return err
+		return "", err
 	}
-	fmt.Println()
+	fmt.Printf("\nArgo CD %s:\n", r.suite.argo.Version)
 	printTable(r.chosen, r.all, writes)
 	printBeside(r.chosen, r.all, writes)
+	printAtOnce(r.chosen, r.all, r.suite.argo.Version)
 	printWaits(r.chosen, r.all)
 	t := total(r.chosen, r.all)
 	t.strict = r.strict
 	t.refused(writes, on, proven, conditional)
 	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
-		return err
+		return "", err
 	}
 	for _, m := range []mode{on, proven} {
 		events, err := r.suite.readEvents(m)
 		if err != nil {
-			return err
+			return "", err
 		}
 		printEvents(m, events)
 		t.warned(r.all, m, events)
 	}
 	if t.audited > 0 {
 		if err := r.suite.compareAudit(r.chosen, r.all); err != nil {
-			return err
+			return "", err
 		}
 	}
-	t.print()
-	return t.verdict()
+	t.printRatio()
+	line = t.line(r.suite.argo.Version)
+	fmt.Println(line)
+	return line, t.verdict()
 }
 
 // totals are the sums over all rollouts.
 type totals struct {
 	rollouts, offOutOfOrder, onOutOfOrder, onCompleted, audited int
 	onRefused, onErrorOccurred                                  int
-	off, on                                                     []time.Duration
+	// offOver and onOver are by how much the operations of a step at once exceeded its maxUpdate, at the most.
+	offOver, onOver int
+	off, on         []time.Duration
 	// ratios are seconds with the gate over seconds without, of each rollout that completed in both modes.
 	ratios []float64
 	strict bool
@@ -69,7 +74,7 @@ type totals struct {
 }
 
 func total(chosen []scenario, all table) *totals {
-	t := &totals{}
+	t := &totals{offOver: overMaxUpdate(chosen, all, off), onOver: overMaxUpdate(chosen, all, on, proven)}
 	for _, sc := range chosen {
 		t.rollouts++
 		without, with := all[sc.key][off], all[sc.key][on]
@@ -178,14 +183,19 @@ func tooSlow(without, with *outcome) time.Duration {
 	return max(0, with.took-allowed)
 }
 
-// print prints the totals. The line on the ratios compares each rollout with itself: the median of all without the gate and that of all
-// with it are often of different rollouts.
-func (t *totals) print() {
+// printRatio compares each rollout with itself: the median of all without the gate and the one of all with it are often of
+// different rollouts.
+func (t *totals) printRatio() {
 	if len(t.ratios) > 0 {
 		fmt.Printf("each rollout, seconds on / off: rollouts=%d median_ratio=%.2f\n", len(t.ratios), medianOfAll(t.ratios))
 	}
-	fmt.Printf("e2e: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d on_refused=%d on_error_occurred=%d median_off=%.1fs median_on=%.1fs\n",
-		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, t.onRefused, t.onErrorOccurred, median(t.off).Seconds(), median(t.on).Seconds())
+}
+
+// line is the totals, and how much of Argo CD was run.
+func (t *totals) line(version string) string {
+	return fmt.Sprintf("e2e: argocd=%s rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d on_refused=%d on_error_occurred=%d "+
+		"off_over_max_update=%d on_over_max_update=%d median_off=%.1fs median_on=%.1fs", version, t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted,
+		t.onRefused, t.onErrorOccurred, t.offOver, t.onOver, median(t.off).Seconds(), median(t.on).Seconds())
 }
 
 const (

@@ -179,14 +179,8 @@ func (r *rollout) begin() {
 
 // judge asks the observer for the starts of the measured rollout.
 func (r *rollout) judge() []observer.Start {
-	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy}
-	names := map[string]bool{}
-	for _, m := range r.members {
-		names[m.name] = true
-		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes})
-	}
 	var starts []observer.Start
-	for _, s := range observer.Judge(plan, script.Get(r.recorder.seen(string(r.mode), names))) {
+	for _, s := range observer.Judge(r.observed()) {
 		if s.ResourceVersion > r.since {
 			starts = append(starts, s)
 		}

@@ -76,16 +76,17 @@ func (p plan) started(o options) []mode {
 	return slices.Compact(needed)
 }
 
-func (o options) run(ctx context.Context) (err error) {
+// runOne runs everything with one version of Argo CD, and returns the line with the totals.
+func (o options) runOne(ctx context.Context) (line string, err error) {
 	began := time.Now()
 	p, err := o.plan()
 	if err != nil {
-		return err
+		return "", err
 	}
-	fmt.Println("starting etcd, kube-apiserver, Argo CD and stepgate (about half a minute)")
+	fmt.Printf("starting etcd, kube-apiserver, Argo CD %s and stepgate (about half a minute)\n", o.argocd)
 	s, err := start(ctx, o, p.started(o), len(p.parents) > 0)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	fmt.Printf("all up after %.0fs\n", time.Since(began).Seconds())
@@ -94,18 +95,18 @@ func (o options) run(ctx context.Context) (err error) {
 	}
 	switch {
 	case o.demo:
-		return demo(ctx, s)
+		return "", demo(ctx, s)
 	case o.control:
-		return s.control(ctx, p.ordinary, p.automated)
+		return "", s.control(ctx, p.ordinary, p.automated)
 	}
 	return s.measure(ctx, o, p)
 }
 
-// measure plays all parts of a plan, and reports them. A part that fails does not end the others.
-func (s *suite) measure(ctx context.Context, o options, p plan) error {
+// measure plays all parts of a plan, and reports them. A part that fails does not end the others. It returns the line with the totals.
+func (s *suite) measure(ctx context.Context, o options, p plan) (line string, err error) {
 	outcomes, err := player{s, p.modes, o.parallel}.playAll(ctx, p.ordinary)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var problems []error
 	if o.busy > 0 {
@@ -127,8 +128,9 @@ func (s *suite) measure(ctx context.Context, o options, p plan) error {
 		problems = append(problems, s.measureAutomated(ctx, p.automated, p.modes, !o.quick))
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", err
 	}
-	problems = append(problems, results{s, p.ordinary, outcomes, !o.quick}.print(), printHistory(p.ordinary, outcomes))
-	return errors.Join(problems...)
+	line, err = results{s, p.ordinary, outcomes, !o.quick}.print()
+	problems = append(problems, err, printHistory(p.ordinary, outcomes))
+	return line, errors.Join(problems...)
 }

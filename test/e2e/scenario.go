@@ -13,8 +13,11 @@ import (
 type scenario struct {
 	// key names it in flags, in the names of its objects and in the report.
 	key, title string
-	// each is the number of Applications per step.
+	// each is the number of Applications per step, and envs are the steps if they are others than environments.
 	each int
+	envs []string
+	// maxUpdate is the one of every step; zero means none.
+	maxUpdate int
 	// ownRepos gives every Application a repository of its own.
 	ownRepos bool
 	// noRetry makes a failed operation final.
@@ -52,6 +55,14 @@ type scenario struct {
 	// five minutes.
 	limit, setup time.Duration
 	play         func(r *rollout)
+}
+
+// environments are its steps, in their order.
+func (s scenario) environments() []string {
+	if s.envs != nil {
+		return s.envs
+	}
+	return environments[:]
 }
 
 // in are the modes in which it is played, when those of the run are given.
@@ -103,7 +114,7 @@ func scenarios() []scenario {
 			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
 		})
 	}
-	return slices.Concat(all, special(), moving(), overtaking(), elsewhere())
+	return slices.Concat(all, special(), moving(), overtaking(), elsewhere(), wide())
 }
 
 // commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.

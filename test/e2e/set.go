@@ -40,11 +40,10 @@ func (r *rollout) install() {
 	if r.scenario.noRetry {
 		set.Spec.Template.Spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 0}}
 	}
-	for _, env := range environments {
+	for _, env := range r.scenario.environments() {
 		step := argo.ApplicationSetRolloutStep{MatchExpressions: []argo.ApplicationMatchExpression{{Key: stepLabel, Operator: "In", Values: []string{env}}}}
-		if env == r.scenario.byHand {
-			none := intstr.FromInt32(0)
-			step.MaxUpdate = &none
+		if most := intstr.FromInt(r.scenario.maxUpdate); env == r.scenario.byHand || r.scenario.maxUpdate > 0 {
+			step.MaxUpdate = &most
 		}
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, step)
 	}

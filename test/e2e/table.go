@@ -6,12 +6,12 @@ func printTable(chosen []scenario, all table, writes []write) {
 	if len(chosen) == 0 {
 		return
 	}
-	fmt.Println("| rollout | out of order off / on | seconds off / on | held | controller refused | others denied | refreshes | controller writes per minute off / on |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	fmt.Println("| rollout | out of order off / on | seconds off / on | at once off / on | held | controller refused | others denied | refreshes | controller writes per minute off / on |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
 		without, with := all[sc.key][off].row(writes), all[sc.key][on].row(writes)
-		fmt.Printf("| %s (`%s`) | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |\n", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
-			without.took, with.took, with.held, with.refusals, with.denials, with.refreshes, without.perMinute, with.perMinute)
+		fmt.Printf("| %s (`%s`) | %s / %s | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |\n", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
+			without.took, with.took, without.atOnce, with.atOnce, with.held, with.refusals, with.denials, with.refreshes, without.perMinute, with.perMinute)
 	}
 	fmt.Println()
 }
@@ -36,18 +36,18 @@ func printBeside(chosen []scenario, all table, writes []write) {
 	fmt.Println()
 }
 
-type row struct{ outOfOrder, took, held, refusals, denials, refreshes, perMinute string }
+type row struct{ outOfOrder, took, atOnce, held, refusals, denials, refreshes, perMinute string }
 
 func (o *outcome) row(writes []write) row {
 	if o == nil {
-		return row{"-", "-", "-", "-", "-", "-", "-"}
+		return row{"-", "-", "-", "-", "-", "-", "-", "-"}
 	}
 	t, took := o.counts(writes), "never"
 	if o.completed() {
 		took = fmt.Sprintf("%.1f", o.took.Seconds())
 	}
 	return row{
-		outOfOrder: fmt.Sprint(o.outOfOrder()), took: took, held: fmt.Sprint(t.held), refusals: fmt.Sprint(t.refusals),
+		outOfOrder: fmt.Sprint(o.outOfOrder()), took: took, atOnce: fmt.Sprint(o.atOnce.top()), held: fmt.Sprint(t.held), refusals: fmt.Sprint(t.refusals),
 		denials: fmt.Sprint(t.denials), refreshes: fmt.Sprint(t.refreshes),
 		perMinute: fmt.Sprintf("%.0f", t.perMinute(o.ended.Sub(o.rollout.began))),
 	}

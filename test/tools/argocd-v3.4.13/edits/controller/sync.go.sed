@@ -1,0 +1,2 @@
+s/syncCtx\.Terminate()/syncCtx.Terminate(context.TODO())/
+s/syncCtx\.Sync()/syncCtx.Sync(context.TODO())/
