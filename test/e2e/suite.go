@@ -81,9 +81,11 @@ type suite struct {
 	recorder   *recorder
 	audit      *auditLog
 	conditions *conditions
-	unwatch    context.CancelFunc
-	gates      map[mode]*release.Release
-	clis       map[mode]*argocd.CLI
+	// grace is how long the ApplicationSet controller waits after a change.
+	grace   time.Duration
+	unwatch context.CancelFunc
+	gates   map[mode]*release.Release
+	clis    map[mode]*argocd.CLI
 }
 
 // longResync is an interval at which nothing happens in a run.
@@ -112,7 +114,9 @@ func start(ctx context.Context, flags options, modes []mode, appOfApps bool) (s 
 		}
 	}()
 	o.Settings, o.AppOfApps = quietSettings(), appOfApps
+	s.grace = o.Grace
 	if flags.grace >= 0 {
+		s.grace = time.Duration(flags.grace) * time.Second
 		o.ApplicationSetFlags = append(o.ApplicationSetFlags, fmt.Sprintf("--refresh-grace-period-seconds=%d", flags.grace))
 	}
 	for _, m := range modes {
