@@ -98,7 +98,7 @@ test: check verify lint unit integration chart-test pages release-rehearsal fuzz
 .PHONY: verify
 verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
 	go run ./test/generate --helm $(BIN)/helm --check
-	for module in . test/tools test/tools/*/; do (cd $$module && go mod tidy -diff); done
+	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
 	go mod verify >/dev/null
 
 .PHONY: release-check
@@ -149,6 +149,7 @@ fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the 
 
 .PHONY: simulate-quick
 simulate-quick: HISTORIES := 3000
+simulate-quick: HISTORIES_36 := 1000
 simulate-quick: CONDITIONS := 2000
 simulate-quick: simulate ## A few thousand random rollouts
 
@@ -212,9 +213,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: simulate
-simulate: ## Play 1,000,000 random rollouts in virtual time (HISTORIES, CONDITIONS, SEED): no early start, none that hangs
+simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
 	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1)
+	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1)
 	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1)
 
 .PHONY: simulate-control
@@ -272,7 +274,9 @@ $(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
 $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
 
-# A version may have edits of Argo CD's own files, test/tools/argocd-VERSION/edits; test/tools/edit.sh explains them.
+# A version may have edits of Argo CD's own files, test/tools/argocd-VERSION/edits; test/tools/edit.sh explains them. It may need a
+# newer Go than the rest: its go.mod names it, and go downloads it from the module proxy.
+$(BIN)/argocd-v%: export GOTOOLCHAIN := auto
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,\
 		$$(../edit.sh $(BIN)/edits/argocd-v$*) github.com/argoproj/argo-cd/v3/cmd)

@@ -183,8 +183,8 @@ func (a *ArgoCD) partName(part string) string {
 	return "argocd-" + part
 }
 
-// grace is the refresh barrier of Argo CD 3.6: before a step, its ApplicationSet controller waits, and then refreshes what has not been
-// compared.
+// grace is the refresh barrier of Argo CD 3.6: after a change its ApplicationSet controller waits, and then refreshes what has not been
+// compared since, before it starts a step.
 func (f *Facts) grace(a *ArgoCD) Check {
 	const name, flag, env = "refresh barrier", "refresh-grace-period-seconds", "REFRESH_GRACE_PERIOD_SECONDS"
 	p := a.Parts[partApplicationSet]
@@ -194,7 +194,7 @@ func (f *Facts) grace(a *ArgoCD) Check {
 	version := imageVersion(mainContainer(p))
 	newer, known := atLeast(version, 3, 6)
 	if !known {
-		return unknown(name, "Not checked: the image of the ApplicationSet controller has no version.").do("Argo CD 3.6 and later wait 30 s before each step of a rollout; earlier versions do not.")
+		return unknown(name, "Not checked: the image of the ApplicationSet controller has no version.").do("Argo CD 3.6 and later wait 30 s after each change before they start a step; earlier versions do not.")
 	}
 	if !newer {
 		return skipped(name, "Argo CD %s has none; it has come with 3.6.", version)

@@ -46,6 +46,8 @@ type Options struct {
 	Namespaces []string
 	// AppOfApps has Argo CD watch ApplicationSets in the cluster, so that Applications may deploy them.
 	AppOfApps bool
+	// ApplicationSetFlags are more flags of the ApplicationSet controller.
+	ApplicationSetFlags []string
 	Settings
 }
 
@@ -160,11 +162,11 @@ func (a *ArgoCD) components(addresses []string) []component {
 		},
 		{
 			name: "argocd-applicationset-controller", account: true, url: a.setMetrics,
-			args: []string{
+			args: append([]string{
 				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs=" + strconv.FormatBool(!a.options.Unordered), "--enable-scm-providers=false",
 				"--enable-leader-election=false", "--applicationset-namespaces=" + namespaces, "--argocd-repo-server=" + a.repoServer,
 				"--metrics-addr=" + addresses[1], "--probe-addr=" + addresses[4], "--webhook-addr=" + addresses[5], "--logformat=text",
-			},
+			}, a.options.ApplicationSetFlags...),
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // release is a release of Argo CD that the tests can run, and what sets it apart from the others. Flags, configuration and
@@ -26,6 +27,9 @@ type Traits struct {
 	// SyncsDrift: it starts a sync of every Application that is OutOfSync, so also for drift and for a change of the spec alone
 	// (up to 3.2). Later ones start one sync for each revision.
 	SyncsDrift bool
+	// Grace is how long it waits after a change, by default, before it starts a step: the refresh barrier, from 3.6 on. It then has
+	// everything compared that was not compared since. It is --refresh-grace-period-seconds.
+	Grace time.Duration
 }
 
 // releases are all of them. The first is the one that the tests run unless they are told otherwise.
@@ -34,6 +38,7 @@ func releases() []release {
 	upTo32 := Traits{LooksAtHealth: true, SyncsDrift: true}
 	return []release{
 		{version: "v3.5.7", repoServer: since35},
+		{version: "v3.6.1", repoServer: since35, Traits: Traits{Grace: 30 * time.Second}},
 		{version: "v3.4.13"},
 		{version: "v3.2.12", Traits: upTo32},
 	}
@@ -63,6 +68,7 @@ func Locate(root, version string) (Options, error) {
 	}
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = filepath.Join(root, "test", "tools", "argocd-"+version)
+	list.Env = append(os.Environ(), "GOTOOLCHAIN=auto") // a release may need a newer Go, which its module names
 	dir, err := list.Output()
 	if err != nil {
 		return o, fmt.Errorf("find the module of Argo CD %s: %w", version, err)

@@ -14,6 +14,9 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
+// changes is after how many changes of one rollout the ApplicationSet controller may wait for its grace period.
+const changes = 4
+
 const pollEvery = 100 * time.Millisecond
 
 // rollout is one scenario as it is played in one namespace, which decides whether there is a gate. Its methods are steps
@@ -40,6 +43,7 @@ type rollout struct {
 }
 
 func newRollout(ctx context.Context, s *suite, sc scenario, m mode) *rollout {
+	sc.limit = sc.within() + changes*s.grace
 	return &rollout{suite: s, ctx: ctx, scenario: sc, mode: m, name: sc.key}
 }
 

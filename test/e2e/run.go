@@ -84,7 +84,7 @@ func (o options) runOne(ctx context.Context) (line string, err error) {
 		return "", err
 	}
 	fmt.Printf("starting etcd, kube-apiserver, Argo CD %s and stepgate (about half a minute)\n", o.argocd)
-	s, err := start(ctx, o.argocd, p.started(o), len(p.parents) > 0)
+	s, err := start(ctx, o, p.started(o), len(p.parents) > 0)
 	if err != nil {
 		return "", err
 	}

@@ -81,9 +81,11 @@ type suite struct {
 	recorder   *recorder
 	audit      *auditLog
 	conditions *conditions
-	unwatch    context.CancelFunc
-	gates      map[mode]*release.Release
-	clis       map[mode]*argocd.CLI
+	// grace is how long the ApplicationSet controller waits after a change.
+	grace   time.Duration
+	unwatch context.CancelFunc
+	gates   map[mode]*release.Release
+	clis    map[mode]*argocd.CLI
 }
 
 // longResync is an interval at which nothing happens in a run.
@@ -92,12 +94,12 @@ const longResync = 6 * time.Hour
 // quietSettings are how Argo CD runs unless a scenario needs something else.
 func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
 
-func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s *suite, err error) {
+func start(ctx context.Context, flags options, modes []mode, appOfApps bool) (s *suite, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	o, err := argocd.Locate(root, version)
+	o, err := argocd.Locate(root, flags.argocd)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +114,11 @@ func start(ctx context.Context, version string, modes []mode, appOfApps bool) (s
 		}
 	}()
 	o.Settings, o.AppOfApps = quietSettings(), appOfApps
+	s.grace = o.Grace
+	if flags.grace >= 0 {
+		s.grace = time.Duration(flags.grace) * time.Second
+		o.ApplicationSetFlags = append(o.ApplicationSetFlags, fmt.Sprintf("--refresh-grace-period-seconds=%d", flags.grace))
+	}
 	for _, m := range modes {
 		o.Namespaces = append(o.Namespaces, string(m))
 		if err := s.CreateNamespace(ctx, m.destination()); err != nil {

@@ -22,6 +22,8 @@ type manager struct {
 	c        *setController
 	upstream *progressivesync.Manager
 	log      *log.Entry
+	// barrier says that the barrier of 3.6 follows the next statuses.
+	barrier bool
 }
 
 func newManager(c *setController) *manager {
@@ -35,6 +37,7 @@ func newManager(c *setController) *manager {
 }
 
 func (m *manager) perform(set argo.ApplicationSet, current, desired []argo.Application) (map[string]bool, error) {
+	m.barrier = m.c.w.traits.barrier
 	return m.upstream.PerformProgressiveSyncs(context.Background(), m.log, set, current, desired)
 }
 
@@ -42,11 +45,22 @@ func (m *manager) sync(set *argo.ApplicationSet, syncs map[string]bool, desired 
 	return m.upstream.SyncDesiredApplications(m.log, set, syncs, desired)
 }
 
-// SetAppSetApplicationStatus is setAppSetApplicationStatus of the controller: nothing is written while neither status nor step nor
-// message differ, and a write that rests on an outdated cache is tried again, five times, with what the cache has by then. The
-// manager reads the real clock; its times are replaced by virtual ones.
+// SetAppSetApplicationStatus records statuses. The manager calls it twice in a pass: with what it found, and with what may go on. The
+// barrier of 3.6 is between the two.
 func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
-	if !differ(set.Status.ApplicationStatus, statuses) {
+	barrier, before := m.barrier, noticed(set)
+	m.barrier = false
+	if err := m.store(set, statuses); err != nil || !barrier {
+		return err
+	}
+	return m.c.barred(set, before)
+}
+
+// store is setAppSetApplicationStatus of the controller: nothing is written while neither status nor step nor message differ, nor,
+// from 3.6 on, the time; and a write that rests on an outdated cache is tried again, five times, with what the cache has by then.
+// The manager reads the real clock; its times are replaced by virtual ones.
+func (m *manager) store(set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
+	if !m.differ(set.Status.ApplicationStatus, statuses) {
 		return nil
 	}
 	w := m.c.w
@@ -97,13 +111,14 @@ func (*manager) SetApplicationSetStatusCondition(context.Context, *argo.Applicat
 	return nil
 }
 
-func differ(old, now []argo.ApplicationSetApplicationStatus) bool {
+func (m *manager) differ(old, now []argo.ApplicationSetApplicationStatus) bool {
 	if len(old) != len(now) {
 		return true
 	}
 	for _, s := range now {
 		i := slices.IndexFunc(old, func(o argo.ApplicationSetApplicationStatus) bool { return o.Application == s.Application })
-		if i < 0 || old[i].Status != s.Status || old[i].Step != s.Step || old[i].Message != s.Message {
+		if i < 0 || old[i].Status != s.Status || old[i].Step != s.Step || old[i].Message != s.Message ||
+			m.c.w.traits.barrier && !old[i].LastTransitionTime.Equal(s.LastTransitionTime) {
 			return true
 		}
 	}

@@ -139,6 +139,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":
 			s.RetryRefresh = true
+		case "no-grace":
+			s.NoGrace = true
 		case "pin":
 			s.Pin = value
 			_, err = webhook.ParsePin(value)

@@ -43,6 +43,8 @@ type Scenario struct {
 	Pin string
 	// RetryRefresh sets syncPolicy.retry.refresh.
 	RetryRefresh bool
+	// NoGrace is --refresh-grace-period-seconds=0 of the ApplicationSet controller of 3.6.
+	NoGrace bool
 	// Jitter varies all durations; with zero everything takes as long as it usually does.
 	Jitter uint32
 	// Set is the namespace and the name of the ApplicationSet; empty is argocd/guestbook.
@@ -95,6 +97,9 @@ func (s *Scenario) String() string {
 	fmt.Fprintf(&b, "argocd %s layout=%s poll=%s requeue=%s replicas=%d jitter=%d", s.Version, s.Layout, s.Poll, s.Requeue, s.Replicas, s.Jitter)
 	if s.RetryRefresh {
 		b.WriteString(" retry-refresh")
+	}
+	if s.NoGrace {
+		b.WriteString(" no-grace")
 	}
 	if s.Pin != "" {
 		b.WriteString(" pin=" + s.Pin)

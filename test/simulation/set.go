@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -115,20 +116,20 @@ func (c *setController) pass() (failed bool) {
 			c.w.app.delete(name)
 		}
 	}
+	c.wakeForBarrier(set)
 	return false
 }
 
 // progress records how far the Applications are, and returns which of them may be synced.
 func (c *setController) progress(set argo.ApplicationSet, current, desired []argo.Application) (syncs map[string]bool, err error) {
-	switch t := c.w.traits; {
-	case t.legacy:
+	if c.w.traits.legacy {
 		return c.manager.legacy(&set, current, desired)
-	case t.barrier:
-		if barred, err := c.barred(&set, current, desired); barred || err != nil {
-			return nil, err
-		}
 	}
-	return c.manager.perform(set, current, desired)
+	syncs, err = c.manager.perform(set, current, desired)
+	if errors.Is(err, errBarred) {
+		return nil, nil
+	}
+	return syncs, err
 }
 
 // pin names in an operation the revisions that the ApplicationSet records, as the controller does from 3.6 on.

@@ -11,8 +11,10 @@ import "time"
 //	3.4  as 3.5. Nothing that the model has differs.
 //	3.5  as upstream's manager is.
 //	3.6  The ApplicationSet controller names the recorded revisions in its operations, waits for the Applications to be compared
-//	     (barrier.go), and tries again at once after a failure (here every 50 ms, in truth every millisecond). The application
-//	     controller does not overlook requests for refreshes. Not modelled: the timestamp of a request for a refresh.
+//	     (barrier.go), records the time of each change of an Application that is Waiting already, and tries again at once after a
+//	     failure (here every 50 ms, in truth every millisecond: pkg/ratelimiter/ratelimiter.go:77-97, v3.6.1). The application
+//	     controller does not overlook requests for refreshes. Not modelled: the timestamp of a request for a refresh, and that
+//	     an operation under way is looked at less often.
 type traits struct {
 	legacy bool
 	// writesBack says that the ApplicationSet controller's own writes are in its cache at once.

@@ -38,12 +38,28 @@ type spec struct {
 	Sources        argo.ApplicationSources     `json:"sources"`
 	SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
 	Destination    argo.ApplicationDestination `json:"destination"`
+	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory. It has fields that only newer
+	// versions of Argo CD know.
+	text []byte
 }
 
 // UnmarshalJSON decodes a bounded spec.
 func (s *spec) UnmarshalJSON(raw []byte) error {
 	type plain spec
-	return decodeBounded(raw, (*plain)(s))
+	if err := decodeBounded(raw, (*plain)(s)); err != nil {
+		return err
+	}
+	s.text = raw
+	return nil
+}
+
+// exact is a field of the spec as it was decoded, with all that Argo CD has in it; value where there is none.
+func (s *spec) exact(field string, value any) any {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(s.text, &fields); err != nil || fields[field] == nil {
+		return value
+	}
+	return fields[field]
 }
 
 type status struct {

@@ -45,7 +45,7 @@ func NewPin(app, old *Application, revision string) Pin {
 		pin.name(spec, revision)
 	}
 	if sync.Source == nil && len(sync.Sources) == 0 {
-		pin.bring(spec)
+		pin.bring(app)
 	}
 	if app.Operation.Retry.Refresh {
 		pin.Unrefreshed = true
@@ -78,12 +78,16 @@ func (p *Pin) name(spec *argo.ApplicationSpec, revision string) {
 	}
 }
 
-// bring writes the sources into the operation.
-func (p *Pin) bring(spec *argo.ApplicationSpec) {
-	if spec.HasMultipleSources() {
-		p.add("/operation/sync/sources", spec.Sources)
-	} else {
+// bring writes the sources into the operation, to the letter: a field that is left out would be deployed with its default. The source
+// of a hydrated Application is no field of the spec.
+func (p *Pin) bring(app *Application) {
+	switch spec := app.spec(); {
+	case spec.HasMultipleSources():
+		p.add("/operation/sync/sources", app.Spec.exact("sources", spec.Sources))
+	case spec.SourceHydrator != nil:
 		p.add("/operation/sync/source", spec.GetSource())
+	default:
+		p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))
 	}
 }
 

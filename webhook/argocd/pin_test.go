@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -103,4 +104,24 @@ func patched(g *WithT, object []byte, pin Pin) []byte {
 	raw, err := patch.Apply(object)
 	g.Expect(err).NotTo(HaveOccurred())
 	return raw
+}
+
+// TestAPinKeepsFieldsThatItDoesNotKnow has a field of Argo CD 3.6, directory.disableExtensionFilter, in the spec: an operation without it
+// would leave out, and prune, what only this field deploys.
+func TestAPinKeepsFieldsThatItDoesNotKnow(t *testing.T) {
+	const source = `{"repoURL": "https://git.example/app", "path": "dev", "targetRevision": "main", "directory": {"disableExtensionFilter": true}}`
+	const compared = `"status": {"sync": {"status": "Synced", "revision": "%[1]s", "revisions": ["%[1]s"], "comparedTo": {%[2]s}}}`
+	for name, field := range map[string]string{"source": `"source": ` + source, "sources": `"sources": [` + source + `]`} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := `{"metadata": {"name": "dev"}, "spec": {` + field + `}, ` + fmt.Sprintf(compared, commit("a"), field) + `, "operation": {"sync": {}}}`
+			app, old := &Application{}, &Application{}
+			g.Expect(decode([]byte(text), app)).To(Succeed())
+			g.Expect(decode([]byte(text), old)).To(Succeed())
+			old.Operation = nil
+			patches, err := json.Marshal(NewPin(app, old, "").Patches)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(patches)).To(ContainSubstring("disableExtensionFilter"))
+		})
+	}
 }

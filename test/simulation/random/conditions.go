@@ -25,6 +25,7 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 			FourEyes: pick(t, "four eyes", false, false, true),
 			Jitter:   uint32(pick(t, "jitter", 0, 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
+		s.NoGrace = noGrace(t, s.Version)
 		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
 		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"east", "west", "north", "south"}), 0, 4).Draw(t, "more") {
 			if !slices.ContainsFunc(s.Applications, func(a simulation.Application) bool { return a.Name == name }) {

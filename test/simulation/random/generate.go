@@ -26,6 +26,7 @@ func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 			Pin:          pick(t, "pin", "", "", "", "", "", "proven"),
 			Jitter:       uint32(pick(t, "jitter", 0, 1) * rapid.IntRange(0, 1000).Draw(t, "kind of jitter")),
 		}
+		s.NoGrace = noGrace(t, s.Version)
 		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
 		if rapid.Bool().Draw(t, "a fourth") {
 			s.Applications = append(s.Applications, simulation.Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
@@ -54,6 +55,12 @@ func versionOf(t *rapid.T, version string) string {
 		return pick(t, "version", "3.5", "3.5", "3.6", "3.2")
 	}
 	return version
+}
+
+// noGrace draws whether the ApplicationSet controller has no grace period. Only that of 3.6 has one: the histories of the others are drawn
+// as ever.
+func noGrace(t *rapid.T, version string) bool {
+	return version == "3.6" && rapid.Bool().Draw(t, "no grace")
 }
 
 // pick draws one of some values; to shrink is to come to the first.
