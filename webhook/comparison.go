@@ -11,7 +11,7 @@ import (
 // comparison is an Application that Argo CD has to compare again, so that a sync can go on.
 type comparison struct {
 	app string
-	// step is the step of the Application; 0 where it only has to be woken, for that goes first.
+	// step is the step of the Application; toWake where a sync of its own waits for nothing else.
 	step int
 	// why is the reason and its detail.
 	why string
@@ -40,12 +40,12 @@ type comparison struct {
 // one has to wait anyway, and may have to be compared once more then.
 func comparisons(d policy.Decision, t *policy.Target) []comparison {
 	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
-		return []comparison{{app: d.Application, why: string(d.Reason), comparedAt: t.ReconciledAt}}
+		return []comparison{{app: d.Application, step: toWake, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
 	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
-		return []comparison{{app: d.Application, why: why, comparedAt: t.ReconciledAt, synced: true}}
+		return []comparison{{app: d.Application, step: toWake, why: why, comparedAt: t.ReconciledAt, synced: true}}
 	}
 	var all []comparison
 	last := lastToCompare(d.Blockers)
@@ -59,6 +59,9 @@ func comparisons(d policy.Decision, t *policy.Target) []comparison {
 	}
 	return all
 }
+
+// toWake goes before all steps.
+const toWake = -1
 
 // lastToCompare is the first step with a blocker that no comparison makes done. One that only soaks ends by itself.
 func lastToCompare(blockers []policy.Blocker) int {

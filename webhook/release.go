@@ -72,6 +72,8 @@ type waitingSet struct {
 	requests map[comparisonKey]*request
 	// blockedBy is a blocker of each Application that waits, as last found.
 	blockedBy map[string]string
+	// asked are the Applications that were asked for in this review: one comparison serves everybody who waits for it.
+	asked map[string]bool
 }
 
 // comparisonKey tells comparisons apart.
@@ -103,7 +105,7 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 	if before == nil {
 		before = &waitingSet{}
 	}
-	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}}, time.Duration(0)
+	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{}}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
 		next = r.review(set, before, now)
 	}
@@ -174,7 +176,7 @@ func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []compariso
 	all := comparisons(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []comparison{{app: p.Name, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+		all = []comparison{{app: p.Name, step: toWake, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested

@@ -183,3 +183,15 @@ func TestComparisonsOfADecision(t *testing.T) {
 		})
 	}
 }
+
+// TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at the same moment.
+func TestOneComparisonServesAll(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")
+	pending(c, "east", "prod")
+	r := newReleasing(releaseConfig(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.sets[guestbook].requests).To(HaveLen(2))
+	g.Expect(r.asked()).To(HaveLen(1))
+}

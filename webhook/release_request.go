@@ -15,18 +15,10 @@ import (
 // needless: the first ones may show that an earlier step has to sync first.
 const atOnce = 40
 
-// inTurn are comparisons in the order in which they unblock syncs, each Application once: first those that only have to be woken, then
-// those of the earliest step.
+// inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those of the earliest step.
 func inTurn(wanted []comparison) []comparison {
-	slices.SortStableFunc(wanted, func(a, b comparison) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app), cmp.Compare(a.why, b.why))
-	})
-	seen := map[string]bool{}
-	return slices.DeleteFunc(wanted, func(c comparison) bool {
-		again := seen[c.app]
-		seen[c.app] = true
-		return again
-	})
+	slices.SortStableFunc(wanted, func(a, b comparison) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
+	return wanted
 }
 
 // starts reports whether a request has Argo CD make a comparison that it would not make now.
@@ -36,20 +28,20 @@ func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unpolled 
 // each is a change, and so another review. It returns after how long the next one is due.
 func (r *Releaser) requestAll(wanted []comparison, known map[string]*siblings.Projection, before, now *waitingSet) (again time.Duration) {
 	again = reviewEvery
-	underWay := 0
+	underWay := map[string]bool{}
 	for _, c := range wanted {
 		p := known[c.app]
 		if p == nil {
 			continue
 		}
-		if underWay >= atOnce && c.starts() && !before.knows(c) {
+		if len(underWay) >= atOnce && c.starts() && !underWay[c.app] && !before.knows(c) {
 			again = min(again, overlookedAfter)
 			continue
 		}
 		due, counts := r.request(c, p, before, now)
 		again = min(again, due)
 		if counts {
-			underWay++
+			underWay[c.app] = true
 		}
 	}
 	return again
@@ -93,8 +85,9 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
 	case c.pending:
 		r.gate.Refresh.AskAgain(app, c.comparedAt)
-	case q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position):
+	case !now.asked[c.app] && (q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position)):
 		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
+		now.asked[c.app] = true
 	}
 	q.asked++
 	q.askedAt, q.next = clock, clock.Add(backoff(firstBackoff, q.asked)+r.random(spread))
