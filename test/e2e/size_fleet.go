@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/e2e/observer"
 	"github.com/stepgate/stepgate/test/script"
@@ -83,10 +85,19 @@ func (f *fleet) prepare() {
 	fmt.Printf("%s, %s: %d Applications installed after %.0fs\n", f.shape.key, f.mode, len(f.members), time.Since(began).Seconds())
 }
 
-// settle waits until everything is deployed, and recorded as Healthy.
+// settle waits until everything is deployed, and recorded as Healthy, and no refresh is under way: it would take the place of the next
+// one, and may have read the branch already.
 func (f *fleet) settle(what string) {
-	f.untilWithin(f.scenario.limit, what, f.atNewest)
+	f.untilWithin(f.scenario.limit, what, func() bool { return f.atNewest() && !f.refreshing() })
 	f.untilWithin(f.scenario.limit, what+", recorded", f.recordedHealthy)
+}
+
+// refreshing says that a refresh of some Application is requested.
+func (f *fleet) refreshing() bool {
+	return slices.ContainsFunc(f.members, func(m *member) bool {
+		app := f.live(m)
+		return app == nil || app.Annotations[argo.AnnotationKeyRefresh] != ""
+	})
 }
 
 // in are the members of a step.
@@ -152,7 +163,7 @@ func (f *fleet) end(cost *cost) *fleetOutcome {
 	f.untilWithin(f.scenario.limit, "the rollout", f.atNewest)
 	o := &fleetOutcome{took: time.Since(f.began), overlooked: f.overlooked, cpu: cost.end()}
 	f.verify()
-	f.untilWithin(f.scenario.limit, "the record of the rollout", f.recordedHealthy)
+	f.settle("the record of the rollout")
 	o.writes = f.countWrites(f.began, f.began.Add(o.took))
 	for _, s := range f.judgeSets() {
 		o.starts++
