@@ -77,7 +77,7 @@ func (f *fleet) prepare() {
 		}
 		f.members = append(f.members, f.bySet[set]...)
 	}
-	f.rollout.version("1", f.members)
+	f.version("1", f.members)
 	for set, members := range f.bySet {
 		script.Must(f.Admin.Create(f.ctx, f.applicationSet(set, members)))
 	}
@@ -153,7 +153,7 @@ func (f *fleet) rollOut(order string) *fleetOutcome {
 	cost := f.startCost()
 	f.begin()
 	f.versions++
-	f.rollout.version(fmt.Sprint(f.versions), f.members)
+	f.version(fmt.Sprint(f.versions), f.members)
 	f.refreshAtOnce(f.inOrderOf(order)...)
 	return f.end(cost)
 }
