@@ -43,6 +43,9 @@ func (t *sizeTotals) print(o sizeOptions, took time.Duration, load string) {
 		o.applications, rollouts, offEarly, starts, onEarly, refused, worst)
 	for _, m := range t.monorepo {
 		text += fmt.Sprintf(" %s=%.1fs/%d", m.key, m.opened.Seconds(), m.refreshes)
+		if m.foundAfter > 0 {
+			text += fmt.Sprintf(" %s_found=%.1fs/%d", m.key, m.foundAfter.Seconds(), m.foundRefreshes)
+		}
 	}
 	fmt.Printf("\n%s took=%.0fs load=%q\n", text, took.Seconds(), load)
 }
