@@ -188,6 +188,10 @@ e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same throug
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
 	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(E2E_FLAGS)
 
+.PHONY: e2e-size
+e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
+	@$(BIN)/e2e --size $(E2E_FLAGS)
+
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
 	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"math"
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
@@ -10,6 +11,8 @@ import (
 // comparison is an Application that Argo CD has to compare again, so that a sync can go on.
 type comparison struct {
 	app string
+	// step is the step of the Application; toWake where a sync of its own waits for nothing else.
+	step int
 	// why is the reason and its detail.
 	why string
 	// comparedAt is when Argo CD last compared it.
@@ -32,25 +35,43 @@ type comparison struct {
 // comparisons are what has to be compared again before a denied sync can go on: the siblings that hold it up only because
 // they were compared too early, or the target itself where it is not ready. A sibling that is not Synced may be so only at
 // the revision that it was compared with: that is looked at again where nobody polls.
+//
+// They are in the order of the steps, up to the first step with a sibling that no comparison makes done: what comes after that
+// one has to wait anyway, and may have to be compared once more then.
 func comparisons(d policy.Decision, t *policy.Target) []comparison {
 	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
-		return []comparison{{app: d.Application, why: string(d.Reason), comparedAt: t.ReconciledAt}}
+		return []comparison{{app: d.Application, step: toWake, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
 	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
-		return []comparison{{app: d.Application, why: why, comparedAt: t.ReconciledAt, synced: true}}
+		return []comparison{{app: d.Application, step: toWake, why: why, comparedAt: t.ReconciledAt, synced: true}}
 	}
 	var all []comparison
+	last := lastToCompare(d.Blockers)
 	for _, b := range d.Blockers {
-		if b.Reason.Stale() || b.Reason.OfRevision() {
+		if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {
 			all = append(all, comparison{
-				app: b.Application, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
+				app: b.Application, step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
 				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
 			})
 		}
 	}
 	return all
+}
+
+// toWake goes before all steps.
+const toWake = -1
+
+// lastToCompare is the first step with a blocker that no comparison makes done. One that only soaks ends by itself.
+func lastToCompare(blockers []policy.Blocker) int {
+	last := math.MaxInt
+	for _, b := range blockers {
+		if !b.Reason.Stale() && b.Reason != policy.Soaking {
+			last = min(last, b.Step)
+		}
+	}
+	return last
 }
 
 // notStarted is why an Application is refreshed whose operation has been overlooked.

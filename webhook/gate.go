@@ -164,12 +164,16 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 }
 
 // refresh has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may ask
-// again soon. In audit mode it asks for nothing.
+// again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with the siblings that come later.
 func (g *Gate) refresh(w *write, v verdict) {
 	if !g.config.Release || w.dryRun || v.err != nil || !v.rejects() {
 		return
 	}
-	for _, c := range comparisons(v.Decision, &w.target) {
+	needed := comparisons(v.Decision, &w.target)
+	if v.held {
+		needed = needed[:min(len(needed), atOnce)]
+	}
+	for _, c := range needed {
 		// Where a refresh is pending, somebody has asked.
 		later := v.held && (c.settling || c.synced) // by the Releaser
 		if !c.pending && !c.unpolled && !later {

@@ -18,8 +18,8 @@ func TestWhatIsRefreshed(t *testing.T) {
 		edit     func(*Config, *cluster, *attempt)
 		want     []string
 	}{
-		"the blockers that are only stale, in the order of the steps": {
-			scenario: stale, want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00", "argocd/qa RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"},
+		"the blockers that are only stale, up to the step with one that is broken": {
+			scenario: stale, want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"},
 		},
 		"one that has synced and was not compared since": {
 			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev HealthStale compared before its last operation ended at 11:59:00"},

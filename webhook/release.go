@@ -72,6 +72,8 @@ type waitingSet struct {
 	requests map[comparisonKey]*request
 	// blockedBy is a blocker of each Application that waits, as last found.
 	blockedBy map[string]string
+	// asked are the Applications that were asked for in this review: one comparison serves everybody who waits for it.
+	asked map[string]bool
 }
 
 // comparisonKey tells comparisons apart.
@@ -103,7 +105,7 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 	if before == nil {
 		before = &waitingSet{}
 	}
-	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}}, time.Duration(0)
+	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{}}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
 		next = r.review(set, before, now)
 	}
@@ -154,12 +156,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		}
 		wanted = append(append(wanted, r.needed(d, p)...), idle(d, byName)...)
 	}
-	for _, c := range wanted {
-		if p := byName[c.app]; p != nil {
-			again = min(again, r.request(c, p, before, now))
-		}
-	}
-	return again
+	return min(again, r.requestAll(inTurn(wanted), byName, before, now))
 }
 
 // soonest is the shorter of two times of which the first may be unknown, which is 0.
@@ -179,50 +176,10 @@ func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []compariso
 	all := comparisons(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []comparison{{app: p.Name, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+		all = []comparison{{app: p.Name, step: toWake, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
 	}
 	return all
-}
-
-// request asks for a comparison if it is due. It returns after how long it is due next.
-func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *waitingSet) (again time.Duration) {
-	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.gate.Now()
-	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
-		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
-	}
-	q := now.requests[key]
-	if q == nil {
-		q = before.requests[key]
-	}
-	if q == nil {
-		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
-		if c.synced {
-			q.next = clock.Add(noticedAfter + r.random(spread))
-		}
-		if c.pending || c.idle {
-			q.next = clock.Add(overlookedAfter + r.random(spread))
-		}
-	}
-	now.requests[key] = q
-	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
-		q.next = due
-	}
-	if q.asked > 0 && c.why == turnHasCome && r.gate.Record.blocked.stoppedSince(p.UID, q.askedAt) {
-		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
-	}
-	if q.next.After(clock) {
-		return q.next.Sub(clock)
-	}
-	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
-	case c.pending:
-		r.gate.Refresh.AskAgain(app, c.comparedAt)
-	case q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position):
-		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
-	}
-	q.asked++
-	q.askedAt, q.next = clock, clock.Add(backoff(firstBackoff, q.asked)+r.random(spread))
-	return q.next.Sub(clock)
 }

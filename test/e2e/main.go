@@ -35,6 +35,7 @@ type options struct {
 	gitops      bool
 	// grace is a flag of the ApplicationSet controller, in seconds; a negative one leaves its own default.
 	grace int
+	sizeOptions
 }
 
 func main() {
@@ -53,6 +54,7 @@ func main() {
 	flag.BoolVar(&o.conditions, "conditions", false, "play also the scenarios in which a step waits for a condition")
 	flag.BoolVar(&o.gitops, "gitops", false, "try also what docs/gitops.md says of an Application that deploys ApplicationSets")
 	flag.IntVar(&o.grace, "refresh-grace-period-seconds", -1, "this flag of the ApplicationSet controller, which Argo CD has from 3.6 on; its own default when negative")
+	o.register()
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()

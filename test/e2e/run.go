@@ -48,7 +48,7 @@ func (o options) plan() (plan, error) {
 // started are all modes that a run needs.
 func (p plan) started(o options) []mode {
 	switch {
-	case o.demo:
+	case o.demo, o.size:
 		return []mode{off, on}
 	case o.control:
 		return []mode{unreleased, refusing}
@@ -96,6 +96,8 @@ func (o options) runOne(ctx context.Context) (line string, err error) {
 	switch {
 	case o.demo:
 		return "", demo(ctx, s)
+	case o.size:
+		return "", s.measureSize(ctx, o.sizeOptions)
 	case o.control:
 		return "", s.control(ctx, p.ordinary, p.automated)
 	}

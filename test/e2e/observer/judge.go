@@ -48,15 +48,19 @@ func Judge(r Rollout, observations []Observation) []Start {
 	history := slices.Clone(observations)
 	slices.SortStableFunc(history, func(a, b Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
 	keepDestinations(history)
+	byName := map[string][]Observation{}
+	for _, o := range history {
+		byName[o.Name] = append(byName[o.Name], o)
+	}
 	var all []Start
 	for _, app := range r.Applications {
-		for _, s := range r.starts(app, history) {
+		for _, s := range r.starts(app, byName[app.Name]) {
 			for _, earlier := range r.Applications {
-				if earlier.Step < app.Step && !r.completed(earlier, s, history) {
+				if earlier.Step < app.Step && !r.completed(earlier, s, byName[earlier.Name]) {
 					s.Behind = append(s.Behind, earlier.Name)
 				}
 			}
-			s.Open = r.open(app, s, history)
+			s.Open = r.open(app, s, byName)
 			all = append(all, s)
 		}
 	}
@@ -72,9 +76,6 @@ func (r Rollout) starts(app Application, history []Observation) []Start {
 	var before Observation
 	deploys := unknown
 	for _, o := range history {
-		if o.Name != app.Name {
-			continue
-		}
 		appeared, ended := o.OperationSet && !before.OperationSet, before.OperationSet && !o.OperationSet
 		if appeared {
 			starts, deploys = append(starts, app.start(o, r.newest(o.At))), unknown
@@ -105,9 +106,6 @@ func (r Rollout) completed(app Application, s Start, history []Observation) bool
 	for _, o := range history {
 		if o.ResourceVersion >= s.ResourceVersion {
 			break
-		}
-		if o.Name != app.Name {
-			continue
 		}
 		last = o
 		done = done || o.Synced && app.change(o.Compared) >= s.Change || o.Finished() && app.change(o.Operated) >= s.Change

@@ -2,9 +2,9 @@ package observer
 
 import "time"
 
-// open is the moment from which nothing stood in the way of a start.
-func (r Rollout) open(app Application, s Start, history []Observation) time.Time {
-	open := compared(app, s, history)
+// open is the moment from which nothing stood in the way of a start. The observations are by Application.
+func (r Rollout) open(app Application, s Start, byName map[string][]Observation) time.Time {
+	open := compared(app, s, byName[app.Name])
 	if open.IsZero() {
 		return open
 	}
@@ -12,7 +12,7 @@ func (r Rollout) open(app Application, s Start, history []Observation) time.Time
 		if earlier.Step >= app.Step {
 			continue
 		}
-		done := doneSince(earlier, s, history)
+		done := doneSince(earlier, s, byName[earlier.Name])
 		if done.IsZero() {
 			return time.Time{}
 		}
@@ -26,7 +26,7 @@ func (r Rollout) open(app Application, s Start, history []Observation) time.Time
 // compared is when the Application was first compared with the change of a start.
 func compared(app Application, s Start, history []Observation) time.Time {
 	for _, o := range history {
-		if o.Name == app.Name && o.ResourceVersion < s.ResourceVersion && app.change(o.Compared) >= s.Change {
+		if o.ResourceVersion < s.ResourceVersion && app.change(o.Compared) >= s.Change {
 			return o.At
 		}
 	}
@@ -38,7 +38,7 @@ func compared(app Application, s Start, history []Observation) time.Time {
 func doneSince(app Application, s Start, history []Observation) time.Time {
 	var since time.Time
 	for _, o := range history {
-		if o.Name != app.Name || o.ResourceVersion >= s.ResourceVersion {
+		if o.ResourceVersion >= s.ResourceVersion {
 			continue
 		}
 		done := o.Gone || o.Synced && app.change(o.Compared) >= s.Change && o.Health == "Healthy" && !o.OperationSet

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// clockTick is the unit of the times in /proc/PID/stat: USER_HZ, 100 on every Linux that Go runs on.
+const clockTick = 10 * time.Millisecond
+
+// sizeProcesses are the processes whose processor time is reported, in the order of the table.
+var sizeProcesses = []string{"kube-apiserver", "etcd", "argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller", "stepgate"}
+
+// cost is the processor time of all processes at one moment.
+type cost struct {
+	suite *suite
+	at    map[string]time.Duration
+}
+
+func (s *suite) startCost() *cost { return &cost{s, script.Get(s.cpuTimes())} }
+
+// end is the processor time since the start, by process.
+func (c *cost) end() map[string]time.Duration {
+	used := script.Get(c.suite.cpuTimes())
+	for name := range used {
+		used[name] -= c.at[name]
+	}
+	return used
+}
+
+// cpuTimes is the processor time of every process that this one has started, with the processes that it has started in turn, such
+// as git, and has waited for.
+func (s *suite) cpuTimes() (map[string]time.Duration, error) {
+	names := map[int]string{}
+	for name, pid := range s.argo.PIDs() {
+		names[pid] = name
+	}
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	times := map[string]time.Duration{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		parent, name, used, err := parseStat(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if parent != os.Getpid() {
+			continue
+		}
+		if component, ok := names[pid]; ok {
+			name = component
+		}
+		times[name] += used
+	}
+	return times, nil
+}
+
+// parseStat reads /proc/PID/stat: the parent, the name and the processor time. The name is in parentheses, and may hold anything.
+func parseStat(text []byte) (parent int, name string, used time.Duration, err error) {
+	opened, closed := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if opened < 0 || closed < opened {
+		return 0, "", 0, fmt.Errorf("%q has no name", text)
+	}
+	fields := strings.Fields(string(text[closed+1:]))
+	const state, afterTimes = 0, 15
+	if len(fields) < afterTimes {
+		return 0, "", 0, fmt.Errorf("%q is too short", text)
+	}
+	if parent, err = strconv.Atoi(fields[state+1]); err != nil {
+		return 0, "", 0, err
+	}
+	for _, field := range fields[11:afterTimes] { // utime, stime, cutime, cstime
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, "", 0, err
+		}
+		used += time.Duration(ticks) * clockTick
+	}
+	return parent, string(text[opened+1 : closed]), used, nil
+}
+
+// fleetWrites are the writes of Applications and ApplicationSets in a rollout.
+type fleetWrites struct {
+	all int
+	// refused are the writes of the controllers that stepgate refused, and conflicts those that the API server refused because the object
+	// had changed.
+	refused, conflicts int
+	held, refreshes    int
+	// controller and application are the writes of the two controllers.
+	controller, application int
+}
+
+// countWrites counts the writes in the namespace of the fleet between two moments.
+func (f *fleet) countWrites(from, to time.Time) (t fleetWrites) {
+	for _, w := range script.Get(f.audit.writes()) {
+		at := w.RequestReceivedTimestamp
+		if w.ObjectRef.Namespace != string(f.mode) || at.Before(from) || at.After(to) {
+			continue
+		}
+		t.all++
+		if w.held() {
+			t.held++
+		}
+		switch w.User.Username {
+		case cluster.ApplicationSetAccount:
+			t.controller++
+		case cluster.ControllerAccount:
+			t.application++
+		}
+		switch {
+		case w.byGate(f.mode):
+			t.refreshes++
+		case w.refused():
+			t.refused++
+		case w.ResponseStatus.Code == http.StatusConflict:
+			t.conflicts++
+		}
+	}
+	return t
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestParseStat(t *testing.T) {
+	g := NewWithT(t)
+	parent, name, used, err := parseStat([]byte("17 (a) (b c) S 4 17 17 0 -1 4194560 1 2 3 4 100 20 3 1 20 0 1 0 5 6 7"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]any{parent, name, used}).To(Equal([]any{4, "a) (b c", 1240 * time.Millisecond}))
+	_, _, _, err = parseStat([]byte("17 (a) S 4"))
+	g.Expect(err).To(HaveOccurred())
+
+	own, err := os.ReadFile("/proc/self/stat")
+	g.Expect(err).NotTo(HaveOccurred())
+	parent, _, _, err = parseStat(own)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(parent).To(Equal(os.Getppid()))
+}
+
+func TestOrdersOfAFleet(t *testing.T) {
+	f := &fleet{rollout: &rollout{}, shape: shape{steps: []int{2, 1}}}
+	f.members = []*member{{name: "s-z-001", step: 0}, {name: "s-z-002", step: 0}, {name: "s-y-001", step: 1}}
+	for order, want := range map[string][]string{
+		byName:     {"s-y-001", "s-z-001", "s-z-002"},
+		lastFirst:  {"s-y-001", "s-z-001", "s-z-002"},
+		stepByStep: {"s-z-001", "s-z-002", "s-y-001"},
+	} {
+		t.Run(order, func(t *testing.T) {
+			var got []string
+			for _, m := range f.inOrderOf(order) {
+				got = append(got, m.name)
+			}
+			NewWithT(t).Expect(got).To(Equal(want))
+		})
+	}
+}
+
+func TestSlowerWithTheGate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		off, on time.Duration
+		slow    bool
+	}{
+		"as fast":                               {off: 100 * time.Second, on: 100 * time.Second},
+		"a tenth slower":                        {off: 100 * time.Second, on: 109 * time.Second},
+		"more":                                  {off: 100 * time.Second, on: 111 * time.Second, slow: true},
+		"more, of a rollout that takes no time": {off: 5 * time.Second, on: 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := &sizeTotals{}
+			for m, took := range map[mode]time.Duration{off: tc.off, on: tc.on} {
+				all.rollouts = append(all.rollouts, sizeResult{"one", byName, m, &fleetOutcome{took: took}})
+			}
+			NewWithT(t).Expect(all.isSlow(shape{key: "one"}, byName)).To(Equal(tc.slow))
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package webhook
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// monorepo is an Argo CD with many Applications of one repository, which a Releaser asks to compare them with commit b.
+type monorepo struct {
+	*releasing
+	cluster *cluster
+	// perSecond is how many Applications it compares.
+	perSecond int
+	// changed are Applications that the commit changes.
+	changed []string
+	// waiting are the Applications that it has been asked to compare and has not compared yet, and all is everything asked, in its order.
+	waiting, all []string
+	most         int
+}
+
+// newMonorepo has 60 Applications in step 1 and in step 2, compared with commit a, and waiting ones that are compared with b.
+func newMonorepo(waiting ...string) *monorepo {
+	var scenario []string
+	for i := range 120 {
+		scenario = append(scenario, fmt.Sprintf("%d:app-%03d=Healthy@a", 2-i/60, i)) // the names go against the steps
+	}
+	for _, w := range waiting {
+		scenario = append(scenario, w+"=Healthy@b")
+	}
+	c := clusterOf(strings.Join(scenario, " "))
+	for _, w := range waiting {
+		_, name, _ := strings.Cut(w, ":")
+		pending(c, name)
+	}
+	return &monorepo{releasing: newReleasing(releaseConfig(), c), cluster: c, perSecond: 20}
+}
+
+// run plays until a time: the Releaser looks ten times a second, for something changes all the time.
+func (m *monorepo) run(until time.Duration) {
+	const step = 100 * time.Millisecond
+	for ; m.now.Before(noon.Add(until)); m.now = m.now.Add(step) {
+		m.Review(guestbook)
+		for _, text := range m.asked() {
+			name := strings.Fields(strings.TrimPrefix(text, "argocd/"))[0]
+			m.all, m.waiting = append(m.all, name), append(m.waiting, name)
+		}
+		m.most = max(m.most, len(m.waiting))
+		for range min(len(m.waiting), m.perSecond/10) {
+			m.compare(m.waiting[0])
+			m.waiting = m.waiting[1:]
+		}
+	}
+}
+
+func (m *monorepo) compare(name string) {
+	for _, app := range m.cluster.apps {
+		if app.Name == name {
+			app.Status.Sync.Revision, app.Status.ReconciledAt = commit("b"), &metav1.Time{Time: m.now}
+			if slices.Contains(m.changed, name) {
+				app.Status.Sync.Status = argo.SyncStatusCodeOutOfSync
+			}
+		}
+	}
+}
+
+// ofStep are those that were asked for of a step.
+func (m *monorepo) ofStep(step string) []string {
+	var found []string
+	for _, name := range m.all {
+		for _, app := range m.cluster.apps {
+			if app.Name == name && app.Labels["step"] == step {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// TestTheOrderOfTheRefreshes commits to a monorepo: what is refreshed, of the earlier steps, before the changed Application may start.
+func TestTheOrderOfTheRefreshes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waiting   []string
+		changed   []string
+		perSecond int
+		within    time.Duration
+		// want is how many Applications of each step are refreshed.
+		want [3]int
+	}{
+		"all that come before it, once":                          {waiting: []string{"3:prod"}, want: [3]int{60, 60, 1}},
+		"two that wait for the same ones":                        {waiting: []string{"3:east", "3:prod"}, want: [3]int{60, 60, 2}},
+		"two of different steps":                                 {waiting: []string{"2:qa", "3:prod"}, want: [3]int{60, 61, 1}},
+		"the first in step 1 has to sync: no more are asked for": {waiting: []string{"3:prod"}, changed: []string{"app-060"}, want: [3]int{atOnce, 0, 0}},
+		"the last in step 1 has to sync: some of step 2 are":     {waiting: []string{"3:prod"}, changed: []string{"app-119"}, want: [3]int{60, 36, 0}},
+		"Argo CD compares nothing: no more are asked for":        {waiting: []string{"3:prod"}, perSecond: -1, want: [3]int{atOnce, 0, 0}},
+		"Argo CD compares nothing for long":                      {waiting: []string{"3:prod"}, perSecond: -1, within: 19 * time.Second, want: [3]int{60, atOnce - 20, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := newMonorepo(tc.waiting...)
+			m.changed = tc.changed
+			if tc.perSecond != 0 {
+				m.perSecond = 0
+			}
+			m.run(cmp.Or(tc.within, 9*time.Second))
+			var got [3]int
+			for i := range got {
+				of := m.ofStep(fmt.Sprint(i + 1))
+				got[i] = len(of)
+				g.Expect(slices.Compact(slices.Sorted(slices.Values(of)))).To(HaveLen(len(of)), "each once")
+			}
+			g.Expect(got).To(Equal(tc.want))
+			if m.perSecond > 0 {
+				g.Expect(m.most).To(BeNumerically("<=", atOnce))
+			}
+			earlier := m.ofStep("1")
+			g.Expect(earlier).To(ContainElements(m.all[:min(len(earlier), atOnce)]), "step 1 comes first")
+		})
+	}
+}
+
+// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet controller; a user
+// asks again.
+func TestWhatAWriteRefreshes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user string
+		want int
+	}{
+		"the ApplicationSet controller": {user: appSetAccount, want: atOnce},
+		"a user":                        {user: "jane", want: 120},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMonorepo("3:prod")
+			a := syncOf(m.cluster, "prod")
+			if a.user = tc.user; a.user != appSetAccount {
+				a.after.Operation.InitiatedBy = argo.OperationInitiator{Username: tc.user}
+			}
+			request := webhook.AdmissionRequest{AdmissionRequest: a.request()}
+			if resp := NewMutator(m.trial.gate, watchedCluster{m.cluster}).Handle(t.Context(), request); resp.AuditAnnotations["decision"] != "hold" {
+				m.trial.handle(a.request())
+			}
+			NewWithT(t).Expect(m.asked()).To(HaveLen(tc.want))
+		})
+	}
+}
+
+// TestComparisonsOfADecision says up to which step siblings are compared.
+func TestComparisonsOfADecision(t *testing.T) {
+	stale := func(step int) policy.Blocker {
+		return policy.Blocker{Application: fmt.Sprint("stale-", step), Step: step, Reason: policy.RevisionMismatch}
+	}
+	other := func(step int, reason policy.Reason) policy.Blocker {
+		return policy.Blocker{Application: "other", Step: step, Reason: reason}
+	}
+	for name, tc := range map[string]struct {
+		blockers []policy.Blocker
+		want     []string
+	}{
+		"all that are stale":                 {blockers: []policy.Blocker{stale(0), stale(1)}, want: []string{"stale-0", "stale-1"}},
+		"a sibling of the same step is sick": {blockers: []policy.Blocker{other(1, policy.NotHealthy), stale(1)}, want: []string{"stale-1"}},
+		"one of an earlier step is sick":     {blockers: []policy.Blocker{other(0, policy.NotHealthy), stale(1)}},
+		"one of a later step is sick":        {blockers: []policy.Blocker{stale(0), other(1, policy.NotHealthy), stale(2)}, want: []string{"stale-0"}},
+		"one of an earlier step syncs":       {blockers: []policy.Blocker{other(0, policy.OperationInProgress), stale(1)}},
+		"one of an earlier step only soaks":  {blockers: []policy.Blocker{stale(1), other(0, policy.Soaking)}, want: []string{"stale-1"}},
+		"one of an earlier step is compared": {blockers: []policy.Blocker{other(0, policy.RefreshPending), stale(1)}, want: []string{"other", "stale-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, c := range comparisons(policy.Decision{Reason: tc.blockers[0].Reason, Blockers: tc.blockers}, &policy.Target{}) {
+				got = append(got, c.app)
+			}
+			NewWithT(t).Expect(got).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at the same moment.
+func TestOneComparisonServesAll(t *testing.T) {
+	g := NewWithT(t)
+	c := clusterOf("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")
+	pending(c, "east", "prod")
+	r := newReleasing(releaseConfig(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.sets[guestbook].requests).To(HaveLen(2))
+	g.Expect(r.asked()).To(HaveLen(1))
+}

@@ -1,0 +1,95 @@
+package webhook
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// atOnce is how many comparisons of the Applications of one ApplicationSet are under way at once, at stepgate's request. Argo CD makes 20
+// at a time by default (--status-processors), so that a queue of as many keeps it busy. More would only be more that may turn out to be
+// needless: the first ones may show that an earlier step has to sync first.
+const atOnce = 40
+
+// inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those of the earliest step.
+func inTurn(wanted []comparison) []comparison {
+	slices.SortStableFunc(wanted, func(a, b comparison) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
+	return wanted
+}
+
+// starts reports whether a request has Argo CD make a comparison that it would not make now.
+func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unpolled }
+
+// requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those have been made:
+// each is a change, and so another review. It returns after how long the next one is due.
+func (r *Releaser) requestAll(wanted []comparison, known map[string]*siblings.Projection, before, now *waitingSet) (again time.Duration) {
+	again = reviewEvery
+	underWay := map[string]bool{}
+	for _, c := range wanted {
+		p := known[c.app]
+		if p == nil {
+			continue
+		}
+		if len(underWay) >= atOnce && c.starts() && !underWay[c.app] && !before.knows(c) {
+			again = min(again, overlookedAfter)
+			continue
+		}
+		due, counts := r.request(c, p, before, now)
+		again = min(again, due)
+		if counts {
+			underWay[c.app] = true
+		}
+	}
+	return again
+}
+
+// knows reports whether a comparison has been wanted before, and had a place.
+func (s *waitingSet) knows(c comparison) bool {
+	return s.requests[comparisonKey{app: c.app, why: c.why, pending: c.pending}] != nil
+}
+
+// request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the places of those that
+// are under way: it was asked for, or is about to be. One that has not been made for long has lost its place.
+func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
+	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.gate.Now()
+	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
+		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
+	}
+	q := now.requests[key]
+	if q == nil {
+		q = before.requests[key]
+	}
+	if q == nil {
+		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
+		if c.synced {
+			q.next = clock.Add(noticedAfter + r.random(spread))
+		}
+		if c.pending || c.idle {
+			q.next = clock.Add(overlookedAfter + r.random(spread))
+		}
+	}
+	now.requests[key] = q
+	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
+		q.next = due
+	}
+	if q.asked > 0 && c.why == turnHasCome && r.gate.Record.blocked.stoppedSince(p.UID, q.askedAt) {
+		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
+	}
+	if q.next.After(clock) {
+		return q.next.Sub(clock), c.pending || c.starts() && clock.Sub(q.askedAt) < overlookedAfter || c.starts() && q.asked == 0
+	}
+	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
+	case c.pending:
+		r.gate.Refresh.AskAgain(app, c.comparedAt)
+	case !now.asked[c.app] && (q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position)):
+		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
+		now.asked[c.app] = true
+	}
+	q.asked++
+	q.askedAt, q.next = clock, clock.Add(backoff(firstBackoff, q.asked)+r.random(spread))
+	return q.next.Sub(clock), c.pending || c.starts()
+}
