@@ -34,6 +34,10 @@ func (a *ArgoCD) startComponent(ctx context.Context, c component) error {
 	p.command = exec.Command(a.options.Binary, c.args...)
 	p.command.Dir = a.dir
 	p.command.Env = append(a.variables(), "ARGOCD_BINARY_NAME="+c.name)
+	if c.shard != nil {
+		p.log = filepath.Join(a.dir, fmt.Sprintf("%s-%d.log", c.name, c.shard.number))
+		c.shard.apply(p.command)
+	}
 	if c.account {
 		kubeconfig, err := a.env.Kubeconfig(ctx, cluster.ArgoNamespace, c.name, "")
 		if err != nil {

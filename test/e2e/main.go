@@ -33,6 +33,7 @@ type options struct {
 	recording   string
 	conditions  bool
 	gitops      bool
+	clusters    bool
 }
 
 func main() {
@@ -50,6 +51,7 @@ func main() {
 	flag.StringVar(&o.recording, "recording", "", "folder to write a recording of stepgate get --watch to; it needs --command-line")
 	flag.BoolVar(&o.conditions, "conditions", false, "play also the scenarios in which a step waits for a condition")
 	flag.BoolVar(&o.gitops, "gitops", false, "try also what docs/gitops.md says of an Application that deploys ApplicationSets")
+	flag.BoolVar(&o.clusters, "clusters", false, "play also the scenarios with two clusters, and with shards whose clocks differ")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()
