@@ -15,8 +15,6 @@ COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 SUITES := integration chart pages faults soak image plugin
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
-# The Argo CD whose clock CLOCK_OFFSET moves.
-SKEWED := $(BIN)/skewed-argocd-v3.5.7
 
 # `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
@@ -258,10 +256,6 @@ $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)
-
-$(BIN)/skewed-argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum test/tools/skew.sh
-	@cd test/tools/argocd-v$* && ../skew.sh $(BIN)/skew >/dev/null
-	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,-overlay $(BIN)/skew/overlay.json github.com/argoproj/argo-cd/v3/cmd)
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)

@@ -3,9 +3,9 @@ package argocd
 import (
 	"fmt"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"time"
+
+	"github.com/stepgate/stepgate/test/skew"
 )
 
 const applicationController = "argocd-application-controller"
@@ -13,22 +13,14 @@ const applicationController = "argocd-application-controller"
 // Shard is one of several processes of the application controller. Each has the clusters whose Secret names its number; the cluster in
 // which Argo CD runs belongs to shard 0.
 type Shard struct {
-	// Ahead is by how much its clock is ahead of those of all others, in whole seconds; negative if it is behind. Any but zero needs the
-	// program of SkewedBinary.
+	// Ahead is by how much its clock is ahead of those of all others, in whole seconds; negative if it is behind.
 	Ahead time.Duration
-}
-
-// SkewedBinary is the program of a version whose clock can be moved: `make skewed-tools` builds it. root is the root of the repository.
-func SkewedBinary(root, version string) string {
-	return filepath.Join(root, "bin", "skewed-argocd-"+version)
 }
 
 // shard is how one process of the application controller is started.
 type shard struct {
 	number, of int
 	ahead      time.Duration
-	// program is what runs it if its clock is moved.
-	program string
 }
 
 // sharded are the components with one application controller for each shard.
@@ -44,7 +36,7 @@ func (a *ArgoCD) sharded(all []component, addresses []string) []component {
 		}
 		for i, s := range a.options.Shards {
 			own := c
-			own.shard = &shard{number: i, of: len(a.options.Shards), ahead: s.Ahead, program: SkewedBinary(a.env.Root, a.Version)}
+			own.shard = &shard{number: i, of: len(a.options.Shards), ahead: s.Ahead}
 			own.url = "http://" + addresses[i] + "/healthz"
 			own.args = append(append([]string{}, c.args...), "--metrics-port="+port(addresses[i]))
 			found = append(found, own)
@@ -53,11 +45,15 @@ func (a *ArgoCD) sharded(all []component, addresses []string) []component {
 	return found
 }
 
-// apply gives a process its shard and its clock.
-func (s *shard) apply(command *exec.Cmd) {
-	command.Env = append(command.Env, fmt.Sprintf("ARGOCD_CONTROLLER_REPLICAS=%d", s.of), fmt.Sprintf("ARGOCD_CONTROLLER_SHARD=%d", s.number))
-	if s.ahead != 0 {
-		command.Path, command.Args[0] = s.program, s.program
-		command.Env = append(command.Env, "CLOCK_OFFSET="+strconv.Itoa(int(s.ahead/time.Second)))
+// variables tell a process its shard.
+func (s *shard) variables() []string {
+	return []string{fmt.Sprintf("ARGOCD_CONTROLLER_REPLICAS=%d", s.of), fmt.Sprintf("ARGOCD_CONTROLLER_SHARD=%d", s.number)}
+}
+
+// start starts a process, with the clock of its shard.
+func (c component) start(command *exec.Cmd) error {
+	if c.shard == nil || c.shard.ahead == 0 {
+		return command.Start()
 	}
+	return skew.Start(command, c.shard.ahead)
 }
