@@ -117,7 +117,7 @@ func (r Reason) wayOut(application string) string {
 	case NotHealthy:
 		return "wait until " + application + " is Healthy, or repair it"
 	case SyncUnknown:
-		return "read the conditions of " + application + ": Argo CD cannot compare it, because its repository or its cluster does not answer, or its manifests are wrong"
+		return "read the conditions of " + application + ": Argo CD cannot compare it"
 	case SpecNotCompared, RevisionMismatch, ComparisonOlder, TargetOutdated:
 		return "refresh " + application + ": argocd app get " + application + " --refresh"
 	case NotSynced:
