@@ -157,13 +157,17 @@ faults-quick: faults ## The faults that take seconds, with fewer injections
 
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
+	@$(BIN)/e2e --quick --modes off,on --busy 10s --liveness --automated --command-line --conditions --gitops --clusters $(E2E_FLAGS)
 
 ##@ The long suites
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --busy 2m --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
+	@$(BIN)/e2e --busy 2m --liveness --automated --command-line --conditions --gitops --clusters $(E2E_FLAGS)
+
+.PHONY: e2e-clusters
+e2e-clusters: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
+	@$(BIN)/e2e --scenarios clusters-,skew-,dead- --clusters --modes off,on $(E2E_FLAGS)
 
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice

@@ -39,6 +39,7 @@ func pages(g Gomega) map[string]string {
 var quick = map[string]string{
 	"bench":          "bench-quick",
 	"e2e":            "e2e-quick",
+	"e2e-clusters":   "e2e-quick",
 	"faults":         "faults-quick",
 	"fuzz":           "fuzz-quick",
 	"simulate":       "simulate-quick",
