@@ -181,11 +181,11 @@ func printOutages(results []*outageResult) error {
 }
 
 // after is how long after the end of the outage a rollout was complete.
-func (r *outageResult) after(o *outcome) string {
-	if !o.completed() {
+func (o *outageResult) after(of *outcome) string {
+	if !of.completed() {
 		return "never"
 	}
-	return fmt.Sprintf("%.1f", o.rollout.finished.Sub(r.back).Seconds())
+	return fmt.Sprintf("%.1f", of.rollout.finished.Sub(o.back).Seconds())
 }
 
 func seconds(d time.Duration) string {
