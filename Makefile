@@ -41,7 +41,7 @@ VULNCHECK ?= ./cmd/stepgate
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
 # The parts of e2e beside the ordinary rollouts.
-E2E_PARTS := --liveness --automated --command-line --conditions --gitops
+E2E_PARTS := --liveness --automated --command-line --conditions --gitops --clusters
 FAULTS_FLAGS ?=
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
@@ -184,13 +184,17 @@ e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real
 e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same through every version of Argo CD in turn (ARGOCD_VERSIONS); a line for each at the end
 	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
 
+.PHONY: e2e-clusters
+e2e-clusters: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --scenarios clusters-,skew-,dead- --clusters --modes off,on $(E2E_FLAGS)
+
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
 	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(E2E_FLAGS)
 
 .PHONY: e2e-size
 e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
-	@$(BIN)/e2e --size $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --size $(E2E_FLAGS)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards

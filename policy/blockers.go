@@ -42,7 +42,7 @@ func (in *Input) blocker(sibling *Application, step int) (b Blocker, blocks bool
 	if !in.isEarlier(sibling, step) {
 		return Blocker{}, false
 	}
-	b = Blocker{Application: sibling.Name, Step: StepOf(in.ApplicationSet.Steps, sibling.Labels), ComparedAt: sibling.ReconciledAt}
+	b = Blocker{Application: sibling.Name, Cluster: sibling.Cluster, Step: StepOf(in.ApplicationSet.Steps, sibling.Labels), ComparedAt: sibling.ReconciledAt}
 	if b.Reason, b.Detail = in.notDone(sibling); b.Reason != "" {
 		return b, true
 	}

@@ -50,6 +50,8 @@ type Decision struct {
 // Blocker is a sibling that holds a sync up.
 type Blocker struct {
 	Application string
+	// Cluster is the one that it deploys to, for texts; empty for the one in which Argo CD runs.
+	Cluster string
 	// Step is 0-based.
 	Step   int
 	Reason Reason

@@ -13,7 +13,7 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 	}
 	switch {
 	case a.OperationSet || a.LastOperation.Running():
-		return OperationInProgress, ""
+		return OperationInProgress, a.LastOperation.trouble()
 	case a.ReconciledAt.IsZero() || a.Health == "":
 		return NotReconciled, ""
 	case a.Health != "Healthy":
@@ -31,6 +31,14 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 // Running reports whether it has started and not ended.
 func (last *LastOperation) Running() bool {
 	return last.Phase == "Running" || last.Phase == "Terminating"
+}
+
+// trouble says that a running operation does not come to its end at once, as where its cluster does not answer.
+func (last *LastOperation) trouble() string {
+	if last.Running() && last.Retried {
+		return "its sync failed, and is tried again"
+	}
+	return ""
 }
 
 // notSynced asks whether the sibling is up to date with its own spec and its own last operation.

@@ -71,6 +71,7 @@ func revisionRows() map[string]row {
 		"no revision, and a peer was compared before":  allowed("1:dev@b 2:prod2@a,at:99 > 2:prod@b,auto"),
 		"no revision, and a peer is at what it ran":    allowed("1:dev@b 2:prod2@a,at:200 > 2:prod@b,ran:a,auto"),
 		"a peer that is being deleted does not count":  allowed("1:dev@b 2:prod2@c,at:200,deleting > 2:prod@b,auto"),
+		"a peer whose comparison failed tells nothing": allowed("1:dev@b 3:last=Healthy/Unknown@main,at:200 > 2:prod@b,auto"),
 		"a revision, and a peer has seen a newer one":  allowed("1:dev@b 2:prod2@c,at:200 > 2:prod@b,auto,pinned"),
 
 		"a source left behind still has to match": deny("1:dev@a > 2:prod@b,wants:lib:x,pinned", "a", "b"),

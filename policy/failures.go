@@ -66,7 +66,7 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 			return b, false
 		}
 	}
-	b = Blocker{Application: a.Name, Step: step, Reason: TooManyFailures, ComparedAt: a.ReconciledAt}
+	b = Blocker{Application: a.Name, Cluster: a.Cluster, Step: step, Reason: TooManyFailures, ComparedAt: a.ReconciledAt}
 	last := &a.LastOperation
 	switch {
 	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):

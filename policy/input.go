@@ -168,6 +168,9 @@ type Application struct {
 	Name     string
 	Labels   map[string]string
 	Deleting bool
+	// Cluster is the cluster that it deploys to, for texts: a name, or the address of an API server; empty for the one in which Argo CD
+	// runs.
+	Cluster string
 	// RefreshRequested is the presence of the refresh annotation.
 	RefreshRequested bool
 	// OperationSet is the presence of .operation.
@@ -211,6 +214,8 @@ type LastOperation struct {
 	Phase string
 	// Full says that it was neither a dry run nor limited to some resources.
 	Full bool
+	// Retried says that an attempt of it has failed.
+	Retried bool
 	// StartedAt and FinishedAt have a resolution of one second.
 	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.

@@ -13,6 +13,8 @@ const (
 	namedSteps    = 3
 	maxDetail     = 60
 	maxName       = 253
+	// maxCluster is the length of the address of an API server.
+	maxCluster = 100
 	// maxText is the length of a reason for a pause, and of the description of a window.
 	maxText = 160
 )
@@ -104,13 +106,21 @@ func (d Decision) Names() string {
 		if b.Detail != "" {
 			why += ": " + b.Detail
 		}
-		names = append(names, b.Application+" ("+why+")")
+		names = append(names, b.Application+b.where()+" ("+why+")")
 	}
 	list := strings.Join(names, ", ")
 	if more := len(d.Blockers) - namedBlockers; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
+}
+
+// where names the cluster of a blocker, if it is not the one in which Argo CD runs.
+func (b *Blocker) where() string {
+	if b.Cluster == "" {
+		return ""
+	}
+	return " in cluster " + Printable(b.Cluster, maxCluster)
 }
 
 // subject says how many Applications of which steps are not done.

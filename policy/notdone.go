@@ -10,7 +10,7 @@ func NotDone(in Input, a *Application) (b Blocker, is bool) {
 	if reason == "" {
 		return Blocker{}, false
 	}
-	return Blocker{Application: a.Name, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason, Detail: detail, ComparedAt: a.ReconciledAt}, true
+	return Blocker{Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason, Detail: detail, ComparedAt: a.ReconciledAt}, true
 }
 
 // NotCounted says why an Application of a step holds nobody up, whatever its state is; empty where it does count.

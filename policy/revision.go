@@ -80,9 +80,10 @@ func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 }
 
 // outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than the
-// target, where the operation names none. Its comparison is not older, and the target has not run that revision.
+// target, where the operation names none. Its comparison is not older, and the target has not run that revision. A comparison that
+// failed tells nothing: where a cluster does not answer, Argo CD may write the name of the branch in place of a revision.
 func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
-	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) {
+	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) || a.SyncStatus == "Unknown" {
 		return "", false
 	}
 	for _, source := range a.Compared {

@@ -74,13 +74,25 @@ func (e *Explanation) blockers(s screen.Screen) []string {
 	lines := []string{"", s.Paint(screen.Bold, "What holds it up, in the order in which to act")}
 	for i, b := range blockers[:min(len(blockers), mostBlockers)] {
 		number := fmt.Sprintf("  %d. ", i+1)
-		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d): %s", b.Step, b.why()))
-		lines = append(lines, s.Wrap(strings.Repeat(" ", len(number)), strings.Repeat(" ", len(number)), "Do: "+b.Do)...)
+		indent := strings.Repeat(" ", len(number))
+		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d%s): %s", b.Step, in(b.Cluster), b.why()))
+		if b.Says != "" {
+			lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+b.Says)...)
+		}
+		lines = append(lines, s.Wrap(indent, indent, "Do: "+b.Do)...)
 	}
 	if more := len(blockers) - mostBlockers; more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more; -o yaml lists all", more))
 	}
 	return lines
+}
+
+// in names a cluster, if it is not the one in which Argo CD runs.
+func in(cluster string) string {
+	if cluster == "" {
+		return ""
+	}
+	return ", cluster " + cluster
 }
 
 func (e *Explanation) facts(s screen.Screen) []string {
@@ -102,6 +114,9 @@ func (e *Explanation) facts(s screen.Screen) []string {
 			text += ", or what the branch points to when the sync starts: the operation names no commit"
 		}
 		fact("Deploys", text)
+	}
+	if e.Says != "" {
+		fact("Argo CD says", e.Says)
 	}
 	if e.Message != "" {
 		fact("Text", e.Message)

@@ -62,6 +62,8 @@ type Explanation struct {
 	// writes them into it.
 	Revisions []string `json:"revisions,omitempty"`
 	Pinned    bool     `json:"pinned,omitempty"`
+	// Says is what Argo CD itself says of the Application, where something is wrong with it.
+	Says string `json:"says,omitempty"`
 	// Message is the text that the writer reads.
 	Message string `json:"message,omitempty"`
 	// Settings says by which settings this was judged, and Exempt what they let through.
@@ -134,7 +136,9 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	}
 	e.Means = ""
 	for _, b := range d.Blockers {
-		e.Blockers = append(e.Blockers, Blocker{Application: b.Application, Step: b.Step + 1, Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application)})
+		e.Blockers = append(e.Blockers, Blocker{
+			Application: b.Application, Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1, Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
+		})
 	}
 	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.effort(), b.effort()))

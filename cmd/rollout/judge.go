@@ -77,7 +77,7 @@ type judgment struct {
 func (j *judgment) application(a *policy.Application, step int) Application {
 	recorded, listed := j.set.Recorded[a.Name]
 	shown := Application{
-		Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
+		Name: a.Name, Cluster: policy.Printable(a.Cluster, mostText), Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
 		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
 	}
 	b, blocks := policy.NotDone(j.in, a)
@@ -133,7 +133,7 @@ func (r *Rollout) sum(j *judgment) {
 				r.Step = step.Number
 			}
 			if r.Step == step.Number {
-				r.Blockers = append(r.Blockers, Blocker{Application: a.Name, Step: step.Number, Reason: a.Reason, Detail: a.Detail, Do: Do(policy.Reason(a.Reason), a.Name)})
+				r.Blockers = append(r.Blockers, Blocker{Application: a.Name, Cluster: a.Cluster, Step: step.Number, Reason: a.Reason, Detail: a.Detail, Do: Do(policy.Reason(a.Reason), a.Name)})
 			}
 		}
 	}

@@ -17,6 +17,9 @@ type comparison struct {
 func newest(owned []*siblings.Projection) map[string]comparison {
 	last := map[string]comparison{}
 	for _, p := range owned {
+		if p.Application.SyncStatus == "Unknown" {
+			continue // the comparison failed, and Argo CD may have written the name of the branch in place of a revision
+		}
 		for _, s := range p.Application.Compared {
 			if at := p.Application.ReconciledAt; s.Revision != "" && at.After(last[s.Key].at) {
 				last[s.Key] = comparison{s.Revision, at}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
 )
 
 // broken reports whether somebody has to look at an Application.
@@ -56,6 +57,8 @@ func (a *Application) state() string {
 	switch {
 	case a.NotCounted != "":
 		return a.NotCounted
+	case a.Syncing && a.Detail != "":
+		return because("syncing"+in(a.Cluster), a.Detail)
 	case a.Syncing:
 		return "syncing"
 	case a.Waits != "":
@@ -66,6 +69,8 @@ func (a *Application) state() string {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		return text
+	case a.Reason == string(policy.SyncUnknown):
+		return because(a.Reason+in(a.Cluster), a.Detail)
 	case a.Held != "":
 		return "waits: " + a.Held
 	case a.MayStart:
@@ -73,5 +78,5 @@ func (a *Application) state() string {
 	case a.Done:
 		return "done"
 	}
-	return because(a.Reason, a.Detail)
+	return because(a.Reason+in(a.Cluster), a.Detail)
 }

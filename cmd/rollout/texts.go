@@ -34,6 +34,9 @@ func revisionsOf(compared []policy.Source) []string {
 func revisions(owned []*siblings.Projection) []string {
 	count := map[string]int{}
 	for _, p := range owned {
+		if p.Application.SyncStatus == "Unknown" {
+			continue
+		}
 		for _, s := range p.Application.Compared {
 			if s.Revision != "" {
 				count[s.Revision]++

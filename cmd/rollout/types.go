@@ -86,18 +86,24 @@ type Step struct {
 // Blocker is an Application that is not done, with the reason and what to do about it.
 type Blocker struct {
 	Application string `json:"application"`
-	Step        int    `json:"step"`
-	Reason      string `json:"reason"`
-	Detail      string `json:"detail,omitempty"`
+	// Cluster is the one that it deploys to; absent for the one in which Argo CD runs.
+	Cluster string `json:"cluster,omitempty"`
+	Step    int    `json:"step"`
+	Reason  string `json:"reason"`
+	Detail  string `json:"detail,omitempty"`
 	// Do says what to do about it, as docs/decisions.md does.
 	Do string `json:"do"`
+	// Says is what Argo CD itself says of it; absent where it says nothing, or was not asked.
+	Says string `json:"says,omitempty"`
 }
 
 // Application is one Application of a step.
 type Application struct {
-	Name   string `json:"name"`
-	Health string `json:"health"`
-	Sync   string `json:"sync"`
+	Name string `json:"name"`
+	// Cluster is the one that it deploys to; absent for the one in which Argo CD runs.
+	Cluster string `json:"cluster,omitempty"`
+	Health  string `json:"health"`
+	Sync    string `json:"sync"`
 	// Revisions are what Argo CD last compared it with, one for each source.
 	Revisions []string `json:"revisions,omitempty"`
 	Done      bool     `json:"done"`

@@ -124,6 +124,14 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	if e.operation == "" && (app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Blockers, x.Message = rollout.Running, nil, ""
 	}
+	x.Says = rollout.Says(app)
+	x.AskArgoCD(func(blocker string) *argo.Application {
+		_, app, err := r.application(ctx, types.NamespacedName{Namespace: name.Namespace, Name: blocker})
+		if err != nil {
+			return nil // it may be gone; that it holds the sync up is known without it
+		}
+		return app
+	})
 	if e.ask {
 		x.Gate = r.askGate(ctx, name, operation)
 	}

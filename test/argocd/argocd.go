@@ -59,6 +59,8 @@ type Settings struct {
 	Jitter time.Duration
 	// Unordered starts the ApplicationSet controller without --enable-progressive-syncs.
 	Unordered bool
+	// Shards are the processes of the application controller, the first one with shard 0. Without any, one process has every cluster.
+	Shards []Shard
 }
 
 // Start starts Argo CD in the Environment and returns when all its controllers answer.
@@ -120,12 +122,12 @@ func (a *ArgoCD) start(ctx context.Context) error {
 	if err := a.startRedis(); err != nil {
 		return err
 	}
-	addresses, err := freeAddresses(6)
+	addresses, err := freeAddresses(6 + len(a.options.Shards))
 	if err != nil {
 		return err
 	}
 	a.repoServer, a.setMetrics = addresses[0], "http://"+addresses[1]+"/metrics"
-	for _, c := range a.components(addresses) {
+	for _, c := range a.sharded(a.components(addresses), addresses[6:]) {
 		if err := a.startComponent(ctx, c); err != nil {
 			return err
 		}
@@ -139,6 +141,8 @@ type component struct {
 	// account says that it talks to the API server, as the service account of its name.
 	account bool
 	args    []string
+	// shard tells several processes of one name apart.
+	shard *shard
 	// url answers 200 when it has started; address accepts connections then.
 	url, address string
 }
@@ -154,7 +158,7 @@ func (a *ArgoCD) components(addresses []string) []component {
 			}, a.options.repoServer...),
 		},
 		{
-			name: "argocd-application-controller", account: true, url: "http://" + addresses[3] + "/healthz",
+			name: applicationController, account: true, url: "http://" + addresses[3] + "/healthz",
 			args: []string{
 				"--namespace=" + cluster.ArgoNamespace, "--metrics-port=" + port(addresses[3]), "--redis=" + a.redis.Addr(),
 				"--repo-server=" + a.repoServer, "--application-namespaces=" + namespaces, "--logformat=text",

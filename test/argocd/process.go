@@ -34,6 +34,10 @@ func (a *ArgoCD) startComponent(ctx context.Context, c component) error {
 	p.command = exec.Command(a.options.Binary, c.args...)
 	p.command.Dir = a.dir
 	p.command.Env = append(a.variables(), "ARGOCD_BINARY_NAME="+c.name)
+	if c.shard != nil {
+		p.log = filepath.Join(a.dir, fmt.Sprintf("%s-%d.log", c.name, c.shard.number))
+		p.command.Env = append(p.command.Env, c.shard.variables()...)
+	}
 	if c.account {
 		kubeconfig, err := a.env.Kubeconfig(ctx, cluster.ArgoNamespace, c.name, "")
 		if err != nil {
@@ -48,7 +52,7 @@ func (a *ArgoCD) startComponent(ctx context.Context, c component) error {
 	p.command.Stdout, p.command.Stderr = log, log
 	// The repo-server starts git processes; the whole group has to end.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.command.Start(); err != nil {
+	if err := c.start(p.command); err != nil {
 		return fmt.Errorf("start %s: %w", c.name, err)
 	}
 	a.processes = append(a.processes, p)

@@ -40,6 +40,7 @@ var quick = map[string]string{
 	"bench":          "bench-quick",
 	"e2e":            "e2e-quick",
 	"e2e-versions":   "e2e-oldest", // with e2e-quick, which runs the default version
+	"e2e-clusters":   "e2e-quick",
 	"faults":         "faults-quick",
 	"fuzz":           "fuzz-quick",
 	"simulate":       "simulate-quick",

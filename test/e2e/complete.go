@@ -76,7 +76,7 @@ func (r *rollout) untilNewest(m *member) {
 // deployed is the version that the cluster really has.
 func (r *rollout) deployed(m *member) string {
 	var live corev1.ConfigMap
-	err := r.Admin.Get(r.ctx, types.NamespacedName{Namespace: m.destination, Name: m.name}, &live)
+	err := r.clientOf(m).Get(r.ctx, types.NamespacedName{Namespace: m.destination, Name: m.name}, &live)
 	if !apierrors.IsNotFound(err) {
 		script.Must(err)
 	}

@@ -36,6 +36,7 @@ type options struct {
 	// grace is a flag of the ApplicationSet controller, in seconds; a negative one leaves its own default.
 	grace int
 	sizeOptions
+	clusters bool
 }
 
 func main() {
@@ -55,6 +56,7 @@ func main() {
 	flag.BoolVar(&o.gitops, "gitops", false, "try also what docs/gitops.md says of an Application that deploys ApplicationSets")
 	flag.IntVar(&o.grace, "refresh-grace-period-seconds", -1, "this flag of the ApplicationSet controller, which Argo CD has from 3.6 on; its own default when negative")
 	o.register()
+	flag.BoolVar(&o.clusters, "clusters", false, "play also the scenarios with two clusters, and with shards whose clocks differ")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
 	flag.Parse()

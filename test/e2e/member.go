@@ -20,6 +20,8 @@ type member struct {
 	second *source
 	// destination is the namespace that it deploys to.
 	destination string
+	// remote says that this namespace is in the second cluster.
+	remote bool
 	// version is the one that its ConfigMap should hold at the end.
 	version string
 	// removed says that the generator does not generate it any more.

@@ -16,6 +16,8 @@ type plan struct {
 	ordinary, survivals, automated []scenario
 	conditions                     []condition
 	parents                        []parent
+	clusters                       []clusterPlay
+	outages                        []outage
 }
 
 // plan reads the flags.
@@ -39,7 +41,10 @@ func (o options) plan() (plan, error) {
 	if o.gitops {
 		p.parents = parents(o.quick)
 	}
-	if len(p.ordinary)+len(p.survivals)+len(p.automated)+len(p.conditions)+len(p.parents) == 0 && o.busy == 0 && !o.commandLine {
+	if o.clusters {
+		p.clusters, p.outages = chooseClusters(o.scenarios, o.quick)
+	}
+	if len(p.ordinary)+len(p.survivals)+len(p.automated)+len(p.conditions)+len(p.parents)+len(p.clusters)+len(p.outages) == 0 && o.busy == 0 && !o.commandLine {
 		return p, fmt.Errorf("no scenario is named %q", o.scenarios)
 	}
 	return p, nil
@@ -68,6 +73,9 @@ func (p plan) started(o options) []mode {
 	}
 	if o.commandLine {
 		needed = append(needed, on)
+	}
+	if len(p.clusters)+len(p.outages) > 0 {
+		needed = append(needed, off, on)
 	}
 	if len(p.conditions)+len(p.parents) > 0 {
 		needed = append(needed, conditionModes(p.modes)...)
@@ -119,6 +127,9 @@ func (s *suite) measure(ctx context.Context, o options, p plan) (line string, er
 	}
 	if len(p.parents) > 0 {
 		problems = append(problems, s.measureGitOps(ctx, p.parents, conditionModes(p.modes)))
+	}
+	if len(p.clusters)+len(p.outages) > 0 {
+		problems = append(problems, s.measureClusters(ctx, p.clusters, p.outages))
 	}
 	if len(p.conditions) > 0 {
 		problems = append(problems, s.measureConditions(ctx, p.conditions, conditionModes(p.modes), !o.quick))

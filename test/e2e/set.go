@@ -63,7 +63,7 @@ func (r *rollout) generators() []argo.ApplicationSetGenerator {
 			continue
 		}
 		values := map[string]string{
-			"name": m.name, "env": m.env, "path": m.path, "url": m.url(), "target": m.target(), "destination": m.destination,
+			"name": m.name, "env": m.env, "path": m.path, "url": m.url(), "target": m.target(), "destination": m.destination, "cluster": m.cluster(),
 		}
 		if m.second != nil {
 			values["secondPath"], values["secondURL"] = m.second.path, m.second.url()

@@ -64,13 +64,13 @@ func (s *suite) measureSize(ctx context.Context, o sizeOptions) error {
 
 // The orders of the refreshes, as the git server may tell Argo CD about the Applications.
 const (
-	byName     = "by name"
-	lastFirst  = "last step first"
-	stepByStep = "step by step"
+	inNameOrder = "by name"
+	lastFirst   = "last step first"
+	stepByStep  = "step by step"
 )
 
 // refreshOrders are those that are compared with the gate and without.
-var refreshOrders = []string{byName, lastFirst}
+var refreshOrders = []string{inNameOrder, lastFirst}
 
 // playFleets rolls a commit out through the ApplicationSets of a shape, without the gate and with it in turn.
 func (s *suite) playFleets(ctx context.Context, o sizeOptions, sh shape, t *sizeTotals) {

@@ -113,7 +113,7 @@ func (f *fleet) in(step int) []*member {
 
 // inOrderOf are the members in an order of the refreshes.
 func (f *fleet) inOrderOf(order string) []*member {
-	if order == byName {
+	if order == inNameOrder {
 		sorted := slices.Clone(f.members)
 		slices.SortFunc(sorted, func(a, b *member) int { return compareNames(a.name, b.name) })
 		return sorted

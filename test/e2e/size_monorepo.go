@@ -58,7 +58,7 @@ func (s *suite) playMonorepo(ctx context.Context, o sizeOptions, t *sizeTotals) 
 		}
 	}
 	play("mono", "the changed Application is refreshed", target, target)
-	play("mono_all", "all are refreshed, as by a webhook without manifest-generate-paths", target, f.inOrderOf(byName))
+	play("mono_all", "all are refreshed, as by a webhook without manifest-generate-paths", target, f.inOrderOf(inNameOrder))
 	f.ignoreOthers()
 	play("mono_paths", "with manifest-generate-paths, the changed one is refreshed", target, target)
 	changed := []*member{first[len(first)-1], target[0]}
@@ -134,7 +134,7 @@ const monorepoHeader = "| what Argo CD is told | starts after | refreshes by ste
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 func (r *monorepoResult) row(title string) string {
-	cells := []string{title, seconds(r.opened), fmt.Sprint(r.refreshes), fmt.Sprint(r.compared), fmt.Sprint(r.early), seconds(r.foundAfter), fmt.Sprint(r.foundRefreshes)}
+	cells := []string{title, inSeconds(r.opened), fmt.Sprint(r.refreshes), fmt.Sprint(r.compared), fmt.Sprint(r.early), inSeconds(r.foundAfter), fmt.Sprint(r.foundRefreshes)}
 	for _, n := range []float64{r.git.generated, r.git.cached, r.git.resolved, r.git.fetched} {
 		cells = append(cells, fmt.Sprintf("%.0f", n))
 	}

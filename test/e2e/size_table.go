@@ -14,7 +14,7 @@ const sizeHeader = "| refreshed | gate | starts | early | took | refused | held 
 func (o *fleetOutcome) row(m mode, order string) string {
 	perMinute := func(n int) string { return fmt.Sprintf("%.0f", float64(n)/o.took.Minutes()) }
 	cells := []string{
-		order, string(m), fmt.Sprint(o.starts), fmt.Sprint(o.early), seconds(o.took), fmt.Sprint(o.writes.refused), fmt.Sprint(o.writes.held),
+		order, string(m), fmt.Sprint(o.starts), fmt.Sprint(o.early), inSeconds(o.took), fmt.Sprint(o.writes.refused), fmt.Sprint(o.writes.held),
 		fmt.Sprint(o.writes.refreshes), fmt.Sprint(o.overlooked), perMinute(o.writes.all), perMinute(o.writes.controller),
 	}
 	for _, name := range sizeProcesses {
@@ -23,7 +23,7 @@ func (o *fleetOutcome) row(m mode, order string) string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+func inSeconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // print prints the last line.
 func (t *sizeTotals) print(o sizeOptions, took time.Duration, load string) {

@@ -27,9 +27,9 @@ func TestOrdersOfAFleet(t *testing.T) {
 	f := &fleet{rollout: &rollout{}, shape: shape{steps: []int{2, 1}}}
 	f.members = []*member{{name: "s-z-001", step: 0}, {name: "s-z-002", step: 0}, {name: "s-y-001", step: 1}}
 	for order, want := range map[string][]string{
-		byName:     {"s-y-001", "s-z-001", "s-z-002"},
-		lastFirst:  {"s-y-001", "s-z-001", "s-z-002"},
-		stepByStep: {"s-z-001", "s-z-002", "s-y-001"},
+		inNameOrder: {"s-y-001", "s-z-001", "s-z-002"},
+		lastFirst:   {"s-y-001", "s-z-001", "s-z-002"},
+		stepByStep:  {"s-z-001", "s-z-002", "s-y-001"},
 	} {
 		t.Run(order, func(t *testing.T) {
 			var got []string
@@ -54,9 +54,9 @@ func TestSlowerWithTheGate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := &sizeTotals{}
 			for m, took := range map[mode]time.Duration{off: tc.off, on: tc.on} {
-				all.rollouts = append(all.rollouts, sizeResult{"one", byName, m, &fleetOutcome{took: took}})
+				all.rollouts = append(all.rollouts, sizeResult{"one", inNameOrder, m, &fleetOutcome{took: took}})
 			}
-			NewWithT(t).Expect(all.isSlow(shape{key: "one"}, byName)).To(Equal(tc.slow))
+			NewWithT(t).Expect(all.isSlow(shape{key: "one"}, inNameOrder)).To(Equal(tc.slow))
 		})
 	}
 }

@@ -85,7 +85,9 @@ type suite struct {
 	grace   time.Duration
 	unwatch context.CancelFunc
 	gates   map[mode]*release.Release
-	clis    map[mode]*argocd.CLI
+	// elsewhere is the second cluster, if there is one.
+	elsewhere *remote
+	clis      map[mode]*argocd.CLI
 }
 
 // longResync is an interval at which nothing happens in a run.

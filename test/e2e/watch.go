@@ -27,6 +27,8 @@ type recorder struct {
 	waiting map[string]time.Time
 	// asked is since when a refresh is asked for that the application controller has not done.
 	asked map[string]time.Time
+	// clocks are by how much the clock that wrote reconciledAt was ahead of ours at most, less the time until it was seen.
+	clocks map[string]time.Duration
 	// expected are closed when an operation appears on an Application.
 	expected map[string]chan struct{}
 	problem  error
@@ -40,6 +42,7 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	r := &recorder{
 		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
 		waiting: map[string]time.Time{}, asked: map[string]time.Time{}, expected: map[string]chan struct{}{},
+		clocks: map[string]time.Duration{},
 	}
 	go r.run(ctx, w)
 	return r, nil
@@ -94,6 +97,7 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 		close(r.expected[key])
 		delete(r.expected, key)
 	}
+	r.readClock(key, app, seen.At)
 	r.latest[key] = app
 	if deleted {
 		delete(r.latest, key)
@@ -117,6 +121,24 @@ func (r *recorder) overlooked(namespace, name string) (operation, refresh bool) 
 	defer r.mu.Unlock()
 	key := namespace + "/" + name
 	return lastsFor(r.waiting[key], overlookedAfter), lastsFor(r.asked[key], refreshOverlookedAfter)
+}
+
+// readClock looks at a new reconciledAt.
+func (r *recorder) readClock(key string, app *argo.Application, at time.Time) {
+	before, now := r.latest[key], app.Status.ReconciledAt
+	if now == nil || before == nil || now.Equal(before.Status.ReconciledAt) {
+		return
+	}
+	if ahead := now.Sub(at); r.clocks[key] == 0 || ahead > r.clocks[key] {
+		r.clocks[key] = ahead
+	}
+}
+
+// clock is by how much the clock that writes the times of an Application is ahead of ours, at least.
+func (r *recorder) clock(namespace, name string) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clocks[namespace+"/"+name]
 }
 
 func lastsFor(since time.Time, limit time.Duration) bool {

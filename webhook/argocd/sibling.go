@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unique"
 
@@ -22,6 +23,7 @@ func Sibling(app *argo.Application) policy.Application {
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),
 		Deleting:         app.DeletionTimestamp != nil,
+		Cluster:          shared(cluster(&app.Spec.Destination)),
 		RefreshRequested: refresh,
 		OperationSet:     app.Operation != nil,
 		Health:           shared(string(status.Health.Status)),
@@ -66,6 +68,17 @@ func hydration(spec *argo.ApplicationSpec, status *argo.ApplicationStatus) strin
 	return shared(string(op.Phase))
 }
 
+// inCluster is the name of the cluster in which Argo CD runs.
+const inCluster = "in-cluster"
+
+// cluster is the cluster of a destination as people know it; empty for the one in which Argo CD runs.
+func cluster(d *argo.ApplicationDestination) string {
+	if d.Name == inCluster || d.Name == "" && d.Server == argo.KubernetesInternalAPIServerAddr {
+		return ""
+	}
+	return cmp.Or(d.Name, strings.TrimPrefix(d.Server, "https://"))
+}
+
 // specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,
 // controller/appcontroller.go, which makes Argo CD itself compare again.
 func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
@@ -84,7 +97,7 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), Retried: state.RetryCount > 0, StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
 		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool { return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync })

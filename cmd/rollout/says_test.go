@@ -1,0 +1,72 @@
+package rollout_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/cmd/screen"
+)
+
+func TestWhatArgoCDSays(t *testing.T) {
+	operation := func(phase synccommon.OperationPhase, retries int64) argo.ApplicationStatus {
+		return argo.ApplicationStatus{OperationState: &argo.OperationState{Phase: phase, Message: "connection refused", RetryCount: retries}}
+	}
+	condition := func(kind string) argo.ApplicationStatus {
+		return argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: kind, Message: "connection refused"}}}
+	}
+	for name, tc := range map[string]struct {
+		status argo.ApplicationStatus
+		want   string
+	}{
+		"nothing is wrong":                 {},
+		"it cannot be compared":            {condition("ComparisonError"), "ComparisonError: connection refused"},
+		"a warning is no trouble":          {condition("OrphanedResourceWarning"), ""},
+		"its sync failed":                  {operation("Failed", 0), "connection refused"},
+		"its sync is tried again":          {operation("Running", 1), "connection refused"},
+		"its sync runs for the first time": {operation("Running", 0), ""},
+		"its sync has succeeded":           {operation("Succeeded", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(rollout.Says(&argo.Application{Status: tc.status})).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
+	g := NewWithT(t)
+	e := &rollout.Explanation{Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "SyncUnknown"}, {Application: "gone", Step: 1, Reason: "NotCreated"}}}
+	e.AskArgoCD(func(name string) *argo.Application {
+		if name != "dev" {
+			return nil
+		}
+		return &argo.Application{Status: argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: "ComparisonError", Message: "connection refused"}}}}
+	})
+	text := strings.Join(e.Lines(screen.Screen{Width: 140}, now), "\n")
+	g.Expect(text).To(ContainSubstring("1. dev (step 1, cluster eu-1): SyncUnknown\n     Argo CD: ComparisonError: connection refused\n"))
+	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotCreated\n     Do:"))
+}
+
+// TestAComparisonThatFailedTellsNoRevision has the cluster of prod not answer: Argo CD writes the name of the branch in place of a revision.
+func TestAComparisonThatFailedTellsNoRevision(t *testing.T) {
+	g := NewWithT(t)
+	set, apps := scene("1:dev=Healthy/Synced@new 2:qa=Healthy/Synced@new 3:prod=Healthy/Unknown@new")
+	for _, app := range apps {
+		if app.Name == "guestbook-prod" {
+			app.Status.Sync.Revision = "main"
+			app.Status.ReconciledAt = &metav1.Time{Time: app.Status.ReconciledAt.Add(time.Second)}
+			app.Spec.Destination.Name, app.Spec.Destination.Server = "eu-1", ""
+			app.Status.Sync.ComparedTo.Destination = app.Spec.Destination
+		}
+	}
+	lines := strings.Join(judged(set, apps).Tree(screen.Screen{Width: 140}, now, true), "\n")
+	g.Expect(lines).NotTo(ContainSubstring("RevisionMismatch"))
+	g.Expect(lines).NotTo(ContainSubstring(", main"))
+	g.Expect(lines).To(ContainSubstring("SyncUnknown, cluster eu-1"))
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// clusterResult is a clusterPlay that was played without the gate and with it.
+type clusterResult struct {
+	clusterPlay
+	outcomes map[mode]*outcome
+}
+
+// printClusters prints a table and a line, and says what may not be.
+func printClusters(results []*clusterResult, writes []write) error {
+	if len(results) == 0 {
+		return nil
+	}
+	fmt.Println("| rollout | clocks | starts off / on | out of order off / on | seconds off / on | held | refreshes |")
+	fmt.Println("|---|---|---|---|---|---|---|")
+	var problems []error
+	early, offEarly, completed, skewed := 0, 0, 0, 0
+	for _, r := range results {
+		without, with := r.outcomes[off], r.outcomes[on]
+		a, b := without.row(writes), with.row(writes)
+		fmt.Printf("| %s (`%s`) | %s | %d / %d | %s / %s | %s / %s | %s | %s |\n", r.title, r.key, r.clocks(),
+			len(without.starts), len(with.starts), a.outOfOrder, b.outOfOrder, a.took, b.took, b.held, b.refreshes)
+		offEarly, early = offEarly+without.outOfOrder(), early+with.outOfOrder()
+		if with.completed() {
+			completed++
+		} else {
+			problems = append(problems, fmt.Errorf("%s did not complete with the gate: %s", r.key, with.rollout.summary()), with.problem)
+		}
+		if r.skewed() {
+			skewed++
+		}
+		problems = append(problems, r.checkClocks())
+	}
+	fmt.Printf("\ne2e-clusters: rollouts=%d skewed=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d\n", len(results), skewed, offEarly, early, completed)
+	if early > 0 {
+		problems = append(problems, fmt.Errorf("two clusters: %d starts out of order with the gate", early))
+	}
+	// One rollout alone may go in order by chance.
+	if offEarly == 0 && len(results) > 1 {
+		problems = append(problems, errors.New("two clusters: nothing went out of order without the gate, so this run tests nothing"))
+	}
+	return errors.Join(problems...)
+}
+
+func (p clusterPlay) skewed() bool {
+	for _, s := range p.shards {
+		if s.Ahead != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// clocks are the shards and their clocks, as text.
+func (p clusterPlay) clocks() string {
+	switch {
+	case len(p.shards) == 0:
+		return "one process"
+	case !p.skewed():
+		return "two shards, the same time"
+	}
+	text := ""
+	for i, s := range p.shards {
+		if s.Ahead != 0 {
+			text += fmt.Sprintf("shard %d %+d s", i, int(s.Ahead.Seconds()))
+		}
+	}
+	return text
+}
+
+// clockError bounds the error of a clock that is read from the times of Applications: they have whole seconds, and are seen a moment
+// later.
+const clockError = 1500 * time.Millisecond
+
+// checkClocks asks that the times in the Applications are those of the clock that their shard should have. If they were not, the play
+// would say nothing about clocks.
+func (r *clusterResult) checkClocks() error {
+	var problems []error
+	if len(r.shards) == 0 {
+		return nil
+	}
+	for _, o := range r.outcomes {
+		for i, s := range r.shards {
+			most := time.Duration(-1 << 62)
+			for _, m := range o.rollout.members {
+				if m.remote == (i == remoteShard) {
+					most = max(most, o.rollout.recorder.clock(string(o.rollout.mode), m.name))
+				}
+			}
+			if most > s.Ahead || most < s.Ahead-clockError {
+				problems = append(problems, fmt.Errorf("%s, %s: the clock of shard %d is %s ahead, and should be %s", r.key, o.rollout.mode, i, most, s.Ahead))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
