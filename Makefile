@@ -13,6 +13,9 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin
+# Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
+KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
+KUBERNETES_SUITES ?= integration chart-test e2e-rollouts
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -165,9 +168,17 @@ e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through th
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
 	@$(BIN)/e2e --busy 2m --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
 
+.PHONY: e2e-rollouts
+e2e-rollouts: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The rollouts of e2e-quick alone
+	@$(BIN)/e2e --quick --modes off,on $(E2E_FLAGS)
+
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
 	@$(BIN)/e2e --control --quick $(E2E_FLAGS)
+
+.PHONY: kubernetes-versions
+kubernetes-versions: $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
+	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(KUBERNETES_SUITES)" $(KUBERNETES)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
@@ -238,13 +249,21 @@ $(COMMANDS): $(BIN)/%:
 # build-tool FOLDER,LDFLAGS,PACKAGE builds a tool from the module in a folder under test/tools. Each tool is a module of its
 # own, with the dependencies of its own release; it is rebuilt when that module changes.
 define build-tool
-	@echo "==> building bin/$(notdir $@) (up to 4 minutes from an empty cache)"
-	@cd $(1) && go build -trimpath -ldflags '-s -w $(2)' -o $@ $(3)
+	@echo "==> building $(@:$(CURDIR)/%=%) (up to 4 minutes from an empty cache)"
+	@cd $(1) && go build -trimpath $(TAGS) -ldflags '-s -w $(2)' -o $@ $(3)
 	@touch $@
 endef
 
 $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
+
+# A folder for KUBEBUILDER_ASSETS. The etcd is that of the other suites. Up to 1.30 the API server has the SDKs of clouds in it, unless it is
+# built without.
+$(BIN)/kubernetes-v%/kube-apiserver: TAGS := -tags providerless
+$(BIN)/kubernetes-v%/kube-apiserver: SET := -X k8s.io/component-base/version
+$(BIN)/kubernetes-v%/kube-apiserver: test/tools/kubernetes-v%/go.mod test/tools/kubernetes-v%/go.sum $(BIN)/etcd
+	@mkdir -p $(@D) && ln -sf ../etcd $(@D)/etcd
+	$(call build-tool,test/tools/kubernetes-v$*,$(SET).gitVersion=v$* $(SET).gitMajor=1 $(SET).gitMinor=$(word 2,$(subst ., ,$*)),k8s.io/kubernetes/cmd/kube-apiserver)
 
 # Without a version, Argo CD and Helm refuse to talk to it.
 $(BIN)/kube-apiserver $(BIN)/kubectl: SET := -X k8s.io/component-base/version
