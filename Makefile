@@ -15,7 +15,8 @@ COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
 SUITES := integration chart pages faults soak image plugin
 # Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
 KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
-KUBERNETES_SUITES ?= integration chart-test e2e-rollouts
+KUBE_APISERVERS = $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver)
+KUBERNETES_SUITES ?=
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -168,17 +169,13 @@ e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through th
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
 	@$(BIN)/e2e --busy 2m --liveness --automated --command-line --conditions --gitops $(E2E_FLAGS)
 
-.PHONY: e2e-rollouts
-e2e-rollouts: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The rollouts of e2e-quick alone
-	@$(BIN)/e2e --quick --modes off,on $(E2E_FLAGS)
-
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
 	@$(BIN)/e2e --control --quick $(E2E_FLAGS)
 
 .PHONY: kubernetes-versions
-kubernetes-versions: $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
-	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(KUBERNETES_SUITES)" $(KUBERNETES)
+kubernetes-versions: $(KUBE_APISERVERS) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
+	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
@@ -239,6 +236,11 @@ clean: ## Remove bin/
 .PHONY: formatted
 formatted:
 	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
+
+# A suite of kubernetes-versions.
+.PHONY: e2e-rollouts
+e2e-rollouts: tools argocd-tools $(BIN)/helm $(BIN)/e2e
+	@$(BIN)/e2e --quick --modes off,on --automated --command-line $(E2E_FLAGS)
 
 # The commands are built each time: go build knows when there is nothing to do.
 .PHONY: $(COMMANDS)

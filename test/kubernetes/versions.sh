@@ -6,6 +6,10 @@
 set -euo pipefail
 bin=$1 suites=$2
 shift 2
+if [ $# = 0 ] || [ -z "$suites" ]; then
+  echo "kubernetes: no version, or no suite" >&2
+  exit 1
+fi
 
 failed=0
 for version; do

@@ -17,20 +17,21 @@ import (
 func TestVersions(t *testing.T) {
 	const suite = "#!/bin/sh\necho \"ran $* with $(basename $KUBEBUILDER_ASSETS)\"\n"
 	for name, tc := range map[string]struct {
-		make, says string
-		lines      string
-		code       int
+		make, says, suites string
+		lines              string
+		code               int
 	}{
 		"all is well": {
-			make: suite, says: "v1.28.15", code: 0,
+			make: suite, says: "v1.28.15", suites: "one two", code: 0,
 			lines: "kubernetes: version=v1.28.15 suite=one result=ok seconds=N\nkubernetes: version=v1.28.15 suite=two result=ok seconds=N\n",
 		},
 		"a suite fails, and the next one is run all the same": {
-			make: suite + "[ $2 != one ]\n", says: "v1.28.15", code: 1,
+			make: suite + "[ $2 != one ]\n", says: "v1.28.15", suites: "one two", code: 1,
 			lines: "ran --no-print-directory one with kubernetes-v1.28.15\nkubernetes: version=v1.28.15 suite=one result=failed seconds=N\n" +
 				"kubernetes: version=v1.28.15 suite=two result=ok seconds=N\n",
 		},
-		"the program is of another version": {make: suite, says: "v1.29.1", code: 1},
+		"the program is of another version": {make: suite, says: "v1.29.1", suites: "one two", code: 1},
+		"no suite is named":                 {make: suite, says: "v1.28.15", code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, bin := NewWithT(t), t.TempDir()
@@ -41,7 +42,7 @@ func TestVersions(t *testing.T) {
 			}
 			program(filepath.Join(bin, "make"), tc.make)
 			program(filepath.Join(folder, "kube-apiserver"), "#!/bin/sh\necho Kubernetes "+tc.says+"\n")
-			command := exec.CommandContext(t.Context(), "./versions.sh", bin, "one two", "v1.28.15")
+			command := exec.CommandContext(t.Context(), "./versions.sh", bin, tc.suites, "v1.28.15")
 			command.Env = append(os.Environ(), "MAKE="+filepath.Join(bin, "make"))
 			var stdout bytes.Buffer
 			command.Stdout = &stdout
