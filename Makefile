@@ -21,6 +21,10 @@ ARGOCD_VERSIONS ?= $(shell ls -d test/tools/argocd-v*/ | sed 's,.*argocd-\(.*\)/
 ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
 # The scenarios of `make e2e-oldest`.
 OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
+# Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
+KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
+KUBE_APISERVERS = $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver)
+KUBERNETES_SUITES ?=
 
 # `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
@@ -196,6 +200,10 @@ e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of
 e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
 	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --size $(E2E_FLAGS)
 
+.PHONY: kubernetes-versions
+kubernetes-versions: $(KUBE_APISERVERS) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
+	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
+
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
 	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
@@ -257,6 +265,11 @@ clean: ## Remove bin/
 formatted:
 	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
 
+# A suite of kubernetes-versions.
+.PHONY: e2e-rollouts
+e2e-rollouts: tools argocd-tools $(BIN)/helm $(BIN)/e2e
+	@$(BIN)/e2e --quick --modes off,on --automated --command-line $(E2E_FLAGS)
+
 # The commands are built each time: go build knows when there is nothing to do.
 .PHONY: $(COMMANDS)
 $(COMMANDS): $(BIN)/%:
@@ -266,13 +279,21 @@ $(COMMANDS): $(BIN)/%:
 # build-tool FOLDER,LDFLAGS,PACKAGE builds a tool from the module in a folder under test/tools. Each tool is a module of its
 # own, with the dependencies of its own release; it is rebuilt when that module changes.
 define build-tool
-	@echo "==> building bin/$(notdir $@) (up to 4 minutes from an empty cache)"
-	@cd $(1) && go build -trimpath -ldflags '-s -w $(2)' -o $@ $(3)
+	@echo "==> building $(@:$(CURDIR)/%=%) (up to 4 minutes from an empty cache)"
+	@cd $(1) && go build -trimpath $(TAGS) -ldflags '-s -w $(2)' -o $@ $(3)
 	@touch $@
 endef
 
 $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
+
+# A folder for KUBEBUILDER_ASSETS. The etcd is that of the other suites. Up to 1.30 the API server has the SDKs of clouds in it, unless it is
+# built without.
+$(BIN)/kubernetes-v%/kube-apiserver: TAGS := -tags providerless
+$(BIN)/kubernetes-v%/kube-apiserver: SET := -X k8s.io/component-base/version
+$(BIN)/kubernetes-v%/kube-apiserver: test/tools/kubernetes-v%/go.mod test/tools/kubernetes-v%/go.sum $(BIN)/etcd
+	@mkdir -p $(@D) && ln -sf ../etcd $(@D)/etcd
+	$(call build-tool,test/tools/kubernetes-v$*,$(SET).gitVersion=v$* $(SET).gitMajor=1 $(SET).gitMinor=$(word 2,$(subst ., ,$*)),k8s.io/kubernetes/cmd/kube-apiserver)
 
 # Without a version, Argo CD and Helm refuse to talk to it.
 $(BIN)/kube-apiserver $(BIN)/kubectl: SET := -X k8s.io/component-base/version

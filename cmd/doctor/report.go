@@ -49,24 +49,6 @@ func (f *Facts) cluster() []Check {
 	return in(everywhere, "", checks...)
 }
 
-func (f *Facts) kubernetes() Check {
-	const name = "Kubernetes"
-	if f.Kubernetes.Err != nil {
-		return notRead(name, "the version of the API server", f.Kubernetes.Err)
-	}
-	enough, known := atLeast(f.Kubernetes.Value, 1, 30)
-	least, _ := atLeast(f.Kubernetes.Value, 1, 28)
-	switch {
-	case !known:
-		return unknown(name, "%s is not a version that can be compared.", f.Kubernetes.Value).do("stepgate needs 1.28, and 1.30 for its admission policies.")
-	case !least:
-		return problem(name, "%s has no match conditions: stepgate needs 1.28 or later.", f.Kubernetes.Value).do("Upgrade Kubernetes.")
-	case !enough:
-		return warning(name, "%s: no ValidatingAdmissionPolicy restricts what stepgate's account may write.", f.Kubernetes.Value).do("Upgrade to 1.30, or see docs/install.md#kubernetes-128-and-129.")
-	}
-	return ok(name, "%s.", f.Kubernetes.Value)
-}
-
 // Blind reports whether the doctor could not even look for stepgate: then it has no answer.
 func (f *Facts) Blind() error {
 	if errors.IsForbidden(f.Configurations) {

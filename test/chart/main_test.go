@@ -23,7 +23,8 @@ var (
 
 func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
-	os.Exit(environment.Main(m, func(e *environment.Environment) (err error) {
+	o := environment.Options{Options: cluster.Options{AdmissionPolicies: true}}
+	os.Exit(environment.MainWith(m, o, func(e *environment.Environment) (err error) {
 		shared = e
 		if helm, err = release.NewHelm(e); err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,6 +40,7 @@ type Cluster struct {
 	AuditLog string
 
 	env     *envtest.Environment
+	version *version.Version
 	dir     string
 	scheme  *runtime.Scheme
 	mu      sync.Mutex
@@ -61,6 +63,8 @@ type Options struct {
 	Manifests string
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
+	// AdmissionPolicies switches ValidatingAdmissionPolicies on where they are beta and off by default: Kubernetes 1.28 and 1.29.
+	AdmissionPolicies bool
 }
 
 // Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make tools).
@@ -70,6 +74,10 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	assets, err := assets(root)
+	if err != nil {
+		return nil, err
+	}
+	number, err := programVersion(assets)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +94,7 @@ func Start(o Options) (*Cluster, error) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	c := &Cluster{Root: root, dir: dir, AuditLog: filepath.Join(dir, "audit.log")}
+	c := &Cluster{Root: root, dir: dir, AuditLog: filepath.Join(dir, "audit.log"), version: number}
 	admission, err := c.writeAdmissionConfig()
 	if err != nil {
 		return nil, err
@@ -96,9 +104,7 @@ func Start(o Options) (*Cluster, error) {
 	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
-	if o.FeatureGates != "" {
-		c.env.ControlPlane.GetAPIServer().Configure().Set("feature-gates", o.FeatureGates)
-	}
+	c.switchOn(o)
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.
 		return nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err), c.Stop())

@@ -65,7 +65,7 @@ var notInCI = map[string]string{
 func TestCIRunsEveryDocumentedMakeTarget(t *testing.T) {
 	g := NewWithT(t)
 	m := parse(read(g, "Makefile"))
-	ci := m.closure("test")
+	ci := append(m.closure("test"), m.closure("kubernetes-versions")...)
 	for page, text := range pages(g) {
 		for _, command := range commands(text) {
 			words := strings.Fields(command)
@@ -101,12 +101,13 @@ func TestMakeHelp(t *testing.T) {
 	}
 }
 
-// TestCIRunsTwoTargets wants `make test`, and `make vulncheck` in a job of its own: it needs the network. Both run every week, too.
-func TestCIRunsTwoTargets(t *testing.T) {
+// TestCIRunsThreeTargets wants `make test`, and jobs of their own for `make vulncheck`, which needs the network, and for
+// `make kubernetes-versions`, which takes too long for `make test`. All run every week, too.
+func TestCIRunsThreeTargets(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(read(g, ".ci/run")).To(HaveSuffix("exec make test\n"))
 	workflow := read(g, ".github/workflows/ci.yaml")
-	g.Expect(regexp.MustCompile(`run: (.*)`).FindAllString(workflow, -1)).To(Equal([]string{"run: make test", "run: make vulncheck"}))
+	g.Expect(regexp.MustCompile(`run: (.*)`).FindAllString(workflow, -1)).To(Equal([]string{"run: make test", "run: make vulncheck", "run: make kubernetes-versions"}))
 	g.Expect(workflow).To(MatchRegexp(`schedule:\n +- cron: "\d+ \d+ \* \* \d"`))
 }
 

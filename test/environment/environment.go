@@ -79,11 +79,16 @@ func build(ctx context.Context, root, dir string) (string, error) {
 // Main starts an Environment for the tests of a package, runs them, and returns the exit code. prepare may do more
 // before the tests run. `go test -list` starts nothing, and an interrupt leaves no process behind.
 func Main(m *testing.M, prepare func(*Environment) error) int {
+	return MainWith(m, Options{}, prepare)
+}
+
+// MainWith is Main, for a package that needs another cluster than the others.
+func MainWith(m *testing.M, o Options, prepare func(*Environment) error) int {
 	flag.Parse()
 	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
 		return m.Run()
 	}
-	e, err := Start(context.Background(), Options{})
+	e, err := Start(context.Background(), o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

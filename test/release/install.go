@@ -1,15 +1,8 @@
 package release
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -17,11 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
@@ -42,7 +31,7 @@ type Registration struct {
 	Namespaces []string
 }
 
-// install creates the objects of config/enforce, and adds nothing to the rights that config/ grants. In audit mode it leaves out the
+// install creates the objects of stepgate in enforce mode, and adds nothing to their rights. In audit mode it leaves out the
 // webhook that changes operations, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
 func install(ctx context.Context, e *environment.Environment, o Options, ignore func(error) error) error {
 	r := o.Registration
@@ -57,12 +46,12 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 	if err != nil {
 		return err
 	}
-	files, err := resources(filepath.Join(e.Root, "config", "enforce"))
+	texts, err := manifests(ctx, e)
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		objects, err := read(e.Admin.Scheme(), file, r.Name)
+	for _, text := range texts {
+		objects, err := read(e.Admin.Scheme(), text, r.Name)
 		if err != nil {
 			return err
 		}
@@ -84,23 +73,6 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 		}
 	}
 	return nil
-}
-
-// resources are the files that a kustomization names.
-func resources(folder string) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var kustomization struct{ Resources []string }
-	if err := yaml.Unmarshal(text, &kustomization); err != nil {
-		return nil, fmt.Errorf("%s/kustomization.yaml: %w", folder, err)
-	}
-	var files []string
-	for _, name := range kustomization.Resources {
-		files = append(files, filepath.Join(folder, name))
-	}
-	return files, nil
 }
 
 // needsKubelet reports whether the object is of no use here, where stepgate is a process and no Pod.
@@ -137,46 +109,5 @@ func (r Registration) place(c *admissionregistrationv1.WebhookClientConfig, name
 	if len(r.Namespaces) > 0 {
 		namespaces.MatchExpressions = append(namespaces.MatchExpressions,
 			metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
-	}
-}
-
-// The places in config/ that name stepgate's own objects and its namespace.
-var (
-	ownNames    = regexp.MustCompile(`(?m)^([ -]*(?:name|namespace|policyName): )stepgate(-\S+)?$`)
-	ownResource = regexp.MustCompile(`(?m)^( *resourceNames: \[)stepgate`)
-	ownText     = regexp.MustCompile(`'stepgate(-ca|-barrier)?'`)
-	ownAccount  = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
-)
-
-// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name.
-func rename(text []byte, name string) []byte {
-	text = ownNames.ReplaceAll(text, []byte("${1}"+name+"${2}"))
-	text = ownResource.ReplaceAll(text, []byte("${1}"+name))
-	text = ownText.ReplaceAll(text, []byte("'"+name+"${1}'"))
-	return ownAccount.ReplaceAll(text, []byte("system:serviceaccount:"+name+":"+name))
-}
-
-// read decodes the objects of a manifest for an instance, strictly.
-func read(scheme *runtime.Scheme, path, name string) ([]client.Object, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rename(text, name))))
-	var objects []client.Object
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		object, _, err := decoder.Decode(document, nil, nil)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		objects = append(objects, object.(client.Object))
 	}
 }

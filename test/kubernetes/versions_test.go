@@ -1,0 +1,54 @@
+// Package kubernetes has the script that runs suites on other versions of Kubernetes (make kubernetes-versions).
+package kubernetes
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// The script runs each suite with the API server of each version, prints a line for each, and fails if one fails. make and the API server are
+// stand-ins.
+func TestVersions(t *testing.T) {
+	const suite = "#!/bin/sh\necho \"ran $* with $(basename $KUBEBUILDER_ASSETS)\"\n"
+	for name, tc := range map[string]struct {
+		make, says, suites string
+		lines              string
+		code               int
+	}{
+		"all is well": {
+			make: suite, says: "v1.28.15", suites: "one two", code: 0,
+			lines: "kubernetes: version=v1.28.15 suite=one result=ok seconds=N\nkubernetes: version=v1.28.15 suite=two result=ok seconds=N\n",
+		},
+		"a suite fails, and the next one is run all the same": {
+			make: suite + "[ $2 != one ]\n", says: "v1.28.15", suites: "one two", code: 1,
+			lines: "ran --no-print-directory one with kubernetes-v1.28.15\nkubernetes: version=v1.28.15 suite=one result=failed seconds=N\n" +
+				"kubernetes: version=v1.28.15 suite=two result=ok seconds=N\n",
+		},
+		"the program is of another version": {make: suite, says: "v1.29.1", suites: "one two", code: 1},
+		"no suite is named":                 {make: suite, says: "v1.28.15", code: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, bin := NewWithT(t), t.TempDir()
+			folder := filepath.Join(bin, "kubernetes-v1.28.15")
+			g.Expect(os.Mkdir(folder, 0o755)).To(Succeed())
+			program := func(path, text string) {
+				g.Expect(os.WriteFile(path, []byte(text), 0o755)).To(Succeed())
+			}
+			program(filepath.Join(bin, "make"), tc.make)
+			program(filepath.Join(folder, "kube-apiserver"), "#!/bin/sh\necho Kubernetes "+tc.says+"\n")
+			command := exec.CommandContext(t.Context(), "./versions.sh", bin, tc.suites, "v1.28.15")
+			command.Env = append(os.Environ(), "MAKE="+filepath.Join(bin, "make"))
+			var stdout bytes.Buffer
+			command.Stdout = &stdout
+			_ = command.Run()
+			g.Expect(command.ProcessState.ExitCode()).To(Equal(tc.code))
+			g.Expect(regexp.MustCompile(`seconds=\d+`).ReplaceAllString(stdout.String(), "seconds=N")).To(Equal(tc.lines))
+		})
+	}
+}
