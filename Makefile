@@ -10,9 +10,13 @@ LINTER := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 # The packages of the product itself: `make check` looks at nothing else.
 PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
-COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
+COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin
+# The programs of a node and of its control plane: parts of Kubernetes, and of containerd.
+KUBERNETES_NODE := $(addprefix $(BIN)/,kubelet kube-controller-manager kube-scheduler kube-proxy)
+CONTAINERD_NODE := $(addprefix $(BIN)/,containerd containerd-shim-runc-v2 ctr)
+CONTAINERD_VERSION := 2.2.9
 # Every folder test/tools/argocd-VERSION builds one version of Argo CD.
 ARGOCD := $(patsubst test/tools/%/go.mod,$(BIN)/%,$(wildcard test/tools/argocd-v*/go.mod))
 
@@ -31,9 +35,10 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
 VULNCHECK ?= ./cmd/stepgate
-# More flags: of bin/bench and bin/e2e (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
+# More flags: of bin/bench, bin/e2e and bin/node (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
+NODE_FLAGS ?=
 FAULTS_FLAGS ?=
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
@@ -169,6 +174,10 @@ e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
 	@$(BIN)/e2e --control --quick $(E2E_FLAGS)
 
+.PHONY: e2e-node
+e2e-node: node-packages tools node-tools argocd-tools $(BIN)/helm $(BIN)/kubectl $(BIN)/node ## The chart on two nodes with real kubelets, on this machine; needs root
+	@$(BIN)/node $(NODE_FLAGS)
+
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
 	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
@@ -216,6 +225,9 @@ endif
 .PHONY: argocd-tools
 argocd-tools: $(ARGOCD) ## Argo CD: all its controllers, and its CLI
 
+.PHONY: node-tools
+node-tools: $(KUBERNETES_NODE) $(CONTAINERD_NODE) ## kubelet, containerd and what else a node needs
+
 .PHONY: helm-tools
 helm-tools: $(BIN)/helm ## Helm, for the tests of the chart
 
@@ -224,6 +236,10 @@ clean: ## Remove bin/
 	rm -rf $(BIN)
 
 # Not in the help.
+
+.PHONY: node-packages
+node-packages:
+	@test/node/packages.sh
 
 .PHONY: formatted
 formatted:
@@ -247,12 +263,15 @@ $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
 
 # Without a version, Argo CD and Helm refuse to talk to it.
-$(BIN)/kube-apiserver $(BIN)/kubectl: SET := -X k8s.io/component-base/version
-$(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
-	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/kube-apiserver)
+$(BIN)/kube-apiserver $(BIN)/kubectl $(KUBERNETES_NODE): SET := -X k8s.io/component-base/version
+$(BIN)/kube-apiserver $(KUBERNETES_NODE): $(BIN)/%: test/tools/go.mod test/tools/go.sum
+	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/$*)
 
 $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
+
+$(CONTAINERD_NODE): $(BIN)/%: test/tools/containerd/go.mod test/tools/containerd/go.sum
+	$(call build-tool,test/tools/containerd,-X github.com/containerd/containerd/v2/version.Version=$(CONTAINERD_VERSION),github.com/containerd/containerd/v2/cmd/$*)
 
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,github.com/argoproj/argo-cd/v3/cmd)

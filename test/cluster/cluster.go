@@ -59,6 +59,8 @@ rules:
 type Options struct {
 	// Manifests is Argo CD's folder of that name, whose CRDs are installed. It is ArgoManifests when empty.
 	Manifests string
+	// Configure changes how the API server is started, for nodes that are not on loopback.
+	Configure func(*envtest.APIServer) error
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
 }
@@ -98,6 +100,11 @@ func Start(o Options) (*Cluster, error) {
 		Set("admission-control-config-file", admission)
 	if o.FeatureGates != "" {
 		c.env.ControlPlane.GetAPIServer().Configure().Set("feature-gates", o.FeatureGates)
+	}
+	if o.Configure != nil {
+		if err := o.Configure(c.env.ControlPlane.GetAPIServer()); err != nil {
+			return nil, err
+		}
 	}
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.

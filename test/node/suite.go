@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/load"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// suite plays the steps on a machine. The methods that are steps end by script.Must and script.Fail.
+type suite struct {
+	*machine
+	ctx     context.Context
+	printer *report.Printer
+	argo    *argocd.ArgoCD
+	helm    *release.Helm
+	watch   *watcher
+	rollout *rollout
+	writer  *load.Writer
+	// before are the names of the objects of the cluster before stepgate is installed.
+	before map[string]bool
+	// notes are what the step under way has found.
+	notes []string
+}
+
+// step is one line of the log.
+type step struct {
+	title string
+	play  func(*suite)
+}
+
+func steps() []step {
+	return []step{
+		{"control plane: etcd, kube-apiserver, controller manager, scheduler, kube-proxy", (*suite).plane},
+		{"two nodes: kubelet, containerd and runc, with images from a registry", (*suite).nodes},
+		{"Argo CD: its controllers and an ApplicationSet with three steps", (*suite).argoCD},
+		{"a rollout without stepgate, prod refreshed first", (*suite).rolloutWithout},
+		{"helm install, in audit mode, and helm test", (*suite).install},
+		{"helm upgrade to enforce mode, and helm test", (*suite).enforce},
+		{"the Pods are as the chart says", (*suite).inspect},
+		{"a rollout with stepgate, prod refreshed first", (*suite).rolloutWith},
+		{"helm upgrade with changed values, under load", (*suite).upgrade},
+		{"evictions: the PodDisruptionBudget keeps a replica", (*suite).evict},
+		{"kubectl drain of each node, under load", (*suite).drain},
+		{"the requests that take most memory, at the chart's limit", (*suite).withinLimit},
+		{"the same at a limit that is too low: the kernel kills the replica", (*suite).beyondLimit},
+		{"a limit at which no replica starts: the update stops, and the old replicas serve", (*suite).startless},
+		{"helm uninstall; Argo CD goes on", (*suite).uninstall},
+	}
+}
+
+// play plays all steps inside the namespaces. A step that fails ends the run: the later ones build on it.
+func play(ctx context.Context, dir string) (err error) {
+	if err := settle(dir); err != nil {
+		return fmt.Errorf("prepare the namespaces: %w", err)
+	}
+	m, err := newMachine(dir)
+	if err != nil {
+		return err
+	}
+	s := &suite{machine: m, ctx: ctx, printer: report.New(os.Stdout)}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	began, passed := time.Now(), 0
+	for _, one := range steps() {
+		start := time.Now()
+		s.notes = nil
+		err = script.Run(func() { one.play(s) })
+		word := s.printer.Paint(report.Green, "ok    ")
+		if err != nil {
+			word = s.printer.Paint(report.Red, "FAILED")
+		} else {
+			passed++
+		}
+		s.printer.Line("%s %6.1fs  %s", word, time.Since(start).Seconds(), one.title)
+		for _, note := range s.notes {
+			s.printer.Line("                %s", s.printer.Wrap(note, 16))
+		}
+		if err != nil {
+			s.printer.Line("                %s", strings.TrimSpace(err.Error()))
+			break
+		}
+	}
+	s.printer.Line("e2e-node: steps=%d passed=%d seconds=%.0f", len(steps()), passed, time.Since(began).Seconds())
+	return err
+}
+
+// note adds a line below the line of the step.
+func (s *suite) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// stop ends what has to end in order. The kernel ends the rest.
+func (s *suite) stop() error {
+	if s.watch != nil {
+		s.watch.stop()
+	}
+	if s.argo != nil {
+		s.argo.Stop()
+	}
+	if s.Environment != nil && s.ctx.Err() == nil {
+		s.keepPodLogs()
+	}
+	return nil
+}
