@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,21 +38,34 @@ func settle(dir string) error {
 	return network()
 }
 
-// mounts hides /run, and sends what is written below /var into a folder.
+// covered are the folders of the machine in which the programs of a node make files by themselves.
+var covered = []string{"/etc", "/opt", "/usr", "/var"}
+
+// mount is a call of mount(2).
+type mount struct {
+	source, target, kind string
+	flags                uintptr
+	data                 string
+}
+
+// mounts hides /run, and sends what is written to the covered folders into the temporary one.
 func mounts(dir string) error {
-	upper, work := filepath.Join(dir, "var", "upper"), filepath.Join(dir, "var", "work")
-	problems := []error{os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755), os.MkdirAll(filepath.Join(dir, "kernel"), 0o755)}
-	for _, m := range []struct {
-		source, target, kind string
-		flags                uintptr
-		data                 string
-	}{
+	all := []mount{
 		{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
 		{"", "/", "", syscall.MS_REC | syscall.MS_SHARED, ""}, // among themselves
 		{"proc", "/proc", "proc", 0, ""},
 		{"run", "/run", "tmpfs", 0, "mode=755"},
-		{"var", "/var", "overlay", 0, "lowerdir=/var,upperdir=" + upper + ",workdir=" + work},
-	} {
+	}
+	problems := []error{os.MkdirAll(filepath.Join(dir, "kernel"), 0o755)}
+	for _, folder := range covered {
+		if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		upper, work := filepath.Join(dir, "covered", folder, "upper"), filepath.Join(dir, "covered", folder, "work")
+		problems = append(problems, os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755))
+		all = append(all, mount{"stepgate-node", folder, "overlay", 0, "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work})
+	}
+	for _, m := range all {
 		if err := syscall.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {
 			problems = append(problems, fmt.Errorf("mount %s: %w", m.target, err))
 		}

@@ -27,8 +27,10 @@ func isolate(ctx context.Context, keep string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if strings.HasPrefix(dir, "/var/") || strings.HasPrefix(dir, "/run/") {
-		return fmt.Errorf("the temporary folder is %s; set TMPDIR to a folder outside /var and /run", dir)
+	for _, folder := range append(covered, "/run") {
+		if strings.HasPrefix(dir, folder+"/") {
+			return fmt.Errorf("the temporary folder is %s; set TMPDIR to a folder outside %s", dir, folder)
+		}
 	}
 	group := filepath.Base(dir)
 	defer func() { err = errors.Join(err, removeGroups(group)) }()

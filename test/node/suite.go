@@ -31,33 +31,34 @@ type suite struct {
 	notes []string
 }
 
-// step is one line of the log.
+// step is one line of the log. If one that the later ones build on fails, the run ends.
 type step struct {
 	title string
 	play  func(*suite)
+	base  bool
 }
 
 func steps() []step {
 	return []step{
-		{"control plane: etcd, kube-apiserver, controller manager, scheduler, kube-proxy", (*suite).plane},
-		{"two nodes: kubelet, containerd and runc, with images from a registry", (*suite).nodes},
-		{"Argo CD: its controllers and an ApplicationSet with three steps", (*suite).argoCD},
-		{"a rollout without stepgate, prod refreshed first", (*suite).rolloutWithout},
-		{"helm install, in audit mode, and helm test", (*suite).install},
-		{"helm upgrade to enforce mode, and helm test", (*suite).enforce},
-		{"the Pods are as the chart says", (*suite).inspect},
-		{"a rollout with stepgate, prod refreshed first", (*suite).rolloutWith},
-		{"helm upgrade with changed values, under load", (*suite).upgrade},
-		{"evictions: the PodDisruptionBudget keeps a replica", (*suite).evict},
-		{"kubectl drain of each node, under load", (*suite).drain},
-		{"the requests that take most memory, at the chart's limit", (*suite).withinLimit},
-		{"the same at a limit that is too low: the kernel kills the replica", (*suite).beyondLimit},
-		{"a limit at which no replica starts: the update stops, and the old replicas serve", (*suite).startless},
-		{"helm uninstall; Argo CD goes on", (*suite).uninstall},
+		{"control plane: etcd, kube-apiserver, controller manager, scheduler, kube-proxy", (*suite).plane, true},
+		{"two nodes: kubelet, containerd and runc, with images from a registry", (*suite).nodes, true},
+		{"Argo CD: its controllers and an ApplicationSet with three steps", (*suite).argoCD, true},
+		{"a rollout without stepgate, prod refreshed first", (*suite).rolloutWithout, true},
+		{"helm install, in audit mode, and helm test", (*suite).install, true},
+		{"helm upgrade to enforce mode, and helm test", (*suite).enforce, true},
+		{"the Pods are as the chart says", (*suite).inspect, false},
+		{"a rollout with stepgate, prod refreshed first", (*suite).rolloutWith, false},
+		{"helm upgrade with changed values, under load", (*suite).upgrade, false},
+		{"evictions: the PodDisruptionBudget keeps a replica", (*suite).evict, false},
+		{"kubectl drain of each node, under load", (*suite).drain, false},
+		{"the requests that take most memory, at the chart's limit", (*suite).withinLimit, false},
+		{"the same at a limit that is too low: the kernel kills the replica", (*suite).beyondLimit, false},
+		{"a limit at which no replica starts: the update stops, and the old replicas serve", (*suite).startless, false},
+		{"helm uninstall; Argo CD goes on", (*suite).uninstall, false},
 	}
 }
 
-// play plays all steps inside the namespaces. A step that fails ends the run: the later ones build on it.
+// play plays all steps inside the namespaces.
 func play(ctx context.Context, dir string) (err error) {
 	if err := settle(dir); err != nil {
 		return fmt.Errorf("prepare the namespaces: %w", err)
@@ -72,10 +73,11 @@ func play(ctx context.Context, dir string) (err error) {
 	for _, one := range steps() {
 		start := time.Now()
 		s.notes = nil
-		err = script.Run(func() { one.play(s) })
+		problem := script.Run(func() { one.play(s) })
 		word := s.printer.Paint(report.Green, "ok    ")
-		if err != nil {
+		if problem != nil {
 			word = s.printer.Paint(report.Red, "FAILED")
+			err = errors.Join(err, fmt.Errorf("%s: %w", one.title, problem))
 		} else {
 			passed++
 		}
@@ -83,8 +85,10 @@ func play(ctx context.Context, dir string) (err error) {
 		for _, note := range s.notes {
 			s.printer.Line("                %s", s.printer.Wrap(note, 16))
 		}
-		if err != nil {
-			s.printer.Line("                %s", strings.TrimSpace(err.Error()))
+		if problem != nil {
+			s.printer.Line("                %s", strings.TrimSpace(problem.Error()))
+		}
+		if problem != nil && one.base || ctx.Err() != nil {
 			break
 		}
 	}

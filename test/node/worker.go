@@ -14,8 +14,8 @@ import (
 	"github.com/stepgate/stepgate/test/eventually"
 )
 
-// worker is a node: a containerd and a kubelet, with a range of Pod addresses. All share one network namespace, as if they were
-// addresses of one host; each has its own containers, cgroups and files.
+// worker is a node: a containerd and a kubelet, with a bridge and a range of addresses for its Pods. All share one network namespace;
+// each has its own containers, cgroups and files.
 type worker struct {
 	name, address, pods string
 	// health is the port of the kubelet's healthz.
@@ -25,7 +25,7 @@ type worker struct {
 func workers() []worker {
 	return []worker{
 		{"node-1", planeAddress, "10.244.1.0/24", 10248},
-		{"node-2", "192.0.2.2", "10.244.2.0/24", 10249},
+		{"node-2", "192.0.2.2", "10.244.2.0/24", 10247},
 	}
 }
 
@@ -63,7 +63,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
     SystemdCgroup = false
 `
 
-const cniConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
+const cniConfig = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "NAME", "isGateway": true, "hairpinMode": true,
   "ipam": {"type": "host-local", "dataDir": "/run/NAME/addresses", "ranges": [[{"subnet": "PODS"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
 `
 

@@ -1,0 +1,69 @@
+package chart
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The scheduler ignores all topologySpreadConstraints of a Pod that are wishes on a node that lacks the label of one of them. Nodes of
+// bare metal and kind have no zone, and the replicas would share a node. A preferred podAntiAffinity counts each label by itself.
+func TestSpread(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set                []string
+		wantKeys           []string
+		wantAffinity, want bool
+	}{
+		"by itself, over zones and nodes, each as far as it goes": {wantKeys: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}},
+		"an affinity replaces it":                                 {set: []string{"--set=affinity.nodeAffinity.a=b"}, wantAffinity: true},
+		"constraints come beside it": {
+			set:      []string{"--set=topologySpreadConstraints[0].topologyKey=rack"},
+			wantKeys: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart}, tc.set...)...)
+			g.Expect(err).NotTo(HaveOccurred())
+			var pod map[string]any
+			for _, o := range decode(g, text) {
+				if o.GetKind() == "Deployment" {
+					pod, _, err = unstructured.NestedMap(o.Object, "spec", "template", "spec")
+					g.Expect(err).NotTo(HaveOccurred())
+				}
+			}
+			terms, _, err := unstructured.NestedSlice(pod, "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+			g.Expect(err).NotTo(HaveOccurred())
+			var keys []string
+			for _, term := range terms {
+				key, _, err := unstructured.NestedString(term.(map[string]any), "podAffinityTerm", "topologyKey")
+				g.Expect(err).NotTo(HaveOccurred())
+				keys = append(keys, key)
+			}
+			g.Expect(keys).To(Equal(tc.wantKeys))
+			g.Expect(pod["affinity"]).To(WithTransform(func(a any) bool { return a.(map[string]any)["nodeAffinity"] != nil }, Equal(tc.wantAffinity)))
+			_, found := pod["topologySpreadConstraints"]
+			g.Expect(found).To(Equal(tc.want))
+		})
+	}
+}
+
+// The kubelet takes the user of the image, and no group: without runAsGroup, the processes of all Pods would be in group 0.
+func TestGroup(t *testing.T) {
+	g := NewWithT(t)
+	text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart)
+	g.Expect(err).NotTo(HaveOccurred())
+	groups := map[string]int64{}
+	for _, o := range decode(g, text) {
+		path := []string{"spec", "securityContext", "runAsGroup"}
+		if o.GetKind() == "Deployment" {
+			path = append([]string{"spec", "template"}, path...)
+		}
+		if o.GetKind() == "Deployment" || o.GetKind() == "Pod" {
+			groups[o.GetName()], _, err = unstructured.NestedInt64(o.Object, path...)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	g.Expect(groups).To(Equal(map[string]int64{"stepgate": 65532, "stepgate-selftest": 65532}))
+}
