@@ -48,22 +48,3 @@ func TestSpread(t *testing.T) {
 		})
 	}
 }
-
-// The kubelet takes the user of the image, and no group: without runAsGroup, the processes of all Pods would be in group 0.
-func TestGroup(t *testing.T) {
-	g := NewWithT(t)
-	text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart)
-	g.Expect(err).NotTo(HaveOccurred())
-	groups := map[string]int64{}
-	for _, o := range decode(g, text) {
-		path := []string{"spec", "securityContext", "runAsGroup"}
-		if o.GetKind() == "Deployment" {
-			path = append([]string{"spec", "template"}, path...)
-		}
-		if o.GetKind() == "Deployment" || o.GetKind() == "Pod" {
-			groups[o.GetName()], _, err = unstructured.NestedInt64(o.Object, path...)
-			g.Expect(err).NotTo(HaveOccurred())
-		}
-	}
-	g.Expect(groups).To(Equal(map[string]int64{"stepgate": 65532, "stepgate-selftest": 65532}))
-}

