@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-
-	"archive/tar"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"

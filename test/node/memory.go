@@ -24,6 +24,9 @@ const (
 	attackers = 16
 	// attackFor is how long they do it at the chart's own limit.
 	attackFor = 15 * time.Second
+	// recoversWithin is how long after a kill writes may fail: a kubelet looks every second at which containers run, and the API server
+	// gives a replica that does not answer 5 s.
+	recoversWithin = 10 * time.Second
 	// lowLimit is a memory limit that is enough until such requests come.
 	lowLimit = "64Mi"
 	// startlessLimit is one that is not enough to start.
@@ -124,11 +127,16 @@ func (s *suite) beyondLimit() {
 		}
 	}
 	s.noneWrong(tally)
-	last := time.Duration(0)
+	late := 0
 	for _, failure := range tally.Failures() {
-		last = max(last, failure.Ended.Sub(killed.FinishedAt.Time))
+		if failure.Began.After(killed.FinishedAt.Add(recoversWithin)) {
+			late++
+		}
 	}
-	s.note("the other replica answers: the last failed write ended %.1fs after the kill", last.Seconds())
+	if late > 0 {
+		script.Fail("%d writes failed that began later than %s after the kill", late, recoversWithin)
+	}
+	s.note("the other replica answers: of %d writes that failed, none began later than %s after the kill", tally.Count(load.Failed), recoversWithin)
 	s.noneFailed(s.under("after", func() { s.pause(5 * time.Second) }))
 }
 

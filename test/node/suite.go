@@ -74,7 +74,7 @@ func play(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	s := &suite{machine: m, ctx: ctx, printer: report.New(os.Stdout)}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	defer s.stop()
 	began, passed := time.Now(), 0
 	for _, one := range steps() {
 		start := time.Now()
@@ -94,6 +94,7 @@ func play(ctx context.Context, dir string) (err error) {
 		if problem != nil {
 			s.printer.Line("                %s", strings.TrimSpace(problem.Error()))
 		}
+		s.keepPodLogs()
 		if problem != nil && one.base || ctx.Err() != nil {
 			break
 		}
@@ -108,15 +109,11 @@ func (s *suite) note(format string, args ...any) {
 }
 
 // stop ends what has to end in order. The kernel ends the rest.
-func (s *suite) stop() error {
+func (s *suite) stop() {
 	if s.watch != nil {
 		s.watch.stop()
 	}
 	if s.argo != nil {
 		s.argo.Stop()
 	}
-	if s.Environment != nil && s.ctx.Err() == nil {
-		s.keepPodLogs()
-	}
-	return nil
 }
