@@ -8,18 +8,22 @@ import (
 )
 
 // The scheduler ignores all topologySpreadConstraints of a Pod that are wishes on a node that lacks the label of one of them. Nodes of
-// bare metal and kind have no zone, and the replicas would share a node. A preferred podAntiAffinity counts each label by itself.
+// kind and of bare metal have no zone. So the chart has one constraint alone, for nodes, and wishes for zones by a podAntiAffinity.
 func TestSpread(t *testing.T) {
 	for name, tc := range map[string]struct {
-		set                []string
-		wantKeys           []string
-		wantAffinity, want bool
+		set []string
+		// wantAffinity and wantSpread are the keys of the terms, and of the constraints.
+		wantAffinity, wantSpread []string
 	}{
-		"by itself, over zones and nodes, each as far as it goes": {wantKeys: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}},
-		"an affinity replaces it":                                 {set: []string{"--set=affinity.nodeAffinity.a=b"}, wantAffinity: true},
-		"constraints come beside it": {
-			set:      []string{"--set=topologySpreadConstraints[0].topologyKey=rack"},
-			wantKeys: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, want: true,
+		"by itself": {
+			wantAffinity: []string{"topology.kubernetes.io/zone"}, wantSpread: []string{"kubernetes.io/hostname"},
+		},
+		"an affinity replaces that for zones": {
+			set: []string{"--set=affinity.nodeAffinity.a=b"}, wantSpread: []string{"kubernetes.io/hostname"},
+		},
+		"constraints replace that for nodes": {
+			set:          []string{"--set=topologySpreadConstraints[0].topologyKey=rack"},
+			wantAffinity: []string{"topology.kubernetes.io/zone"}, wantSpread: []string{"rack"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,18 +37,19 @@ func TestSpread(t *testing.T) {
 					g.Expect(err).NotTo(HaveOccurred())
 				}
 			}
-			terms, _, err := unstructured.NestedSlice(pod, "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
-			g.Expect(err).NotTo(HaveOccurred())
-			var keys []string
-			for _, term := range terms {
-				key, _, err := unstructured.NestedString(term.(map[string]any), "podAffinityTerm", "topologyKey")
+			keys := func(key []string, path ...string) (found []string) {
+				list, _, err := unstructured.NestedSlice(pod, path...)
 				g.Expect(err).NotTo(HaveOccurred())
-				keys = append(keys, key)
+				for _, item := range list {
+					text, _, err := unstructured.NestedString(item.(map[string]any), key...)
+					g.Expect(err).NotTo(HaveOccurred())
+					found = append(found, text)
+				}
+				return found
 			}
-			g.Expect(keys).To(Equal(tc.wantKeys))
-			g.Expect(pod["affinity"]).To(WithTransform(func(a any) bool { return a.(map[string]any)["nodeAffinity"] != nil }, Equal(tc.wantAffinity)))
-			_, found := pod["topologySpreadConstraints"]
-			g.Expect(found).To(Equal(tc.want))
+			g.Expect(keys([]string{"podAffinityTerm", "topologyKey"}, "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")).
+				To(Equal(tc.wantAffinity))
+			g.Expect(keys([]string{"topologyKey"}, "topologySpreadConstraints")).To(Equal(tc.wantSpread))
 		})
 	}
 }

@@ -84,6 +84,7 @@ func (s *suite) install() {
 	s.before = s.stored()
 	s.documented("docs/install.md", "helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait",
 		"./charts/stepgate", s.helm.Chart)
+	s.spread()
 	s.selftest()
 }
 
@@ -91,7 +92,7 @@ func (s *suite) enforce() {
 	s.documented("docs/audit-first.md", "helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce",
 		"CHART", s.helm.Chart+" --wait")
 	s.selftest()
-	s.settled()
+	s.spread()
 	// The API server learns of a registration a moment after it is stored.
 	script.Get(s.writer.NewProbe(s.ctx, "probe"))
 	s.writer.Count(&load.Tally{})

@@ -98,7 +98,8 @@ func (s *suite) withinLimit() {
 func (s *suite) beyondLimit() {
 	s.command("helm upgrade stepgate " + s.helm.Chart + " --namespace stepgate --reset-then-reuse-values --wait " +
 		"--set resources.limits.memory=" + lowLimit + ",resources.requests.memory=" + lowLimit)
-	target := s.settled()[0]
+	// The replicas before the upgrade shared a node, after the drains.
+	target := s.spread()[0]
 	ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
 	defer cancel()
 	var killed corev1.ContainerStateTerminated

@@ -37,8 +37,8 @@ func (m *machine) configurePlane(api *envtest.APIServer) error {
 	} {
 		problems = append(problems, os.WriteFile(filepath.Join(certificates, name), text, 0o600))
 	}
-	api.CertDir, api.SecureServing.CA, api.SecureServing.Address = certificates, serving, planeAddress
-	api.SecureServing.Port = "6443"
+	api.CertDir, api.CA, api.Address = certificates, serving, planeAddress
+	api.Port = "6443"
 	api.Configure().Disable("disable-admission-plugins").Set("service-cluster-ip-range", serviceRange).
 		Set("advertise-address", planeAddress).Set("authorization-mode", "Node", "RBAC").Set("enable-admission-plugins", "NodeRestriction").
 		Set("kubelet-preferred-address-types", "InternalIP")

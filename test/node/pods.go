@@ -61,6 +61,15 @@ func (s *suite) settled() []corev1.Pod {
 	return pods
 }
 
+// spread is settled, where each replica has to be on a node of its own.
+func (s *suite) spread() []corev1.Pod {
+	pods := s.settled()
+	if pods[0].Spec.NodeName == pods[1].Spec.NodeName {
+		script.Fail("both replicas are on %s", pods[0].Spec.NodeName)
+	}
+	return pods
+}
+
 // pod reads a Pod again.
 func (s *suite) pod(name string) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}

@@ -97,7 +97,7 @@ func (r *rollout) play() (starts []observer.Start, took time.Duration) {
 		r.refresh(env)
 		script.Must(eventually.Succeeds(r.s.ctx, func() error {
 			if app := r.s.watch.app(env); app == nil || app.Annotations[argo.AnnotationKeyRefresh] != "" {
-				return fmt.Errorf("Argo CD does not compare %s", env)
+				return fmt.Errorf("%s is not compared by Argo CD", env)
 			}
 			return nil
 		}))

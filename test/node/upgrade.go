@@ -45,7 +45,7 @@ func (s *suite) upgrade() {
 			"--set shutdownDelay=12s,pin.mode=proven,networkPolicy.enabled=true")
 		s.settled()
 	})
-	after := s.settled()
+	after := s.spread()
 	if uids(after).HasAny(before.UnsortedList()...) {
 		script.Fail("the upgrade has not replaced all Pods")
 	}
@@ -56,7 +56,7 @@ func (s *suite) upgrade() {
 	}
 	policy := &networkingv1.NetworkPolicy{}
 	script.Must(s.Admin.Get(s.ctx, client.ObjectKey{Namespace: releaseNamespace, Name: releaseName}, policy))
-	s.note("both Pods replaced; the NetworkPolicy is stored, and without effect: no CNI plugin here reads it")
+	s.note("both Pods replaced, each on a node of its own; the NetworkPolicy is stored, and without effect: no CNI plugin here reads it")
 	s.noneFailed(tally)
 }
 
