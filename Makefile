@@ -10,7 +10,7 @@ LINTER := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 # The packages of the product itself: `make check` looks at nothing else.
 PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
-COMMANDS := $(addprefix $(BIN)/,bench demo e2e)
+COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -25,6 +25,10 @@ OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-
 KUBERNETES ?= $(patsubst test/tools/kubernetes-%/go.mod,%,$(wildcard test/tools/kubernetes-v*/go.mod))
 KUBE_APISERVERS = $(KUBERNETES:%=$(BIN)/kubernetes-%/kube-apiserver)
 KUBERNETES_SUITES ?=
+# The programs of a node and of its control plane: parts of Kubernetes, and of containerd.
+KUBERNETES_NODE := $(addprefix $(BIN)/,kubelet kube-controller-manager kube-scheduler kube-proxy)
+CONTAINERD_NODE := $(addprefix $(BIN)/,containerd containerd-shim-runc-v2 ctr)
+CONTAINERD_VERSION := 2.2.9
 
 # `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
@@ -41,11 +45,12 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
 VULNCHECK ?= ./cmd/stepgate
-# More flags: of bin/bench and bin/e2e (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
+# More flags: of bin/bench, bin/e2e and bin/node (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
 # The parts of e2e beside the ordinary rollouts.
 E2E_PARTS := --liveness --automated --command-line --conditions --gitops --clusters
+NODE_FLAGS ?=
 FAULTS_FLAGS ?=
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
@@ -204,6 +209,10 @@ e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without
 kubernetes-versions: $(KUBE_APISERVERS) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
 	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
 
+.PHONY: e2e-node
+e2e-node: node-packages tools node-tools argocd-tools $(BIN)/helm $(BIN)/kubectl $(BIN)/node ## The chart on two nodes with real kubelets, on this machine; needs root
+	@$(BIN)/node $(NODE_FLAGS)
+
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
 	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
@@ -252,6 +261,9 @@ endif
 .PHONY: argocd-tools
 argocd-tools: $(BIN)/argocd-$(ARGOCD_VERSION) ## Argo CD, all its controllers and its CLI: the version ARGOCD_VERSION
 
+.PHONY: node-tools
+node-tools: $(KUBERNETES_NODE) $(CONTAINERD_NODE) ## kubelet, containerd and what else a node needs
+
 .PHONY: helm-tools
 helm-tools: $(BIN)/helm ## Helm, for the tests of the chart
 
@@ -260,6 +272,10 @@ clean: ## Remove bin/
 	rm -rf $(BIN)
 
 # Not in the help.
+
+.PHONY: node-packages
+node-packages:
+	@test/node/packages.sh
 
 .PHONY: formatted
 formatted:
@@ -296,12 +312,15 @@ $(BIN)/kubernetes-v%/kube-apiserver: test/tools/kubernetes-v%/go.mod test/tools/
 	$(call build-tool,test/tools/kubernetes-v$*,$(SET).gitVersion=v$* $(SET).gitMajor=1 $(SET).gitMinor=$(word 2,$(subst ., ,$*)),k8s.io/kubernetes/cmd/kube-apiserver)
 
 # Without a version, Argo CD and Helm refuse to talk to it.
-$(BIN)/kube-apiserver $(BIN)/kubectl: SET := -X k8s.io/component-base/version
-$(BIN)/kube-apiserver: test/tools/go.mod test/tools/go.sum
-	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/kube-apiserver)
+$(BIN)/kube-apiserver $(BIN)/kubectl $(KUBERNETES_NODE): SET := -X k8s.io/component-base/version
+$(BIN)/kube-apiserver $(KUBERNETES_NODE): $(BIN)/%: test/tools/go.mod test/tools/go.sum
+	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION) $(SET).gitMajor=1 $(SET).gitMinor=36,k8s.io/kubernetes/cmd/$*)
 
 $(BIN)/kubectl: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,$(SET).gitVersion=$(KUBERNETES_VERSION),k8s.io/kubernetes/cmd/kubectl)
+
+$(CONTAINERD_NODE): $(BIN)/%: test/tools/containerd/go.mod test/tools/containerd/go.sum
+	$(call build-tool,test/tools/containerd,-X github.com/containerd/containerd/v2/version.Version=$(CONTAINERD_VERSION),github.com/containerd/containerd/v2/cmd/$*)
 
 # A version may have edits of Argo CD's own files, test/tools/argocd-VERSION/edits; test/tools/edit.sh explains them. It may need a
 # newer Go than the rest: its go.mod names it, and go downloads it from the module proxy.

@@ -48,8 +48,8 @@ func (c *Cluster) writeAdmissionConfig() (string, error) {
 	return filepath.Join(c.dir, "admission.yaml"), err
 }
 
-// SelfSigned makes a certificate for loopback, which is its own CA, and its key, both in PEM.
-func SelfSigned(name string, from, to time.Time) (certificate, key []byte, err error) {
+// SelfSigned makes a certificate for loopback and more addresses, which is its own CA, and its key, both in PEM.
+func SelfSigned(name string, from, to time.Time, more ...net.IP) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -57,7 +57,7 @@ func SelfSigned(name string, from, to time.Time) (certificate, key []byte, err e
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(from.UnixNano()), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: append([]net.IP{net.IPv4(127, 0, 0, 1)}, more...), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {

@@ -61,6 +61,8 @@ rules:
 type Options struct {
 	// Manifests is Argo CD's folder of that name, whose CRDs are installed. It is ArgoManifests when empty.
 	Manifests string
+	// Configure changes how the API server is started, for nodes that are not on loopback.
+	Configure func(*envtest.APIServer) error
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
 	// AdmissionPolicies switches ValidatingAdmissionPolicies on where they are beta and off by default: Kubernetes 1.28 and 1.29.
@@ -105,6 +107,11 @@ func Start(o Options) (*Cluster, error) {
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
 	c.switchOn(o)
+	if o.Configure != nil {
+		if err := o.Configure(c.env.ControlPlane.GetAPIServer()); err != nil {
+			return nil, err
+		}
+	}
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.
 		return nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", assets, err), c.Stop())

@@ -59,6 +59,7 @@ var quick = map[string]string{
 var notInCI = map[string]string{
 	"clean":       "it removes what the other targets have built",
 	"e2e-size":    "it plays ordinary rollouts, with many Applications, and takes most of an hour",
+	"e2e-node":    "it needs root, cgroups and a kernel that lets it make namespaces",
 	"e2e-control": "it plays the rollouts of e2e-quick, with parts of stepgate switched off",
 }
 
