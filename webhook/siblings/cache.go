@@ -126,6 +126,19 @@ func (c *Cache) Synced() bool {
 	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
+// Watched are the resourceVersions up to which a Source's watches have filled the Cache; empty before the first list. Every event raises them,
+// and where there are none, the API server's bookmarks do, about once a minute.
+type Watched struct{ Applications, ApplicationSets string }
+
+// Watched returns how far the watches are, in the order of the sources.
+func (c *Cache) Watched() []Watched {
+	all := make([]Watched, 0, len(c.stores))
+	for _, s := range c.stores {
+		all = append(all, Watched{Applications: s.applications.LastStoreSyncResourceVersion(), ApplicationSets: s.sets.LastStoreSyncResourceVersion()})
+	}
+	return all
+}
+
 // Owned returns the Applications that an ApplicationSet controls, as last watched.
 func (c *Cache) Owned(owner types.UID) []*Projection {
 	var known []*Projection
