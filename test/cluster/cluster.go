@@ -61,6 +61,9 @@ type Options struct {
 	Manifests string
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
+	// Large has etcd take 8 GiB instead of 2, and has the API server remove old revisions every minute instead of every five: it is for tens of
+	// thousands of objects that are written all the time.
+	Large bool
 }
 
 // Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make tools).
@@ -98,6 +101,11 @@ func Start(o Options) (*Cluster, error) {
 		Set("admission-control-config-file", admission)
 	if o.FeatureGates != "" {
 		c.env.ControlPlane.GetAPIServer().Configure().Set("feature-gates", o.FeatureGates)
+	}
+	if o.Large {
+		c.env.ControlPlane.GetAPIServer().Configure().Set("etcd-compaction-interval", "1m")
+		c.env.ControlPlane.Etcd = &envtest.Etcd{}
+		c.env.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", fmt.Sprint(8<<30))
 	}
 	if c.Config, err = c.env.Start(); err != nil {
 		// One of the two may be running.
