@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,12 +20,18 @@ import (
 // perSet is how many Applications an ApplicationSet of the fleet has.
 const perSet = 20
 
+// longestStart bounds the time until an instance is ready, on a busy machine.
+const longestStart = 10 * time.Minute
+
 // fleet is part 5: many ApplicationSets of 20 Applications each in some namespaces, while Argo CD writes their statuses.
 type fleet struct {
 	*suite
 	namespaces []string
 	// raw is a client of the administrator that decodes nothing.
 	raw rest.Interface
+	// store writes Applications and statuses, and managed are the managedFields of an Application.
+	store   *store
+	managed []metav1.ManagedFieldsEntry
 	// sets counts the ApplicationSets that exist, and applications are the Applications whose statuses are written.
 	sets         int
 	applications []types.NamespacedName
@@ -64,6 +71,9 @@ func (s *suite) newFleet(ctx context.Context) *fleet {
 	if s.none == nil {
 		s.none = newRollout(ctx, s.Admin, "bench-none", map[string]string{"stepgate.io/ignore": "true"}, 3)
 	}
+	var app argo.Application
+	script.Must(s.Admin.Get(ctx, types.NamespacedName{Namespace: s.none.namespace, Name: s.none.first}, &app))
+	f.store, f.managed = newStore(s.Etcd()), app.ManagedFields
 	return f
 }
 
@@ -93,6 +103,7 @@ func (f *fleet) measure(ctx context.Context, groups ...[]string) {
 		f.lag(ctx, i)
 	}
 	load.stop()
+	load.seen.perWrite = f.statusWrite(ctx)
 	f.print(load, instances)
 	for _, i := range instances {
 		f.profile(ctx, i)
@@ -116,7 +127,12 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 	i, began := &instance{namespaces: namespaces, failed: map[string]int{}}, time.Now()
 	i.Replica = script.Get(release.StartOne(ctx, f.Environment, o))
 	f.replicas = append(f.replicas, i.Replica)
-	script.Must(i.WaitReady(ctx))
+	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
+		if time.Since(began) > longestStart {
+			script.Must(fmt.Errorf("%w: %s", err, i.Log()))
+		}
+		script.Must(sleep(ctx, 100*time.Millisecond))
+	}
 	i.ready, i.start = time.Since(began), script.Get(i.PeakMiB())
 	for user, want := range map[string]answer{gateUser: deny, controller: hold} {
 		for _, r := range f.mine(i, f.denied) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/guestbook"
@@ -22,8 +23,8 @@ const (
 	// setsOfRepository is how many ApplicationSets deploy from one repository.
 	setsOfRepository = 10
 	// rolling is how many ApplicationSets there are for each one of which a sync waits at any time.
-	rolling = 100
-	creators = 32
+	rolling  = 100
+	creators = 8
 )
 
 // grow creates ApplicationSets and their Applications until there are so many Applications.
@@ -98,31 +99,31 @@ func (f *fleet) add(s *fleetSet) {
 
 func (s *fleetSet) application(j int) string { return fmt.Sprintf("%s-%02d", s.Name, j) }
 
-// create creates the ApplicationSet with its status, and its Applications with theirs.
+// create stores the ApplicationSet with its status, and its Applications with theirs, as the API server stores them.
 func (s *fleetSet) create(ctx context.Context, f *fleet) error {
 	source := s.Spec.Template.Spec.Source
 	source.RepoURL = string(s.deploys([]byte(source.RepoURL)))
-	if err := f.Admin.Create(ctx, s.ApplicationSet, client.FieldOwner("argocd-applicationset-controller")); err != nil {
-		return err
-	}
-	for j := range perSet {
-		body, err := s.body(j)
-		if err != nil {
-			return err
-		}
-		err = f.raw.Post().Namespace(s.Namespace).Resource("applications").Param("fieldManager", "argocd-applicationset-controller").Body(body).Do(ctx).Error()
-		if err != nil {
-			return fmt.Errorf("create %s: %w", s.application(j), err)
-		}
-	}
+	stamp(s.ApplicationSet)
 	s.record()
-	return f.Admin.Status().Update(ctx, s.ApplicationSet, client.FieldOwner("argocd-applicationset-controller"))
+	objects := []stored{{Key: keyOf("applicationsets", s.Namespace, s.Name), Value: encode(s.ApplicationSet)}}
+	for j := range perSet {
+		objects = append(objects, stored{Key: keyOf("applications", s.Namespace, s.application(j)), Value: s.body(j, f.managed)})
+	}
+	return f.store.put(ctx, objects...)
+}
+
+// stamp sets the metadata that the API server gives to an object.
+func stamp(o client.Object) {
+	o.SetUID(uuid.NewUUID())
+	o.SetGeneration(1)
+	o.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 }
 
 // body is Application j as JSON, as it was synced ten times.
-func (s *fleetSet) body(j int) ([]byte, error) {
+func (s *fleetSet) body(j int, managed []metav1.ManagedFieldsEntry) []byte {
 	app := guestbook.Application(s.ApplicationSet, []string{"dev", "qa", "prod"}[j*3/perSet])
-	app.Name = s.application(j)
+	stamp(app)
+	app.Name, app.ManagedFields = s.application(j), managed
 	app.Labels["app.kubernetes.io/name"], app.Labels["team"], app.Labels["region"] = s.Name, s.Namespace, fmt.Sprint("region-", j%5)
 	app.Spec.Source.Path, app.Spec.Destination.Server = "apps/"+app.Name, fmt.Sprintf("https://cluster-%02d.example.com", j)
 	done(app)
@@ -135,7 +136,7 @@ func (s *fleetSet) body(j int) ([]byte, error) {
 	if s.degraded && j == 0 {
 		app.Status.Health.Status = "Degraded"
 	}
-	return s.deploys(encode(app)), nil
+	return s.deploys(encode(app))
 }
 
 // deploys gives JSON the repository and the commits of this ApplicationSet.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,7 @@ type load struct {
 }
 
 // load starts the writes that Argo CD makes: the application controller compares each Application every timeout.reconciliation and some jitter, and
-// writes then when it did; and of some Applications an operation comes, and ends.
+// writes then when it did. These go into etcd itself. And of some Applications an operation comes, and ends, by the API server.
 func (f *fleet) load(ctx context.Context) *load {
 	n := float64(f.sets * perSet)
 	l := &load{fleet: f, rate: n / f.options.compared.Seconds(), operations: n * rolloutsPerDay / (24 * time.Hour).Seconds(), began: time.Now()}
@@ -71,15 +72,18 @@ func (f *fleet) load(ctx context.Context) *load {
 	return l
 }
 
-// every calls f at a rate per second until ctx is done. What could not be done in time is left out, not caught up with.
+// every calls f at a rate per second until ctx is done. What could not be done in time is caught up with.
 func every(ctx context.Context, rate float64, f func()) {
-	ticker := time.NewTicker(time.Duration(float64(time.Second) / rate))
+	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
+	began, calls := time.Now(), 0
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		for ; float64(calls) < rate*time.Since(began).Seconds() && ctx.Err() == nil; calls++ {
 			f()
 		}
 	}
@@ -94,10 +98,13 @@ func (l *load) note(ctx context.Context, err error, done *atomic.Int64) {
 	}
 }
 
-// compared writes what the application controller writes when a comparison has found nothing new. It answers a refresh.
+// reconciled is the time of the last comparison, in JSON.
+var reconciled = regexp.MustCompile(`"reconciledAt":"[^"]*"`)
+
+// compared writes what the application controller writes when a comparison has found nothing new.
 func (l *load) compared(ctx context.Context, at types.NamespacedName) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":null}},"status":{"reconciledAt":%q}}`, time.Now().UTC().Format(time.RFC3339))
-	return l.patch(ctx, at, patch)
+	now := fmt.Appendf(nil, `"reconciledAt":%q`, time.Now().UTC().Format(time.RFC3339))
+	return l.store.change(ctx, keyOf("applications", at.Namespace, at.Name), func(stored []byte) []byte { return reconciled.ReplaceAllLiteral(stored, now) })
 }
 
 func (l *load) patch(ctx context.Context, at types.NamespacedName, patch []byte) error {
@@ -132,6 +139,8 @@ type windowed struct {
 	server, etcd, this     float64 // cores
 	serverMiB, etcdMiB     float64
 	statusRate, syncedRate float64
+	// perWrite is what a status write by the API server costs it.
+	perWrite time.Duration
 }
 
 // window measures the instances under load, and nothing else.
@@ -157,4 +166,16 @@ func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
 	for n, i := range instances {
 		i.cpu, i.highest = used(3+n), script.Get(i.PeakMiB())
 	}
+}
+
+// statusWrite is what a status write by the API server costs it, in time of a core.
+func (f *fleet) statusWrite(ctx context.Context) time.Duration {
+	times := min(200, 10*f.options.samples)
+	before := script.Get(cpuTime(f.server))
+	for i := range times {
+		at := f.applications[i%len(f.applications)]
+		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q}}`, time.Now().Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
+		script.Must((&load{fleet: f}).patch(ctx, at, patch))
+	}
+	return (script.Get(cpuTime(f.server)) - before) / time.Duration(times)
 }
