@@ -53,11 +53,11 @@ func (f *fleet) sample(ctx context.Context, i *instance) {
 	}
 }
 
-// lagProbes is how many writes are followed to the cache of an instance.
+// lagProbes is how many writes are followed to the watch of an instance.
 const lagProbes = 50
 
-// lag writes statuses, and looks how long after the answer the instance has them in its cache. A look takes some milliseconds, which the
-// figure contains.
+// lag writes statuses, and looks how long after the answer the instance's watch has told them. A look takes some milliseconds, which the figure
+// contains.
 func (f *fleet) lag(ctx context.Context, i *instance) {
 	denied := f.mine(i, f.denied)[0]
 	at := types.NamespacedName{Namespace: denied.namespace, Name: denied.first}
@@ -76,7 +76,7 @@ func (f *fleet) lag(ctx context.Context, i *instance) {
 		script.Must(json.Unmarshal(text, &written))
 		version := script.Get(strconv.ParseFloat(written.Metadata.ResourceVersion, 64))
 		for script.Get(i.Metric(ctx, "stepgate_watch_resource_version", "resource", "applications", "watched_namespace", watched)) < version {
-			script.Must(ctx.Err())
+			script.Must(sleep(ctx, time.Millisecond))
 		}
 		i.lag = append(i.lag, time.Since(began))
 	}
