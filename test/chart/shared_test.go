@@ -54,7 +54,6 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 
 	later := rollout(t, "share-later")
 	g.Expect(sync(t, later, "prod", client.DryRunAll)).To(Succeed(), "a namespace that no release names is not gated")
-	g.Expect(a.MetricsText(t.Context())).To(ContainSubstring(`applicationset_namespace="share-later",kind="ungated_namespace"`))
 	g.Expect(diagnosis(t)).To(And(ContainSubstring("share-later"), ContainSubstring("No namespace is gated by more than one release.")))
 
 	a.Kill()
