@@ -25,6 +25,9 @@ const (
 	// rolling is how many ApplicationSets there are for each one of which a sync waits at any time.
 	rolling  = 100
 	creators = 8
+	// fleetResources is how many resources an Application of the fleet has: 50,000 of them have to fit into the memory of this machine's API server.
+	// stepgate keeps none of them.
+	fleetResources = 20
 )
 
 // grow creates ApplicationSets and their Applications until there are so many Applications.
@@ -39,6 +42,7 @@ func (f *fleet) grow(ctx context.Context, applications int) {
 		f.add(set)
 	}
 	script.Must(group.Wait())
+	f.caughtUp(ctx)
 	for _, r := range append(append(f.allowed, f.denied...), f.operated...) {
 		if r.review == nil {
 			script.Must(r.read(ctx, f.Admin))
@@ -46,6 +50,20 @@ func (f *fleet) grow(ctx context.Context, applications int) {
 	}
 	if f.sets > before {
 		progress("%d ApplicationSets with %d Applications of %d bytes of JSON each (%s)", f.sets, f.sets*perSet, f.bytes(ctx), time.Since(began).Round(time.Second))
+	}
+}
+
+// caughtUp waits until the API server's watch cache has what was stored: until then it answers that the list is not as new as it has to be.
+func (f *fleet) caughtUp(ctx context.Context) {
+	for began := time.Now(); ; {
+		err := f.raw.Get().Resource("applications").Param("limit", "1").Param("labelSelector", "nobody=has-it").Do(ctx).Error()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > longestStart {
+			script.Must(err)
+		}
+		script.Must(sleep(ctx, time.Second))
 	}
 }
 
@@ -109,7 +127,12 @@ func (s *fleetSet) create(ctx context.Context, f *fleet) error {
 	for j := range perSet {
 		objects = append(objects, stored{Key: keyOf("applications", s.Namespace, s.application(j)), Value: s.body(j, f.managed)})
 	}
-	return f.store.put(ctx, objects...)
+	for _, o := range objects { // each has a revision of its own, as by the API server
+		if err := f.store.put(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stamp sets the metadata that the API server gives to an object.
@@ -127,6 +150,7 @@ func (s *fleetSet) body(j int, managed []metav1.ManagedFieldsEntry) []byte {
 	app.Labels["app.kubernetes.io/name"], app.Labels["team"], app.Labels["region"] = s.Name, s.Namespace, fmt.Sprint("region-", j%5)
 	app.Spec.Source.Path, app.Spec.Destination.Server = "apps/"+app.Name, fmt.Sprintf("https://cluster-%02d.example.com", j)
 	done(app)
+	app.Status.Resources = app.Status.Resources[:fleetResources]
 	for i := range app.Status.History[:history-1] {
 		app.Status.History[i].Revision = commit(s.repository, i)
 	}

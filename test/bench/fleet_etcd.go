@@ -33,14 +33,8 @@ func keyOf(resource, namespace, name string) []byte {
 	return fmt.Appendf(nil, "/registry/argoproj.io/%s/%s/%s", resource, namespace, name)
 }
 
-// put stores objects in one transaction.
-func (s *store) put(ctx context.Context, objects ...stored) error {
-	var puts []map[string]any
-	for _, o := range objects {
-		puts = append(puts, map[string]any{"request_put": o})
-	}
-	return s.call(ctx, "txn", map[string]any{"success": puts}, nil)
-}
+// put stores an object.
+func (s *store) put(ctx context.Context, o stored) error { return s.call(ctx, "put", o, nil) }
 
 // change stores an object changed, unless somebody has changed it meanwhile: then it tries again.
 func (s *store) change(ctx context.Context, key []byte, how func([]byte) []byte) error {

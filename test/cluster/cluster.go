@@ -61,8 +61,8 @@ type Options struct {
 	Manifests string
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
-	// Large is for tens of thousands of objects that are written all the time. It has etcd take 8 GiB instead of 2, and the API server remove old
-	// revisions every minute instead of every five, and collect garbage so often that it takes 9 GiB, if that is enough.
+	// Large is for tens of thousands of objects that are written all the time. It has etcd take 8 GiB instead of 2, and the API server collect
+	// garbage so often that it takes 9 GiB, if that is enough.
 	Large bool
 }
 
@@ -103,7 +103,6 @@ func Start(o Options) (*Cluster, error) {
 		c.env.ControlPlane.GetAPIServer().Configure().Set("feature-gates", o.FeatureGates)
 	}
 	if o.Large {
-		c.env.ControlPlane.GetAPIServer().Configure().Set("etcd-compaction-interval", "1m")
 		if err := os.Setenv("GOMEMLIMIT", "9GiB"); err != nil {
 			return nil, err
 		}
