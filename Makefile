@@ -229,6 +229,10 @@ soak-restarts: tools ## Restart and kill replicas under load: no call fails, rec
 bench: tools $(BIN)/bench ## Measure a decision at up to 5,000 siblings, and the memory at 10,000 Applications
 	@$(BIN)/bench $(BENCH_FLAGS)
 
+.PHONY: bench-size
+bench-size: tools $(BIN)/bench ## Memory, CPU, decisions and the watch's lag with 10,000 and 50,000 Applications, by one instance and by two
+	@$(BIN)/bench --parts 5 $(BENCH_FLAGS)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)
 	@for package in $(FUZZ_PACKAGES); do \

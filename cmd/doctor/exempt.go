@@ -99,8 +99,30 @@ func (f *Facts) ungated(r *Release) Check {
 	}
 	if len(open) > 0 {
 		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).", list(open), list(r.Settings.Namespaces)).
-			do("Gate it as well, unless it belongs to another Argo CD that needs no order.",
+			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.",
 				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.Settings.Namespaces), open...), ","))))
 	}
 	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
+}
+
+// gatedTwice names the namespaces with RollingSync ApplicationSets that several releases gate. A release without a Deployment does not count.
+func (f *Facts) gatedTwice() Check {
+	const name = "gated twice"
+	var twice []string
+	for _, n := range f.rollingNamespaces() {
+		var by []string
+		for _, r := range f.Releases {
+			if r.Settings != nil && r.Settings.Gated(n) {
+				by = append(by, r.helm())
+			}
+		}
+		if len(by) > 1 {
+			twice = append(twice, fmt.Sprintf("%s (by %s)", n, list(by)))
+		}
+	}
+	if len(twice) > 0 {
+		return warning(name, "Namespace %s: the API server asks each of these releases about every sync there, and each refreshes the Applications.", list(twice)).
+			do("Name each namespace in argocd.namespaces of one release only. A release without that list gates all namespaces.")
+	}
+	return ok(name, "No namespace is gated by more than one release.")
 }

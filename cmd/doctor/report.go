@@ -46,6 +46,9 @@ func (f *Facts) cluster() []Check {
 	default:
 		checks = append(checks, ok("stepgate", "%s found.", count(len(f.Releases), "release", "releases")))
 	}
+	if len(f.Releases) > 1 && f.ApplicationSets.Err == nil {
+		checks = append(checks, f.gatedTwice())
+	}
 	return in(everywhere, "", checks...)
 }
 

@@ -68,6 +68,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 		Live: webhook.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Record: p.recorder, Watch: p.known,
 		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
+	registry.MustRegister(webhook.NewWatches(p.known.Watched, o.gate.namespaces.watched()))
 	registry.MustRegister(webhook.NewExemptions(gate, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
 		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)

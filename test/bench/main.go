@@ -34,10 +34,17 @@ type options struct {
 	asked int
 	// cases are those of part 1 that are measured; empty means all.
 	cases []string
-	// profiles is a folder for CPU profiles of the kube-apiserver; empty for none.
+	// profiles is a folder for profiles: CPU profiles of the kube-apiserver in part 1, and those of the instances in part 5; empty for none.
 	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string
+	// sizes are how many Applications there are in part 5, in so many namespaces. Argo CD compares each once in compared, and each measurement under load
+	// takes a window.
+	sizes            []int
+	namespaces       int
+	compared, window time.Duration
+	// memoryLimit is GOMEMLIMIT of the instances of part 5.
+	memoryLimit string
 }
 
 func main() {
@@ -56,9 +63,9 @@ func main() {
 }
 
 func parse() (options, error) {
-	o := options{siblings: []int{10, 100, 1000, 5000}, parts: []int{1, 2, 3, 4}, burst: 1000, rest: 10 * time.Second, asked: 2000}
+	o := options{siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000, sizes: []int{10000, 50000}}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
-	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line (default 1,2,3,4)", numbers(&o.parts))
+	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many Applications that Argo CD writes (default 1,2,3,4; with --quick all)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
@@ -66,11 +73,23 @@ func parse() (options, error) {
 		o.cases = strings.Split(text, ",")
 		return nil
 	})
-	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver during some cases of part 1 (default: none)")
-	quick := flag.Bool("quick", false, "every part, with one sample and 10 siblings: does it run?")
+	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver in part 1, and for profiles of stepgate in part 5 (default: none)")
+	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 10000,50000)", numbers(&o.sizes))
+	flag.IntVar(&o.namespaces, "namespaces", 10, "namespaces of the Applications in part 5; two instances share them")
+	flag.DurationVar(&o.compared, "compared", 150*time.Second, "how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")
+	flag.DurationVar(&o.window, "window", time.Minute, "how long the load of part 5 is measured")
+	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
+	quick := flag.Bool("quick", false, "every part, with one sample and few Applications: does it run?")
 	flag.Parse()
 	if *quick {
 		o.siblings, o.samples, o.burst, o.applications, o.rest, o.asked = []int{10}, 1, 10, 50, time.Second, 10
+		o.sizes, o.namespaces, o.compared, o.window = []int{400}, 2, 10*time.Second, 2*time.Second
+	}
+	if o.parts == nil {
+		o.parts = []int{1, 2, 3, 4}
+		if *quick {
+			o.parts = append(o.parts, 5)
+		}
 	}
 	if o.samples < 1 || slices.Min(o.siblings) < 3 {
 		return o, errors.New("--samples must be at least 1, and --siblings at least 3: one for each step")
@@ -95,7 +114,7 @@ func numbers(into *[]int) func(string) error {
 
 func run(ctx context.Context, o options) (err error) {
 	progress("starting etcd and kube-apiserver, building stepgate")
-	e, err := environment.Start(ctx, environment.Options{Options: cluster.Options{FeatureGates: o.features}, OnlyArgoCD: true})
+	e, err := environment.Start(ctx, environment.Options{Options: cluster.Options{FeatureGates: o.features, Large: slices.Contains(o.parts, 5)}, OnlyArgoCD: true})
 	if err != nil {
 		return err
 	}
@@ -103,10 +122,13 @@ func run(ctx context.Context, o options) (err error) {
 	return script.Run(func() {
 		s := newSuite(e, o)
 		defer s.stop()
-		s.start(ctx)
+		s.users(ctx)
+		if slices.Min(o.parts) < 5 {
+			s.start(ctx)
+		}
 		began := time.Now()
 		var goals []goal
-		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine} {
+		for i, measure := range []func(context.Context, *suite) []goal{decisions, burst, memory, commandLine, fleets} {
 			if slices.Contains(o.parts, i+1) {
 				goals = append(goals, measure(ctx, s)...)
 			}

@@ -14,8 +14,11 @@ import (
 // tick is the unit of the times in /proc/PID/stat (USER_HZ, 100 on every Linux that Go runs on).
 const tick = 10 * time.Millisecond
 
-// apiServerPid finds the kube-apiserver that serves on a port.
-func apiServerPid(port string) (int, error) {
+// selfPid is this process.
+var selfPid = os.Getpid()
+
+// pidOf finds the process of a program that was started with an argument.
+func pidOf(program, argument string) (int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		return 0, err
@@ -26,16 +29,26 @@ func apiServerPid(port string) (int, error) {
 			continue // it has ended
 		}
 		args := bytes.Split(text, []byte{0})
-		if !strings.HasSuffix(string(args[0]), "kube-apiserver") {
+		if filepath.Base(string(args[0])) != program {
 			continue
 		}
 		for _, arg := range args {
-			if string(arg) == "--secure-port="+port {
+			if string(arg) == argument {
 				return strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			}
 		}
 	}
-	return 0, fmt.Errorf("no kube-apiserver serves on port %s", port)
+	return 0, fmt.Errorf("no %s runs with %s", program, argument)
+}
+
+// residentMiB is the resident memory of a process.
+func residentMiB(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.ParseFloat(strings.Fields(string(text))[1], 64)
+	return pages * float64(os.Getpagesize()) / (1 << 20), err
 }
 
 // cpuTime is the processor time that a process has used, user and system.
@@ -68,8 +81,7 @@ func machine(began time.Time) string {
 			}
 		}
 	}
-	load, _ := os.ReadFile("/proc/loadavg")
 	return fmt.Sprintf("machine: %s, %d cores, %s/%s, %s; began %s, took %s, load average at the end %s\ncommand: %s",
 		model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), began.UTC().Format(time.RFC3339),
-		time.Since(began).Round(time.Second), strings.Join(strings.Fields(string(load))[:3], " "), strings.Join(os.Args, " "))
+		time.Since(began).Round(time.Second), loadAverage(), strings.Join(os.Args, " "))
 }

@@ -61,7 +61,7 @@ func newSuite(e *environment.Environment, o options) *suite {
 // a script: the first step that fails ends the benchmark.
 func (s *suite) start(ctx context.Context) {
 	host := script.Get(s.URL())
-	s.server = script.Get(apiServerPid(host.Port()))
+	s.server = script.Get(pidOf("kube-apiserver", "--secure-port="+host.Port()))
 	s.meter = script.Get(faultproxy.NewProxy(host.Host))
 	metered := "https://" + s.meter.Addr()
 	s.gate = s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate"}})
@@ -71,7 +71,6 @@ func (s *suite) start(ctx context.Context) {
 	s.barrier = s.startGate(ctx, release.Options{Registration: release.Registration{Name: barrierUser}, Barrier: true})
 	script.Get(release.CreateBarrier(ctx, s.Environment, barrierUser))
 	s.reader, s.counter = s.config(ctx, ""), s.config(ctx, metered)
-	s.users(ctx)
 }
 
 func (s *suite) startGate(ctx context.Context, o release.Options) *release.Replica {
@@ -106,10 +105,12 @@ func (s *suite) users(ctx context.Context) {
 	script.Must(errors.Join(s.Admin.Create(ctx, role), s.Admin.Create(ctx, binding)))
 }
 
-// patcher decodes nothing of an answer but its status, so that the client adds little to the measurement.
+// patcher decodes nothing of an answer but its status, so that the client adds little to the measurement. Without a user it is the administrator.
 func (s *suite) patcher(user string) *patcher {
 	config := rest.CopyConfig(s.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	if user != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	}
 	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

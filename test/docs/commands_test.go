@@ -38,6 +38,7 @@ func pages(g Gomega) map[string]string {
 // quick are the targets that are too long for CI, each with the target that CI runs in its place.
 var quick = map[string]string{
 	"bench":          "bench-quick",
+	"bench-size":     "bench-quick",
 	"e2e":            "e2e-quick",
 	"e2e-versions":   "e2e-oldest", // with e2e-quick, which runs the default version
 	"e2e-clusters":   "e2e-quick",

@@ -22,7 +22,7 @@ func (r *Replica) Metric(ctx context.Context, name string, labels ...string) (fl
 // Metric reads metrics at a URL and sums the samples of a counter or gauge (for a histogram: its counts) over the series
 // that carry the labels, which are given as name, value, name, value.
 func Metric(ctx context.Context, url, name string, labels ...string) (float64, error) {
-	text, err := get(ctx, url)
+	text, err := Get(ctx, url)
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func Metric(ctx context.Context, url, name string, labels ...string) (float64, e
 
 // MetricsText is the whole of /metrics.
 func (r *Replica) MetricsText(ctx context.Context) (string, error) {
-	return get(ctx, "http://"+r.Metrics+"/metrics")
+	return Get(ctx, "http://"+r.Metrics+"/metrics")
 }
 
 func carries(m *dto.Metric, labels []string) bool {
@@ -58,7 +58,8 @@ func carries(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-func get(ctx context.Context, url string) (text string, err error) {
+// Get reads a text, such as a metric or a profile.
+func Get(ctx context.Context, url string) (text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
@@ -83,6 +84,14 @@ func (r *Replica) ResidentMiB() (float64, error) { return r.statusMiB("VmRSS") }
 
 // PeakMiB is the largest resident memory that its process has had.
 func (r *Replica) PeakMiB() (float64, error) { return r.statusMiB("VmHWM") }
+
+// ForgetPeak has PeakMiB begin anew.
+func (r *Replica) ForgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.command.Process.Pid), []byte("5"), 0)
+}
+
+// Pid is its process.
+func (r *Replica) Pid() int { return r.command.Process.Pid }
 
 // statusMiB is a line of /proc/PID/status.
 func (r *Replica) statusMiB(key string) (float64, error) {

@@ -3,6 +3,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,6 +26,8 @@ type Replica struct {
 	// Webhook, Metrics and Probe are its addresses, HOST:PORT.
 	Webhook, Metrics, Probe string
 
+	memoryLimit string
+
 	command *exec.Cmd
 	output  *gbytes.Buffer
 	exited  chan struct{}
@@ -41,6 +44,8 @@ type Options struct {
 	Args []string
 	// Barrier has it use the write barrier that CreateBarrier creates.
 	Barrier bool
+	// MemoryLimit is GOMEMLIMIT; empty means that of a container with the chart's limit.
+	MemoryLimit string
 }
 
 // mutates reports whether it changes operations, by the same rule as the chart's.
@@ -95,13 +100,14 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	if o.Barrier {
 		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))
 	}
+	r.memoryLimit = o.MemoryLimit
 	return r.start(ctx, e, append(args, o.Args...))
 }
 
 func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
 	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Binary, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
-	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
+	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+cmp.Or(r.memoryLimit, memoryLimit))
 	if err := r.command.Start(); err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ func (r *Replica) start(ctx context.Context, e *environment.Environment, args []
 	}()
 	e.Cleanup(r.Kill)
 	return r.wait(ctx, func() error {
-		_, err := get(ctx, "http://"+r.Probe+"/healthz")
+		_, err := Get(ctx, "http://"+r.Probe+"/healthz")
 		return err
 	})
 }
@@ -139,7 +145,7 @@ func (r *Replica) wait(ctx context.Context, check func() error) error {
 
 // Ready returns what /readyz says, as an error unless it is ready.
 func (r *Replica) Ready(ctx context.Context) error {
-	_, err := get(ctx, "http://"+r.Probe+"/readyz")
+	_, err := Get(ctx, "http://"+r.Probe+"/readyz")
 	return err
 }
 

@@ -19,6 +19,10 @@ import (
 func Sibling(app *argo.Application) policy.Application {
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status
+	ran, followed := ran(status.History), followed(status.History)
+	if slices.Equal(ran, followed) {
+		followed = ran // most histories have automated syncs only: one copy for both
+	}
 	return policy.Application{
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),
@@ -34,8 +38,8 @@ func Sibling(app *argo.Application) policy.Application {
 		Compared:         compared(&app.Spec, &status.Sync, &status.SourceHydrator),
 		LastOperation:    lastOperation(status),
 		LastSync:         lastSync(status),
-		Ran:              ran(status.History),
-		Followed:         followed(status.History),
+		Ran:              ran,
+		Followed:         followed,
 		Hydration:        hydration(&app.Spec, status),
 		Moved:            moved(status.Resources),
 	}
@@ -176,7 +180,8 @@ func sameRevisions(a, b []string) bool {
 	return len(a) > 0 && slices.Equal(a, b)
 }
 
-// ran lists the sources and revisions of a history, oldest first. A source that stays at its revision is listed once.
+// ran lists the sources and revisions of a history, oldest first. A source that stays at its revision is listed once. The list is kept for
+// every Application, so that it is no longer than its entries.
 func ran(history argo.RevisionHistories) []policy.Source {
 	var all []policy.Source
 	newest := map[string]string{}
@@ -188,7 +193,7 @@ func ran(history argo.RevisionHistories) []policy.Source {
 			}
 		}
 	}
-	return all
+	return slices.Clone(all)
 }
 
 // followed lists those of the entries that automated syncs have made.

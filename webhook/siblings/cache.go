@@ -128,6 +128,19 @@ func (c *Cache) Synced() bool {
 	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
+// Watched are the resourceVersions up to which the watches of a Source have told everything; empty before the first list. Every event raises
+// them, and where there are none, the API server's bookmarks do, about once a minute.
+type Watched struct{ Applications, ApplicationSets string }
+
+// Watched returns how far the watches are, in the order of the sources.
+func (c *Cache) Watched() []Watched {
+	all := make([]Watched, 0, len(c.stores))
+	for i := range c.stores { // each has two controllers
+		all = append(all, Watched{Applications: c.controllers[2*i].LastSyncResourceVersion(), ApplicationSets: c.controllers[2*i+1].LastSyncResourceVersion()})
+	}
+	return all
+}
+
 // Owned returns the Applications that an ApplicationSet controls, as last watched.
 func (c *Cache) Owned(owner types.UID) []*Projection {
 	var known []*Projection

@@ -103,3 +103,18 @@ func (s *gatedSource) List(options metav1.ListOptions) (runtime.Object, error) {
 	<-s.open
 	return s.FakeControllerSource.List(options)
 }
+
+func TestTheCacheTellsHowFarItsWatchesAre(t *testing.T) {
+	g := NewWithT(t)
+	source := fakewatch.NewFakeControllerSource()
+	source.Add(watched("dev", "u1"))
+	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
+	g.Expect(c.Watched()).To(Equal([]Watched{{}}))
+	go c.Run(t.Context())
+	g.Eventually(c.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Expect(c.Watched()[0].Applications).To(Equal("1"))
+	changed := watched("dev", "u1")
+	changed.Status.Health.Status = "Degraded"
+	source.Modify(changed)
+	g.Eventually(func() string { return c.Watched()[0].Applications }).WithTimeout(10 * time.Second).Should(Equal("2"))
+}

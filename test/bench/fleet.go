@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/script"
+)
+
+// perSet is how many Applications an ApplicationSet of the fleet has.
+const perSet = 20
+
+// longestStart bounds the time until an instance is ready, on a busy machine.
+const longestStart = 10 * time.Minute
+
+// fleet is part 5: many ApplicationSets of 20 Applications each in some namespaces, while Argo CD writes their statuses.
+type fleet struct {
+	*suite
+	namespaces []string
+	// raw is a client of the administrator that decodes nothing.
+	raw rest.Interface
+	// store writes Applications and statuses, and managed are the managedFields of an Application.
+	store   *store
+	managed []metav1.ManagedFieldsEntry
+	// sets counts the ApplicationSets that exist, and applications are the Applications whose statuses are written.
+	sets         int
+	applications []types.NamespacedName
+	// allowed and denied are a rollout of each namespace, of which a sync may start and may not. operated are rollouts of which a sync may
+	// start, too, and does so now and then.
+	allowed, denied, operated []*rollout
+	server, etcd              int // processes
+}
+
+// fleets is part 5: one instance of stepgate, and then two that share the namespaces, for each size.
+func fleets(ctx context.Context, s *suite) []goal {
+	f := s.newFleet(ctx)
+	for _, size := range s.options.sizes {
+		f.grow(ctx, size)
+		f.measure(ctx, f.namespaces)
+		if half := len(f.namespaces) / 2; half > 0 {
+			f.measure(ctx, f.namespaces[:half], f.namespaces[half:])
+		}
+	}
+	return nil
+}
+
+func (s *suite) newFleet(ctx context.Context) *fleet {
+	for _, replica := range s.replicas { // of other parts, which would watch the fleet, too
+		replica.Kill()
+		script.Must(release.Unregister(ctx, s.Environment, replica.Name))
+	}
+	host := script.Get(s.URL())
+	f := &fleet{suite: s, raw: s.patcher("").client}
+	f.server = script.Get(pidOf("kube-apiserver", "--secure-port="+host.Port()))
+	f.etcd = script.Get(pidOf("etcd", "--listen-client-urls="+s.Etcd()))
+	for i := range s.options.namespaces {
+		name := fmt.Sprintf("fleet-%02d", i)
+		script.Must(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		f.namespaces = append(f.namespaces, name)
+	}
+	if s.none == nil {
+		s.none = newRollout(ctx, s.Admin, "bench-none", map[string]string{"stepgate.io/ignore": "true"}, 3)
+	}
+	var app argo.Application
+	script.Must(s.Admin.Get(ctx, types.NamespacedName{Namespace: s.none.namespace, Name: s.none.first}, &app))
+	f.store, f.managed = newStore(s.Etcd()), app.ManagedFields
+	return f
+}
+
+// instance is a stepgate that gates some of the namespaces.
+type instance struct {
+	*release.Replica
+	namespaces             []string
+	ready                  time.Duration
+	start, steady, highest float64 // MiB: the peak of the start, at rest, and the peak under load
+	cpu, idle              float64 // cores
+	lag                    []time.Duration
+	cases                  []*sampled
+	failed                 map[string]int
+}
+
+// measure starts one instance for each group of namespaces, and measures them together.
+func (f *fleet) measure(ctx context.Context, groups ...[]string) {
+	var instances []*instance
+	for i, namespaces := range groups {
+		instances = append(instances, f.instance(ctx, fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i), namespaces, len(groups) > 1))
+	}
+	f.rest(ctx, instances)
+	load := f.load(ctx)
+	f.window(ctx, load, instances)
+	for _, i := range instances {
+		f.sample(ctx, i)
+		f.lag(ctx, i)
+	}
+	load.stop()
+	load.seen.perWrite = f.statusWrite(ctx)
+	f.print(load, instances)
+	for _, i := range instances {
+		f.profile(ctx, i)
+		f.only(ctx, i)
+		i.Kill()
+		script.Must(release.Unregister(ctx, f.Environment, i.Name))
+	}
+}
+
+// instance starts a stepgate. listed says that it watches its namespaces only.
+func (f *fleet) instance(ctx context.Context, name string, namespaces []string, listed bool) *instance {
+	o := release.Options{
+		Registration: release.Registration{Name: name, Namespaces: namespaces},
+		Args:         []string{"--profiling"}, MemoryLimit: f.options.memoryLimit,
+	}
+	if listed {
+		for _, namespace := range namespaces {
+			o.Args = append(o.Args, "--application-namespaces="+namespace)
+		}
+	}
+	i, began := &instance{namespaces: namespaces, failed: map[string]int{}}, time.Now()
+	i.Replica = script.Get(release.StartOne(ctx, f.Environment, o))
+	f.replicas = append(f.replicas, i.Replica)
+	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
+		if time.Since(began) > longestStart {
+			script.Must(fmt.Errorf("%w: %s", err, i.Log()))
+		}
+		script.Must(sleep(ctx, 100*time.Millisecond))
+	}
+	i.ready, i.start = time.Since(began), script.Get(i.PeakMiB())
+	for user, want := range map[string]answer{gateUser: deny, controller: hold} {
+		for _, r := range f.mine(i, f.denied) {
+			script.Mustf(eventually.Succeeds(ctx, func() error { return f.patchers[user].patch(ctx, r, want) }), "the webhooks of %s are called", i.Name)
+		}
+	}
+	return i
+}
+
+// mine are the rollouts in the namespaces of an instance.
+func (f *fleet) mine(i *instance, all []*rollout) []*rollout {
+	return slices.DeleteFunc(slices.Clone(all), func(r *rollout) bool { return !slices.Contains(i.namespaces, r.namespace) })
+}
+
+// rest measures the instances while nothing is written.
+func (f *fleet) rest(ctx context.Context, instances []*instance) {
+	var before []time.Duration
+	for _, i := range instances {
+		before = append(before, script.Get(cpuTime(i.Pid())))
+	}
+	began := time.Now()
+	script.Must(sleep(ctx, f.options.rest))
+	for n, i := range instances {
+		i.steady = script.Get(i.ResidentMiB())
+		i.idle = cores(script.Get(cpuTime(i.Pid()))-before[n], time.Since(began))
+		script.Must(i.ForgetPeak())
+	}
+}
+
+// only fails unless an instance answers for its own namespaces and for no other: writes elsewhere are not sent to it.
+func (f *fleet) only(ctx context.Context, i *instance) {
+	calls := func() float64 { return script.Get(i.Metric(ctx, "stepgate_requests_total")) }
+	for _, r := range f.allowed {
+		before := calls()
+		script.Must(f.patchers[gateUser].patch(ctx, r, allow))
+		if called, mine := calls() > before, slices.Contains(i.namespaces, r.namespace); called != mine {
+			script.Must(fmt.Errorf("a write in %s: %s was called: %t", r.namespace, i.Name, called))
+		}
+	}
+}
+
+func cores(used, wall time.Duration) float64 { return used.Seconds() / wall.Seconds() }
+
+// sleep waits, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
