@@ -146,7 +146,9 @@ func (r *rollout) annotate(m *member, key, value string) {
 
 func (r *rollout) annotateObject(o client.Object, key, value string) {
 	// On a busy machine, etcd does not always answer in time.
-	busy := func(err error) bool { return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && r.ctx.Err() == nil }
+	busy := func(err error) bool {
+		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && r.ctx.Err() == nil
+	}
 	script.Must(clientretry.OnError(clientretry.DefaultBackoff, busy, func() error { return r.Admin.Patch(r.ctx, o, annotation(key, value)) }))
 }
 
