@@ -7,7 +7,10 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clientretry "k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
@@ -142,7 +145,11 @@ func (r *rollout) annotate(m *member, key, value string) {
 }
 
 func (r *rollout) annotateObject(o client.Object, key, value string) {
-	script.Must(r.Admin.Patch(r.ctx, o, annotation(key, value)))
+	// On a busy machine, etcd does not always answer in time.
+	busy := func(err error) bool {
+		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && r.ctx.Err() == nil
+	}
+	script.Must(clientretry.OnError(clientretry.DefaultBackoff, busy, func() error { return r.Admin.Patch(r.ctx, o, annotation(key, value)) }))
 }
 
 // annotation is a patch that sets an annotation, or removes it if the value is empty.
