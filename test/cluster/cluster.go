@@ -105,8 +105,8 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
-	// On a busy machine, the ten seconds of envtest are not enough.
-	c.env.CRDInstallOptions.MaxTime = time.Minute
+	// On a busy machine, the ten seconds of envtest for the CRDs and its twenty for the two programs are not enough.
+	c.env.CRDInstallOptions.MaxTime, c.env.ControlPlaneStartTimeout = time.Minute, time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
 	c.switchOn(o)
