@@ -131,10 +131,10 @@ func TestABarrierThatHasFailedRests(t *testing.T) {
 		b, _ := newBarrier(object, arriving{"99", map[string]time.Duration{"101": 0}})
 		g.Expect(b.Pass(t.Context())).NotTo(Succeed())
 		object.err = nil
-		time.Sleep(barrierRest - time.Millisecond)
+		<-time.After(barrierRest - time.Millisecond)
 		g.Expect(b.Pass(t.Context())).To(MatchError(errResting))
 		g.Expect(object.began).To(HaveLen(1))
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 		g.Expect(b.Pass(t.Context())).To(Succeed())
 	})
 }
@@ -151,7 +151,7 @@ func TestNobodySharesAWriteThatBeganBefore(t *testing.T) {
 		const callers = 50
 		for i := range callers {
 			done.Go(func() {
-				time.Sleep(time.Duration(i) * 7 * time.Millisecond)
+				<-time.After(time.Duration(i) * 7 * time.Millisecond)
 				arrived := time.Now()
 				err := b.Pass(t.Context())
 				mu.Lock()
