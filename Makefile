@@ -332,6 +332,7 @@ $(BIN)/argocd-v%: export GOTOOLCHAIN := auto
 $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,\
 		$$(../edit.sh $(BIN)/edits/argocd-v$*) github.com/argoproj/argo-cd/v3/cmd)
+	@rm -rf $(BIN)/edits
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)
