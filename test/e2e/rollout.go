@@ -152,10 +152,13 @@ func (r *rollout) pause(d time.Duration) {
 	}
 }
 
-// summary is one line with the state of every Application.
+// summary is one line with the state of the Applications, at most 20.
 func (r *rollout) summary() string {
-	text := ""
-	for _, m := range r.members {
+	text, most := "", 20
+	for i, m := range r.members {
+		if i == most {
+			return fmt.Sprintf("%sand %d more", text, len(r.members)-most)
+		}
 		app := r.live(m)
 		if app == nil {
 			text += fmt.Sprintf("%s: absent; ", m.name)
