@@ -32,7 +32,7 @@ func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 			s.Applications = append(s.Applications, simulation.Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
 		}
 		if pick(t, "skew", false, false, false, true) {
-			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second)
+			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second, -time.Second, 3*time.Second, -3*time.Second, 30*time.Second, -30*time.Second)
 		}
 		if pick(t, "large", false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in", 500*time.Millisecond, 3*time.Second, 10*time.Second)
