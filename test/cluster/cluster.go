@@ -95,8 +95,9 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
-	// On a busy machine, the ten seconds of envtest are not enough.
+	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for the end.
 	c.env.CRDInstallOptions.MaxTime = time.Minute
+	c.env.ControlPlaneStopTimeout = time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
 	if o.FeatureGates != "" {
