@@ -74,6 +74,7 @@ func (s *suite) newFleet(ctx context.Context) *fleet {
 	var app argo.Application
 	script.Must(s.Admin.Get(ctx, types.NamespacedName{Namespace: s.none.namespace, Name: s.none.first}, &app))
 	f.store, f.managed = newStore(s.Etcd()), app.ManagedFields
+	s.Cleanup(f.store.client.CloseIdleConnections) // etcd waits for them
 	return f
 }
 

@@ -105,8 +105,9 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
-	// On a busy machine, the ten seconds of envtest for the CRDs and its twenty for the two programs are not enough.
-	c.env.CRDInstallOptions.MaxTime, c.env.ControlPlaneStartTimeout = time.Minute, time.Minute
+	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for start and end of the two programs.
+	c.env.CRDInstallOptions.MaxTime = time.Minute
+	c.env.ControlPlaneStartTimeout, c.env.ControlPlaneStopTimeout = time.Minute, time.Minute
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
 		Set("admission-control-config-file", admission)
 	c.switchOn(o)
