@@ -87,6 +87,7 @@ func TestRendering(t *testing.T) {
 func versions(kubernetes string) []string {
 	served := []string{
 		"v1", "apps/v1", "policy/v1", "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1", "cert-manager.io/v1",
+		"argoproj.io/v1alpha1", // the write barrier
 	}
 	if kubernetes == "1.28" {
 		return append(served, "flowcontrol.apiserver.k8s.io/v1beta3")

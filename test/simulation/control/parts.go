@@ -69,7 +69,7 @@ func ofOrder() []part {
 		take("Hold", hold, `if !m.gate.isApplicationSetController(w.user) || !m.gate.config.Hold && !respecified {`, `if true || respecified {`),
 		take("Release", "test/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reviewAt > 0 && r.reviewAt <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
-		take("Refresh", comparison, `if b.Reason.Stale() || b.Reason.OfRevision() {`, `if false {`),
+		take("Refresh", comparison, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
 		take("FailedUnpolled", "policy/reason.go", `NotHydrated, OperationFailed:`, `NotHydrated:`),
 		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`),
