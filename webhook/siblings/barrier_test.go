@@ -76,10 +76,15 @@ func (a arriving) Reached(ctx context.Context, version string) error {
 }
 
 // readsSeen keeps the reads that were reported.
-type readsSeen struct{ failed []bool }
+type readsSeen struct {
+	mu     sync.Mutex
+	failed []bool
+}
 
 // ReadDone keeps one.
 func (r *readsSeen) ReadDone(_ string, _ time.Duration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.failed = append(r.failed, err != nil)
 }
 
@@ -157,6 +162,8 @@ func TestNobodySharesAWriteThatBeganBefore(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				fresh := 0
+				object.mu.Lock()
+				defer object.mu.Unlock()
 				for _, began := range object.began {
 					if !began.Before(arrived) && !began.Add(object.took).After(time.Now()) {
 						fresh++
