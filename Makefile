@@ -165,7 +165,7 @@ simulate-quick: simulate ## A few thousand random rollouts
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
 	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./cmd/audit ./cmd/rehearsal
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./webhook/siblings ./cmd/audit ./cmd/rehearsal
 
 .PHONY: soak-quick
 soak-quick: tools ## Both soaks, short
