@@ -26,6 +26,8 @@ type Facts struct {
 	// Version is the version of this command line, and Kubernetes that of the API server.
 	Version    string
 	Kubernetes Read[string]
+	// BetaPolicies is whether somebody has switched on the ValidatingAdmissionPolicies of Kubernetes 1.28 and 1.29.
+	BetaPolicies bool
 	// User is the name by which the API server knows the person who asks.
 	User   Read[string]
 	Rights []RightRead

@@ -68,6 +68,7 @@ type world struct {
 	apps        []*argo.Application
 	settings    *doctor.Settings
 	kubernetes  string
+	resources   []*metav1.APIResourceList
 	version     string
 	mayNot      func(verb, resource, user string) bool
 	refuse, pin answer
@@ -283,6 +284,7 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 	}
 	kube := fake.NewClientset(objects...)
 	kube.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &version.Info{GitVersion: w.kubernetes}
+	kube.Resources = w.resources
 	kube.PrependReactor("*", "*", w.authorize)
 	return &doctor.Sources{
 		Kube: kube, Objects: w.objects(t, nil), Version: w.version, Now: func() time.Time { return now },

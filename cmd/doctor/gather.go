@@ -42,7 +42,7 @@ type Sources struct {
 // Gather reads the cluster. It returns no error: what could not be read is in the Facts.
 func (s *Sources) Gather(ctx context.Context) *Facts {
 	f := s.GatherInstalled(ctx)
-	f.Kubernetes = s.kubernetes()
+	f.Kubernetes, f.BetaPolicies = s.kubernetes(), s.betaPolicies()
 	f.User = s.user(ctx)
 	f.ArgoCDs = s.argoCDs(ctx)
 	f.Rights = s.rights(ctx, f.rightsNeeded(), "")
