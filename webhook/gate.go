@@ -2,8 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -57,31 +55,6 @@ type Config struct {
 	Release bool
 }
 
-// Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
-type Watch interface {
-	// Position is the position of the newest event.
-	Position() uint64
-	// Observed reports whether an Application was seen.
-	Observed(app types.UID) bool
-	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
-	RequestedSince(app types.UID, position uint64) bool
-	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
-	// sources and revisions; the newest position where that was not seen.
-	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
-	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
-	// operation of it since. operatedAt is when its last one started.
-	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
-	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
-	// that it was last seen to have; empty when nothing was seen.
-	DeployedTo(app types.UID) string
-	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the newest position
-	// where that was not seen.
-	ComparedAt(app types.UID, reconciledAt time.Time) uint64
-	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
-	// of a comparison.
-	Seen(owner types.UID, changed, compared uint64) policy.Seen
-}
-
 // Refresher has Argo CD compare an Application again, in the background.
 type Refresher interface {
 	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
@@ -116,13 +89,6 @@ type Gate struct {
 	wishes *cache.LRUExpireCache
 }
 
-const (
-	// wishMemory bounds the operations that named other revisions than the compared ones, and wishTTL how long they are
-	// remembered.
-	wishMemory = 2000
-	wishTTL    = 30 * time.Minute
-)
-
 // NewGate returns a Gate.
 func NewGate(config Config, dependencies Dependencies) *Gate {
 	return &Gate{config: config, Dependencies: dependencies, passes: cache.NewLRUExpireCache(passMemory), wishes: cache.NewLRUExpireCache(wishMemory)}
@@ -141,10 +107,10 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 //     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
 //   - two Applications of one step may be admitted together: the gate does not count maxUpdate.
 //
-// The revision that the target deploys may also change after the write. Up to Argo CD 3.5 the ApplicationSet controller's
-// operation carries no revision: the application controller resolves targetRevision when it starts the sync, again at
-// every retry, and after a sync window has opened. A commit that lands before that is deployed unchecked. Retries are
-// status writes, which the gate never sees. Only pinning the operation's revision ends this.
+// The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD 3.5 the
+// ApplicationSet controller's operation names none: the application controller resolves targetRevision when it starts the sync, again at
+// every retry, and after a sync window has opened. Retries are status writes, which the gate never sees. The Mutator pins
+// the operation to the compared revision for that reason; with PinOff a commit that lands in between is deployed unchecked.
 //
 // The gate judges an Application by its present owner and labels, even if an earlier write took it from its
 // ApplicationSet or changed its step: the ApplicationSet controller reverts both.
@@ -180,33 +146,6 @@ func (g *Gate) refresh(w *write, v verdict) {
 			g.Refresh.Ask(types.NamespacedName{Namespace: w.namespace, Name: c.app}, c.why, c.comparedAt)
 		}
 	}
-}
-
-// verdict is the outcome of one write: a decision, or the error that prevented one.
-type verdict struct {
-	policy.Decision
-	settings settings
-	// initiator is the metric label for who wrote.
-	initiator string
-	took      time.Duration
-	// found says that the ApplicationSet was read, and exists.
-	found bool
-	// repeated says that the operation repeats a sync that has run in its turn.
-	repeated bool
-	// held says that the write goes ahead without its operation, and released that a Releaser has it written again.
-	held, released bool
-	// waited is how long a sync that is allowed has waited for its turn, and waitedFor for whom last; zero when it has not,
-	// or that is not known.
-	waited    time.Duration
-	waitedFor string
-	// err says why there is no decision. The Decision then means nothing.
-	err error
-}
-
-// rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
-func (v verdict) rejects() bool {
-	passes := v.err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)
-	return v.settings.mode != Audit && !passes
 }
 
 func (g *Gate) judge(ctx context.Context, w *write) verdict {
@@ -263,55 +202,4 @@ func (g *Gate) startedBy(w *write) string {
 		return w.initiatedBy
 	}
 	return w.user
-}
-
-// seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
-// watch may lag.
-func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
-	seen := g.Watch.Seen(owner, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
-	if was := g.Watch.DeployedTo(w.uid); was != "" {
-		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
-	}
-	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
-		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
-	}
-	return seen
-}
-
-// changed is the position at which the change that the operation deploys was first seen. Where the operation deploys
-// something else than the target was compared with, that is when it first came here.
-func (g *Gate) changed(w *write) uint64 {
-	compared := w.target.Compared
-	if w.old != nil && w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
-		return g.Watch.Changed(w.uid, compared, argocd.NewFingerprint(&w.old.Status.Sync))
-	}
-	wish := fmt.Sprintf("%s/%s %s %v", w.namespace, w.target.Name, w.uid, w.target.Wanted)
-	if first, known := g.wishes.Get(wish); known {
-		position, _ := first.(uint64)
-		return position
-	}
-	position := g.Watch.Position()
-	if !w.dryRun && g.Watch.Observed(w.uid) {
-		g.wishes.Add(wish, position, wishTTL)
-	}
-	return position
-}
-
-// stricterThan orders by what happens to the write, then by the outcome.
-func (v verdict) stricterThan(other verdict) bool {
-	if v.rejects() != other.rejects() {
-		return v.rejects()
-	}
-	if (v.err == nil) != (other.err == nil) {
-		return v.err != nil
-	}
-	return v.Outcome < other.Outcome
-}
-
-// failure is the error for the log; a deadline that passed is named as such.
-func (v verdict) failure() string {
-	if errors.Is(v.err, context.DeadlineExceeded) {
-		return "the API server did not answer within the webhook's time: " + v.err.Error()
-	}
-	return v.err.Error()
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 )
 
 func TestWriteBarrierFlags(t *testing.T) {
@@ -20,10 +18,7 @@ func TestWriteBarrierFlags(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)
-			o := &options{}
-			flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-			o.bind(flags)
-			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+			o := parsed(t, args)
 			if err := o.validate(); wantError == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {

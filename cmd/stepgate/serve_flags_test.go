@@ -56,6 +56,15 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	g.Expect(o.approvals.approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
 }
 
+// parsed are the options of a complete command line with more flags.
+func parsed(t *testing.T, args string) *options {
+	o := &options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.bind(flags)
+	NewWithT(t).Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+	return o
+}
+
 // Both kinds of configuration are optional and repeatable.
 func TestConfigurationFlags(t *testing.T) {
 	for args, want := range map[string]certs.Configurations{
@@ -67,10 +76,7 @@ func TestConfigurationFlags(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)
-			o := &options{}
-			flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-			o.bind(flags)
-			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+			o := parsed(t, args)
 			g.Expect(o.validate()).To(Succeed())
 			g.Expect(o.certificates.configurations).To(Equal(want))
 		})
@@ -86,10 +92,7 @@ func TestProjectsNamespace(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			g := NewWithT(t)
-			o := &options{}
-			flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-			o.bind(flags)
-			g.Expect(flags.Parse(append(strings.Fields(complete)[1:], strings.Fields(args)...))).To(Succeed())
+			o := parsed(t, args)
 			g.Expect(o.validate()).To(Succeed())
 			g.Expect(o.gate.projects()).To(Equal(want))
 		})

@@ -13,13 +13,14 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/process"
 )
 
 // ArgoCD is a running Argo CD.
 type ArgoCD struct {
 	// Version is its release, such as v3.5.7.
 	Version string
-	// Traits are those of the release.
+	// Traits are how this release differs from others.
 	Traits Traits
 
 	env     *environment.Environment
@@ -30,7 +31,7 @@ type ArgoCD struct {
 	aged       chan struct{}
 	repoServer string
 	setMetrics string
-	processes  []*process
+	processes  []*process.Process
 	kubelet    *kubelet
 }
 
@@ -101,7 +102,7 @@ func (a *ArgoCD) Stop() {
 
 func (a *ArgoCD) stopProcesses() {
 	for i := len(a.processes) - 1; i >= 0; i-- {
-		a.processes[i].stop()
+		a.processes[i].StopGroup()
 	}
 	a.processes = nil
 	if a.redis != nil {

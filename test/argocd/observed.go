@@ -15,10 +15,10 @@ func (a *ArgoCD) Log(name string) string { return filepath.Join(a.dir, name+".lo
 // RepoServerMetrics is the URL of the repo-server's metrics.
 func (a *ArgoCD) RepoServerMetrics() (string, error) {
 	for _, p := range a.processes {
-		if p.name != RepoServer {
+		if p.Name != RepoServer {
 			continue
 		}
-		for _, arg := range p.command.Args {
+		for _, arg := range p.Command.Args {
 			if port, ok := strings.CutPrefix(arg, "--metrics-port="); ok {
 				return "http://127.0.0.1:" + port + "/metrics", nil
 			}
@@ -31,7 +31,7 @@ func (a *ArgoCD) RepoServerMetrics() (string, error) {
 func (a *ArgoCD) PIDs() map[string]int {
 	pids := map[string]int{}
 	for _, p := range a.processes {
-		pids[p.name] = p.command.Process.Pid
+		pids[p.Name] = p.Command.Process.Pid
 	}
 	return pids
 }

@@ -19,7 +19,7 @@ type release struct {
 	Traits
 }
 
-// Traits say how the ApplicationSet controller of a release rolls out, where the scenarios depend on it.
+// Traits say how the controllers of a release work, where the scenarios or the observer depend on it.
 type Traits struct {
 	// LooksAtHealth: it starts a step only while all Applications of the step just before are Healthy and not OutOfSync
 	// (`buildAppSyncMap`, up to 3.2). Later ones go by the status that they have recorded, for all earlier steps.
@@ -27,6 +27,9 @@ type Traits struct {
 	// SyncsDrift: it starts a sync of every Application that is OutOfSync, so also for drift and for a change of the spec alone
 	// (up to 3.2). Later ones start one sync for each revision.
 	SyncsDrift bool
+	// KeepsResult: an operation that is taken up shows the result of the one before, until it has one of its own (setOperationState
+	// writes a merge patch, up to 3.2).
+	KeepsResult bool
 	// Grace is how long it waits after a change, by default, before it starts a step: the refresh barrier, from 3.6 on. It then has
 	// everything compared that was not compared since. It is --refresh-grace-period-seconds.
 	Grace time.Duration
@@ -35,7 +38,7 @@ type Traits struct {
 // releases are all of them. The first is the one that the tests run unless they are told otherwise.
 func releases() []release {
 	since35 := []string{"--client-ca-path="}
-	upTo32 := Traits{LooksAtHealth: true, SyncsDrift: true}
+	upTo32 := Traits{LooksAtHealth: true, SyncsDrift: true, KeepsResult: true}
 	return []release{
 		{version: "v3.5.7", repoServer: since35},
 		{version: "v3.6.1", repoServer: since35, Traits: Traits{Grace: 30 * time.Second}},

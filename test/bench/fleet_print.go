@@ -26,7 +26,7 @@ func (f *fleet) print(l *load, instances []*instance) {
 	}
 }
 
-// loadAverage is that of the machine, over 1, 5 and 15 minutes.
+// loadAverage is the machine's load average over 1, 5 and 15 minutes.
 func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	return strings.Join(strings.Fields(string(text))[:3], " ")

@@ -33,9 +33,9 @@ type options struct {
 	rest  time.Duration
 	// asked is how many Applications the ApplicationSet has that the command line is asked about.
 	asked int
-	// cases are those of part 1 that are measured; empty means all.
+	// cases names the cases of part 1 to measure; empty means all.
 	cases []string
-	// profiles is a folder for profiles: CPU profiles of the kube-apiserver in part 1, and those of the instances in part 5; empty for none.
+	// profiles is the folder for CPU profiles of the kube-apiserver (part 1) and of the instances (part 5); empty for none.
 	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string

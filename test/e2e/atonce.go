@@ -82,7 +82,7 @@ func printAtOnce(chosen []scenario, all table, version string) {
 
 // observed are the plan of the rollout, and what was seen of its Applications.
 func (r *rollout) observed() (observer.Rollout, []observer.Observation) {
-	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy}
+	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy, KeepsResult: r.argo.Traits.KeepsResult}
 	names := map[string]bool{}
 	for _, m := range r.members {
 		names[m.name] = true

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/process"
 )
-
-// startWithin is how long a program may take until it answers.
-const startWithin = 2 * time.Minute
 
 // machine is the cluster: its control plane, its nodes and its registry.
 type machine struct {
@@ -85,7 +82,7 @@ func (m *machine) startPlane(ctx context.Context) (err error) {
 		if p.health == "" {
 			continue
 		}
-		if err := program.wait(ctx, func() error { return answers(ctx, p.health) }); err != nil {
+		if err := program.Wait(ctx, func() error { return process.Answers(ctx, p.health) }); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func (m *machine) startWorker(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	err = containerd.wait(ctx, func() error {
+	err = containerd.Wait(ctx, func() error {
 		_, err := m.tool(ctx, "ctr", "--address="+w.socket(), "version")
 		return err
 	})
@@ -119,7 +119,7 @@ func (m *machine) startWorker(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	return kubelet.wait(ctx, func() error { return m.nodeReady(ctx, w.name) })
+	return kubelet.Wait(ctx, func() error { return m.nodeReady(ctx, w.name) })
 }
 
 // nodeReady returns nil when a node is Ready and Pods may be scheduled to it.

@@ -11,8 +11,8 @@
 //	              (applicationset/controllers/applicationset_controller.go), its client, which writes into its own cache
 //	              (applicationset/utils/client.go), and the back-off of its work queue
 //	manager.go    setAppSetApplicationStatus, with conflicts
-//	compare.go    the refresh queue of the application controller: needRefreshAppStatus, the three levels of a comparison, the
-//	              repo-server's memory of refs, persistReconciliationStatus (controller/appcontroller.go)
+//	refresh.go    the refresh queue of the application controller: needRefreshAppStatus (controller/appcontroller.go)
+//	compare.go    the three levels of a comparison, the repo-server's memory of refs, persistReconciliationStatus
 //	operation.go  the operation queue: processRequestedAppOperation, SyncAppState, retries, sync windows, history (controller/sync.go)
 //	layout.go     the source hydrator, roughly
 //	stepgate.go   what stepgate runs in the background: the watch, when the Releaser looks, refresh requests

@@ -154,7 +154,7 @@ func before(known []*Projection, set *policy.ApplicationSet, step int) int {
 	return n
 }
 
-// proven returns the known siblings after a Barrier. Their names are those of one namespace.
+// proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner reference means nothing there.
 func (r *Reader) proven(set *policy.ApplicationSet) []*policy.Application {
 	known := r.known.Owned(types.UID(set.UID))
 	current := make([]*policy.Application, 0, len(known))

@@ -13,6 +13,8 @@ type Rollout struct {
 	ChangedAt []time.Time
 	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment.
 	Healthy bool
+	// KeepsResult says that an operation shows the result of the one before until it has one of its own.
+	KeepsResult bool
 }
 
 // Application is one of a Rollout.
@@ -47,6 +49,9 @@ func (s Start) OutOfOrder() bool { return len(s.Behind) > 0 }
 func Judge(r Rollout, observations []Observation) []Start {
 	history := slices.Clone(observations)
 	slices.SortStableFunc(history, func(a, b Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })
+	if r.KeepsResult {
+		dropOldResults(history)
+	}
 	keepDestinations(history)
 	byName := map[string][]Observation{}
 	for _, o := range history {
@@ -138,6 +143,22 @@ func keepDestinations(history []Observation) {
 			o.Operated.Destination = before.Operated.Destination
 		}
 		last[o.Name] = *o
+	}
+}
+
+// dropOldResults takes from every operation that is taken up the result of the operation before. Where its own one is the same, it is
+// known when the operation has ended.
+func dropOldResults(history []Observation) {
+	last, old := map[string]Observation{}, map[string]State{}
+	for i := range history {
+		o := &history[i]
+		if before := last[o.Name]; !o.StartedAt.Equal(before.StartedAt) {
+			old[o.Name] = before.Operated
+		}
+		last[o.Name] = *o
+		if o.TakenUp() && o.Operated.Revision != "" && o.Operated.Revision == old[o.Name].Revision && o.Operated.Path == old[o.Name].Path {
+			o.Operated = State{}
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 //	same2    compared with change 2, which left nothing to do
 //	start    an operation appeared
 //	runs2    its operation was taken up, and deploys change 2
+//	takes2   its operation was taken up, and shows that the one before has deployed change 2
 //	retries  its operation is about to be tried again
 //	parked   its operation was taken up, and waits for a sync window before it resolves its revision
 //	done2    its operation ended, successful, having deployed change 2
@@ -40,6 +41,8 @@ func history(words string) []Observation {
 			o.OperationSet = true
 		case "runs":
 			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", state, false
+		case "takes":
+			o.OperationSet, o.Phase, o.Operated, o.StartedAt = true, "Running", state, o.At
 		case "retries":
 			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, false
 		case "parked":
@@ -168,6 +171,31 @@ func TestJudge(t *testing.T) {
 				Healthy:      tc.needHealthy,
 			}
 			NewWithT(t).Expect(words(Judge(rollout, history(tc.history)))).To(Equal(tc.want))
+		})
+	}
+}
+
+// Up to Argo CD 3.2 an operation that is taken up shows the result of the one before. Taken for its own, that would be one start more, of
+// the change before.
+func TestJudgeDropsOldResults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		history    string
+		keeps      bool
+		wantStarts string
+	}{
+		"another change":        {"dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", true, "prod@1 prod@2"},
+		"the same change again": {"dev:same2 prod:start prod:done2 prod:start prod:takes2 prod:runs2 prod:done2", true, strings.TrimSpace(strings.Repeat("prod@2 ", 2))},
+		"before its turn":       {"dev:same1 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", true, "prod@1 prod@2<dev"},
+		"a sync window opens":   {"dev:same1 prod:start prod:done1 prod:start prod:takes1 prod:parked dev:same2 prod:parked prod:runs2", true, "prod@1 prod@2<dev prod@2"},
+		"where none is shown":   {"dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", false, strings.Repeat("prod@1 ", 2) + "prod@2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states := []State{{}, {Revision: "1"}, {Revision: "2"}}
+			rollout := Rollout{
+				Applications: []Application{{Name: "dev", Changes: states}, {Name: "prod", Step: 1, Changes: states}},
+				ChangedAt:    []time.Time{moment(-2), moment(-1), moment(0)}, KeepsResult: tc.keeps,
+			}
+			NewWithT(t).Expect(words(Judge(rollout, history(tc.history)))).To(Equal(tc.wantStarts))
 		})
 	}
 }

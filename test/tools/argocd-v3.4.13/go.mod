@@ -1,5 +1,5 @@
-// Argo CD, which the end-to-end tests run for real. A module of its own, so that its controllers are built with exactly
-// the dependencies of their release: together with etcd, kube-apiserver or Helm they would get newer ones.
+// Argo CD, which the end-to-end tests run for real. A module of its own, so that its controllers are built with the dependencies of
+// their release, but one: the module proxy does not have the exact gitops-engine. The edits beside this file call the one it has.
 module github.com/stepgate/stepgate/test/tools/argocd-v3.4.13
 
 go 1.26.1

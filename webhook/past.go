@@ -1,0 +1,76 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
+type Watch interface {
+	// Position is the position of the newest event.
+	Position() uint64
+	// Observed reports whether an Application was seen.
+	Observed(app types.UID) bool
+	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
+	RequestedSince(app types.UID, position uint64) bool
+	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
+	// sources and revisions; the newest position where that was not seen.
+	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
+	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
+	// operation of it since. operatedAt is when its last one started.
+	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
+	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
+	// that it was last seen to have; empty when nothing was seen.
+	DeployedTo(app types.UID) string
+	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the newest position
+	// where that was not seen.
+	ComparedAt(app types.UID, reconciledAt time.Time) uint64
+	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
+	// of a comparison.
+	Seen(owner types.UID, changed, compared uint64) policy.Seen
+}
+
+const (
+	// wishMemory bounds the operations that named other revisions than the compared ones, and wishTTL how long they are
+	// remembered.
+	wishMemory = 2000
+	wishTTL    = 30 * time.Minute
+)
+
+// seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
+// watch may lag.
+func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
+	seen := g.Watch.Seen(owner, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
+	if was := g.Watch.DeployedTo(w.uid); was != "" {
+		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
+	}
+	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
+		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
+	}
+	return seen
+}
+
+// changed is the position at which the change that the operation deploys was first seen. Where the operation deploys
+// something else than the target was compared with, that is when it first came here.
+func (g *Gate) changed(w *write) uint64 {
+	compared := w.target.Compared
+	if w.old != nil && w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return g.Watch.Changed(w.uid, compared, argocd.NewFingerprint(&w.old.Status.Sync))
+	}
+	wish := fmt.Sprintf("%s/%s %s %v", w.namespace, w.target.Name, w.uid, w.target.Wanted)
+	if first, known := g.wishes.Get(wish); known {
+		position, _ := first.(uint64)
+		return position
+	}
+	position := g.Watch.Position()
+	if !w.dryRun && g.Watch.Observed(w.uid) {
+		g.wishes.Add(wish, position, wishTTL)
+	}
+	return position
+}
