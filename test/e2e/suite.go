@@ -53,9 +53,13 @@ func (m mode) destination() string { return "work-" + string(m) }
 // gateName is the name of the gate's instance, of its namespace and of its service account.
 func (m mode) gateName() string { return "stepgate-" + string(m) }
 
-// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well.
+// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well. All but one leave sync windows
+// to Argo CD, which parks the syncs: a scenario has a commit land meanwhile. conditional is the one that has them wait.
 func (m mode) args() []string {
 	args := []string{"--application-namespaces=" + string(m)}
+	if m != conditional {
+		args = append(args, "--sync-windows=false")
+	}
 	switch m {
 	case audit:
 		return append(args, "--mode=audit")

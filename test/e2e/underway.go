@@ -24,7 +24,7 @@ func overtaking() []scenario {
 			beside: []mode{unpinned}, template: retried, twice: true, play: retry,
 		},
 		{
-			key: "window", title: "a sync of step 3 waits for its sync window; a commit lands before it opens", each: 1, world: true,
+			key: "window", title: "a sync of step 3 waits for its sync window; a commit lands before it opens", each: 1, world: true, quick: true,
 			beside: []mode{unpinned}, layout: ownProject, template: inOwnProject, twice: true, play: window,
 		},
 		{

@@ -45,5 +45,5 @@ func (s *suite) table() {
 			peak, worst = f.peak, f.name
 		}
 	}
-	fmt.Printf("memory of one replica: %.0f MiB at most, in %s\n", peak, worst)
+	fmt.Printf("anonymous memory of one replica: %.0f MiB at most, in %s\n", peak, worst)
 }

@@ -19,10 +19,10 @@ const (
 	webhookTimeout = 5 * time.Second
 	// briefTimeout is a webhook's timeout where many questions wait for its end.
 	briefTimeout = 2 * time.Second
-	// mostMemory is in MiB, for each replica, about 60 of which are pages of the program itself. worstMemory is for a fault that fills the
-	// memory: a little less than the chart's limit.
-	mostMemory  = 208
-	worstMemory = 248
+	// mostMemory is in MiB, for each replica. worstMemory is for a fault that fills the memory: the chart's limit is 256 MiB, and a part of it
+	// is for the kernel's buffers and for the pages of the program that it needs now.
+	mostMemory  = 150
+	worstMemory = 220
 )
 
 // trial is one fault and its results. Expect and Eventually end the test; a goal that is missed is an Errorf.

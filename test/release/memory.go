@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Memory is the largest resident memory of a release's replicas, sampled ten times a second.
+// Memory is the largest anonymous memory of a release's replicas, sampled ten times a second. A container's limit bounds it: of the resident
+// memory, the rest are pages of the program itself (66 MiB), which the kernel drops when it needs room.
 type Memory struct {
 	mu  sync.Mutex
 	mib float64
@@ -20,7 +21,7 @@ func (r *Release) SampleMemory() *Memory {
 		defer ticker.Stop()
 		for {
 			for _, replica := range r.Replicas() {
-				if mib, err := replica.ResidentMiB(); err == nil { // it may have been killed
+				if mib, err := replica.statusMiB("RssAnon"); err == nil { // it may have been killed
 					m.mu.Lock()
 					m.mib = max(m.mib, mib)
 					m.mu.Unlock()
