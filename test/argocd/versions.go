@@ -35,6 +35,9 @@ type Traits struct {
 	Grace time.Duration
 }
 
+// HasBarrier says that the controller itself waits until everything was compared with a change. It may then start nothing out of order.
+func (t Traits) HasBarrier() bool { return t.Grace > 0 }
+
 // releases are all of them. The first is the one that the tests run unless they are told otherwise.
 func releases() []release {
 	since35 := []string{"--client-ca-path="}

@@ -173,7 +173,7 @@ func (s *suite) measureClusters(ctx context.Context, plays []clusterPlay, outage
 	if err != nil {
 		return err
 	}
-	problems := []error{printClusters(results, writes)}
+	problems := []error{printClusters(results, writes, s.argo.Traits.HasBarrier())}
 	if len(outages) > 0 {
 		problems = append(problems, s.measureOutages(ctx, outages))
 	}

@@ -9,8 +9,11 @@ import (
 	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+
+	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
 // conditions keeps every error that a watch of all ApplicationSets shows in their condition ErrorOccurred.
@@ -22,7 +25,7 @@ type conditions struct {
 }
 
 func recordConditions(ctx context.Context, config *rest.Config) (*conditions, error) {
-	w, err := watchAll(ctx, config, &argo.ApplicationSetList{})
+	w, err := observer.Watch(ctx, config, &argo.ApplicationSetList{}, metav1.NamespaceAll)
 	if err != nil {
 		return nil, err
 	}

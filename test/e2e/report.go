@@ -34,7 +34,7 @@ func (r results) print() (line string, err error) {
 	printAtOnce(r.chosen, r.all, r.suite.argo.Version)
 	printWaits(r.chosen, r.all)
 	t := total(r.chosen, r.all)
-	t.strict = r.strict
+	t.strict, t.barrier = r.strict, r.suite.argo.Traits.HasBarrier()
 	t.refused(writes, on, proven, conditional)
 	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
 		return "", err
@@ -68,6 +68,8 @@ type totals struct {
 	// ratios are seconds with the gate over seconds without, of each rollout that completed in both modes.
 	ratios []float64
 	strict bool
+	// barrier says that Argo CD alone may start nothing out of order.
+	barrier bool
 	// problems fail every run. tolerated are those that fail only a strict one: a busy machine makes a rollout slow, and Argo
 	// CD alone may leave one lying.
 	problems, tolerated []error
@@ -219,7 +221,7 @@ func (t *totals) verdict() error {
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("%d starts out of order with the gate", t.onOutOfOrder))
 	}
-	if len(t.off) > 0 && t.offOutOfOrder == 0 {
+	if len(t.off) > 0 && t.offOutOfOrder == 0 && !t.barrier {
 		problems = append(problems, errors.New("nothing went out of order without the gate, so this run tests nothing"))
 	}
 	return errors.Join(problems...)

@@ -35,21 +35,23 @@ func ended(m mode, outOfOrder int, seconds float64) *outcome {
 
 func TestVerdict(t *testing.T) {
 	for name, tc := range map[string]struct {
-		without, with *outcome
-		resync        bool
-		want          string
+		without, with   *outcome
+		resync, barrier bool
+		want            string
 	}{
-		"in order with the gate, out of order without": {ended(off, 1, 3), ended(on, 0, 7.9), false, ""},
-		"out of order with the gate":                   {ended(off, 1, 3), ended(on, 1, 3), false, "1 starts out of order with the gate"},
+		"in order with the gate, out of order without": {ended(off, 1, 3), ended(on, 0, 7.9), false, false, ""},
+		"out of order with the gate":                   {ended(off, 1, 3), ended(on, 1, 3), false, false, "1 starts out of order with the gate"},
 		"never out of order, which tests nothing": {
-			ended(off, 0, 3), ended(on, 0, 3), false, "nothing went out of order without the gate",
+			ended(off, 0, 3), ended(on, 0, 3), false, false, "nothing went out of order without the gate",
 		},
-		"not complete with the gate":             {ended(off, 1, 3), ended(on, 0, 0), false, "x did not complete with the gate"},
-		"too slow with the gate":                 {ended(off, 1, 3), ended(on, 0, 8.1), false, "x took 8.1s with the gate and 3.0s without"},
-		"as slow as the chance of a comparison":  {ended(off, 1, 3), ended(on, 0, 12.9), true, ""},
-		"too slow even for that":                 {ended(off, 1, 3), ended(on, 0, 13.1), true, "x took 13.1s"},
-		"without the gate it does not even end":  {ended(off, 1, 0), ended(on, 0, 30), false, ""},
-		"only the gate was played, and in order": {nil, ended(on, 0, 3), false, ""},
+		"never out of order, thanks to Argo CD's barrier": {ended(off, 0, 3), ended(on, 0, 3), false, true, ""},
+		"out of order behind Argo CD's barrier":           {ended(off, 0, 3), ended(on, 1, 3), false, true, "1 starts out of order with the gate"},
+		"not complete with the gate":                      {ended(off, 1, 3), ended(on, 0, 0), false, false, "x did not complete with the gate"},
+		"too slow with the gate":                          {ended(off, 1, 3), ended(on, 0, 8.1), false, false, "x took 8.1s with the gate and 3.0s without"},
+		"as slow as the chance of a comparison":           {ended(off, 1, 3), ended(on, 0, 12.9), true, false, ""},
+		"too slow even for that":                          {ended(off, 1, 3), ended(on, 0, 13.1), true, false, "x took 13.1s"},
+		"without the gate it does not even end":           {ended(off, 1, 0), ended(on, 0, 30), false, false, ""},
+		"only the gate was played, and in order":          {nil, ended(on, 0, 3), false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -60,7 +62,7 @@ func TestVerdict(t *testing.T) {
 				modes[off] = tc.without
 			}
 			all := total([]scenario{sc}, table{"x": modes})
-			all.strict = true
+			all.strict, all.barrier = true, tc.barrier
 			err := all.verdict()
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())

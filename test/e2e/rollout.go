@@ -7,6 +7,7 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
@@ -44,6 +45,9 @@ type rollout struct {
 
 func newRollout(ctx context.Context, s *suite, sc scenario, m mode) *rollout {
 	sc.limit = sc.within() + changes*s.grace
+	if s.grace > 0 && sc.quickRounds > 0 {
+		sc.rounds = sc.quickRounds // each round takes the grace period
+	}
 	return &rollout{suite: s, ctx: ctx, scenario: sc, mode: m, name: sc.key}
 }
 
@@ -124,6 +128,9 @@ func (r *rollout) untilWithin(limit time.Duration, what string, condition func()
 
 func (r *rollout) wait(limit time.Duration, condition func() bool) error {
 	return eventually.SucceedsWithin(r.ctx, limit, func() error {
+		if err := r.recorder.lost(); err != nil {
+			return gomega.StopTrying(err.Error())
+		}
 		if !condition() {
 			return errors.New("it did not happen")
 		}

@@ -9,10 +9,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
@@ -35,7 +33,7 @@ type recorder struct {
 }
 
 func record(ctx context.Context, config *rest.Config) (*recorder, error) {
-	w, err := watchAll(ctx, config, &argo.ApplicationList{})
+	w, err := observer.Watch(ctx, config, &argo.ApplicationList{}, metav1.NamespaceAll)
 	if err != nil {
 		return nil, err
 	}
@@ -46,26 +44,6 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	}
 	go r.run(ctx, w)
 	return r, nil
-}
-
-// watchFor is longer than a run. By default the API server ends a watch after 30 to 60 minutes.
-const watchFor = 6 * time.Hour
-
-// watchAll watches all objects of a kind.
-func watchAll(ctx context.Context, config *rest.Config, list client.ObjectList) (watch.Interface, error) {
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-	w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{TimeoutSeconds: new(int64(watchFor.Seconds()))}})
-	if err != nil {
-		return nil, fmt.Errorf("watch %T: %w", list, err)
-	}
-	return w, nil
 }
 
 func (r *recorder) run(ctx context.Context, w watch.Interface) {
@@ -154,6 +132,13 @@ func (r *recorder) nextStart(namespace, name string) <-chan struct{} {
 		r.expected[key] = make(chan struct{})
 	}
 	return r.expected[key]
+}
+
+// lost says that observations are missing, and why; nil if none are.
+func (r *recorder) lost() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.problem
 }
 
 func (r *recorder) fail(err error) {

@@ -7,11 +7,8 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/e2e/observer"
@@ -28,18 +25,8 @@ type watcher struct {
 }
 
 func watchApplications(ctx context.Context, config *rest.Config) (*watcher, error) {
-	scheme := runtime.NewScheme()
-	if err := argo.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
-	events, err := c.Watch(ctx, &argo.ApplicationList{}, &client.ListOptions{
-		Namespace: cluster.ArgoNamespace, Raw: &metav1.ListOptions{TimeoutSeconds: new(int64(6 * 3600))},
-	})
+	events, err := observer.Watch(ctx, config, &argo.ApplicationList{}, cluster.ArgoNamespace)
 	if err != nil {
 		cancel()
 		return nil, err
