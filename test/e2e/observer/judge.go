@@ -11,7 +11,8 @@ type Rollout struct {
 	Applications []Application
 	// ChangedAt is when each change was made. Change 0 is the state before the first one.
 	ChangedAt []time.Time
-	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment.
+	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment, unless the start repeats a change that its
+	// Application has deployed.
 	Healthy bool
 	// KeepsResult says that an operation shows the result of the one before until it has one of its own.
 	KeepsResult bool
@@ -60,8 +61,9 @@ func Judge(r Rollout, observations []Observation) []Start {
 	var all []Start
 	for _, app := range r.Applications {
 		for _, s := range r.starts(app, byName[app.Name]) {
+			healthy := r.Healthy && !deployed(app, s, byName[app.Name])
 			for _, earlier := range r.Applications {
-				if earlier.Step < app.Step && !r.completed(earlier, s, byName[earlier.Name]) {
+				if earlier.Step < app.Step && !completed(earlier, s, byName[earlier.Name], healthy) {
 					s.Behind = append(s.Behind, earlier.Name)
 				}
 			}
@@ -105,20 +107,29 @@ func (a Application) start(o Observation, change int) Start {
 }
 
 // completed reports whether an Application of an earlier step had completed the change of a start when it happened: a
-// successful sync of it or of a later one, or a comparison with it that found nothing to do. A deleted Application holds nobody up.
-func (r Rollout) completed(app Application, s Start, history []Observation) bool {
+// successful sync of it or of a later one, or a comparison with it that found nothing to do. If healthy, it also had to be Healthy then. A deleted
+// Application holds nobody up.
+func completed(app Application, s Start, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
-	for _, o := range history {
-		if o.ResourceVersion >= s.ResourceVersion {
-			break
-		}
+	for _, o := range before(s, history) {
 		last = o
 		done = done || o.Synced && app.change(o.Compared) >= s.Change || o.Finished() && app.change(o.Operated) >= s.Change
 	}
 	if last.Gone {
 		return true
 	}
-	return done && (!r.Healthy || last.Health == "Healthy")
+	return done && (!healthy || last.Health == "Healthy")
+}
+
+// deployed reports whether an operation of the Application itself had deployed the change of a start before.
+func deployed(app Application, s Start, history []Observation) bool {
+	return slices.ContainsFunc(before(s, history), func(o Observation) bool { return o.Finished() && app.change(o.Operated) == s.Change })
+}
+
+// before are the observations before a start.
+func before(s Start, history []Observation) []Observation {
+	i, _ := slices.BinarySearchFunc(history, s.ResourceVersion, func(o Observation, version uint64) int { return cmp.Compare(o.ResourceVersion, version) })
+	return history[:i]
 }
 
 // change is the newest change after which the Application has the state, or -1. A change that leaves an Application as it

@@ -154,6 +154,10 @@ func TestJudge(t *testing.T) {
 			history: "dev:new dev:start dev:done2 dev:sick prod:start prod:done2", needHealthy: true,
 			want: "dev@2 prod@2<dev",
 		},
+		"a sync is repeated while dev is unhealthy": {
+			history: "dev:new dev:start dev:done2 prod:start prod:done2 dev:sick prod:start prod:done2", needHealthy: true,
+			want: strings.TrimSpace("dev@2 " + strings.Repeat("prod@2 ", 2)),
+		},
 		"dev completed the change and is unhealthy since": {
 			history: "dev:new dev:start dev:done2 dev:sick prod:start prod:done2",
 			want:    "dev@2 prod@2",
