@@ -56,7 +56,10 @@ FAULTS_FLAGS ?=
 FUZZTIME ?= 30s
 FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 
-export CGO_ENABLED ?= 0
+# All builds share one cache: a build with -trimpath uses nothing of a build without it, and one with cgo nothing of one without. Tests
+# with the race detector need cgo; the programs that they build do not. Flags of `go env -w` remain: the variable would replace them.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 COMMA := ,
 SPACE := $(subst ,, )
 
@@ -68,7 +71,7 @@ help: ## Show this help
 
 .PHONY: build
 build: ## Build bin/stepgate, with version and commit
-	go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
+	go build -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
 
 .PHONY: demo
 demo: $(BIN)/demo ## Play a rollout write by write on a real API server
@@ -118,14 +121,14 @@ release-check: ## Check that TAG, the chart's version and its appVersion agree
 .PHONY: release-image
 release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
 	@for platform in $(PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
 	done
 	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
 
 .PHONY: release-plugin
 release-plugin: ## Build the archives of the command line and krew's manifest into bin/release
 	@for platform in $(PLUGIN_PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
 	done
 	go run ./test/plugin -dir $(RELEASE) -platforms '$(PLUGIN_PLATFORMS)' -version '$(VERSION)' -time '$(SOURCE_DATE_EPOCH)'
 
@@ -300,7 +303,7 @@ $(COMMANDS): $(BIN)/%:
 # own, with the dependencies of its own release; it is rebuilt when that module changes.
 define build-tool
 	@echo "==> building $(@:$(CURDIR)/%=%) (up to 4 minutes from an empty cache)"
-	@cd $(1) && go build -trimpath $(TAGS) -ldflags '-s -w $(2)' -o $@ $(3)
+	@cd $(1) && go build $(TAGS) -ldflags '-s -w $(2)' -o $@ $(3)
 	@touch $@
 endef
 
@@ -345,5 +348,5 @@ $(BIN)/govulncheck: test/tools/govulncheck/go.mod test/tools/govulncheck/go.sum
 
 $(LINTER):
 	@echo "==> building golangci-lint $(GOLANGCI_LINT_VERSION) (up to 4 minutes from an empty cache)"
-	@GOBIN=$(BIN) go install -trimpath github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@mv $(BIN)/golangci-lint $@

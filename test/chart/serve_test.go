@@ -2,6 +2,7 @@ package chart
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func requests(t *testing.T, replica *release.Replica) float64 {
 // The demo, with stepgate under the chart's service account, arguments and RBAC.
 func TestTheDemoPassesUnderTheChart(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./test/demo", "-chart")
-	demo.Dir = shared.Root
+	demo.Dir, demo.Env = shared.Root, append(os.Environ(), "CGO_ENABLED=0")
 	text, err := demo.CombinedOutput()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), string(text))
 	NewWithT(t).Expect(string(text)).To(ContainSubstring("installed from the chart"))

@@ -77,6 +77,7 @@ func TestAssets(t *testing.T) {
 					g.Expect(os.WriteFile(filepath.Join(bin, tool), nil, 0o700)).To(Succeed())
 				}
 			}
+			t.Setenv("CGO_ENABLED", "0") // as in the Makefile, also under the race detector
 			// The tool itself is built before the time is taken.
 			build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "setup-envtest"), "sigs.k8s.io/controller-runtime/tools/setup-envtest")
 			build.Dir = "../tools/envtest"

@@ -64,10 +64,11 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 	return e, err
 }
 
-// build compiles stepgate into a folder.
+// build compiles stepgate into a folder, with the flags of the Makefile, whoever calls it. The program has no version: the doctor would
+// compare the one of a commit with the chart's.
 func build(ctx context.Context, root, dir string) (string, error) {
 	binary := filepath.Join(dir, "stepgate")
-	command := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/stepgate")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/stepgate")
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := command.CombinedOutput(); err != nil {
