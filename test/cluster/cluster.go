@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -182,6 +183,9 @@ func (c *Cluster) AdminKubeconfig() (string, error) {
 	return path, os.WriteFile(path, c.env.KubeConfig, 0o600)
 }
 
+// tokenLasts is longer than any run. Nothing renews a token, as a kubelet would; by default it lasts for an hour.
+const tokenLasts = 24 * time.Hour
+
 // Kubeconfig writes a kubeconfig with a token of the service account and returns its path. server replaces the API
 // server's address when it is not empty.
 func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server string) (string, error) {
@@ -189,7 +193,7 @@ func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server str
 	if err != nil {
 		return "", err
 	}
-	request := &authenticationv1.TokenRequest{}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLasts.Seconds()))}}
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
 	if err := admin.SubResource("token").Create(ctx, owner, request); err != nil {
 		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, account, err)

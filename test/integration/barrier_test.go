@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -58,9 +59,16 @@ func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
 	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+siblings.BarrierAnnotation+`":"1"}}}`))
-	r.Expect(r.as(account).Patch(r.ctx, barrier, patch)).To(Succeed())
-	r.Expect(r.as(account).Patch(r.ctx, r.app("dev"), patch)).To(MatchError(ContainSubstring("stepgate may only set argocd.argoproj.io/refresh")))
+	times := 0
+	annotate := func(app client.Object) error {
+		times++
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, siblings.BarrierAnnotation, times)
+		return r.as(account).Patch(r.ctx, app, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	}
+	r.Expect(annotate(barrier)).To(Succeed())
+	// The API server applies a new admission policy a moment after it is created.
+	r.Eventually(func() error { return annotate(r.app("dev")) }).WithTimeout(10 * time.Second).Should(
+		MatchError(ContainSubstring("stepgate may only set argocd.argoproj.io/refresh")))
 	operation := client.RawPatch("application/merge-patch+json", []byte(`{"operation":{"sync":{}}}`))
 	r.Expect(r.as(account).Patch(r.ctx, barrier, operation)).To(MatchError(ContainSubstring("stepgate may not change .operation")))
 }
