@@ -161,6 +161,23 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// A rollout that stands still comes to its end, also where the ApplicationSet controller of 3.6 looks again every second.
+func TestStandsStill(t *testing.T) {
+	for _, version := range []string{"3.4", "3.5", "3.6"} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			report, err := Play(ctx, rolloutOf(t, guestbook(t)), with(func(o *Options) {
+				o.Version, o.Seed, o.Failures = version, 0, map[string]Failure{"guestbook-dev": FailsHealth}
+			}))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(report.Complete).To(BeFalse())
+			g.Expect(report.Early()).To(BeEmpty())
+		})
+	}
+}
+
 // A rollout that the model cannot play to its end is no answer.
 func TestTooSlow(t *testing.T) {
 	text := strings.Replace(guestbook(t), "          - {name: qa,", strings.Repeat("          - {name: qa-X, env: prod}\n", 40)+"          - {name: qa,", 1)

@@ -74,7 +74,7 @@ func (c *setController) wakeForBarrier(set *argo.ApplicationSet) {
 	if since := noticed(set); c.w.traits.barrier && !c.w.scenario.NoGrace && since != unnoticed {
 		left := since + c.w.scenario.grace() - c.w.now
 		if left <= 0 {
-			left = time.Second
+			left, c.polls = time.Second, true
 		}
 		c.wakeLater(left)
 	}

@@ -25,6 +25,8 @@ type setController struct {
 	passed   time.Duration
 	// wakesAt is when the work queue adds the ApplicationSet by itself; zero when it does not.
 	wakesAt time.Duration
+	// polls says that it comes back every second because of the barrier, for as long as nothing changes.
+	polls bool
 }
 
 func newSetController(w *world) *setController {
@@ -66,7 +68,7 @@ func (c *setController) reconcile() {
 		c.queued, c.dirty = false, true
 		return
 	}
-	c.queued, c.busy, c.dirty = false, true, false
+	c.queued, c.busy, c.dirty, c.polls = false, true, false, false
 	failed := c.pass()
 	c.busy, c.passed = false, c.w.now
 	switch {
