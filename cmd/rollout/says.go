@@ -1,8 +1,11 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -24,7 +27,20 @@ func Says(app *argo.Application) string {
 	if last == nil || last.Message == "" || last.Phase.Successful() || last.Phase == "Running" && last.RetryCount == 0 {
 		return ""
 	}
-	return policy.Printable(last.Message, mostSaid)
+	return policy.Printable(last.Message+firstFailure(last), mostSaid)
+}
+
+// firstFailure is why the first resource of a sync failed, where the message of the operation leaves that out, as Argo CD 3.2 does.
+func firstFailure(last *argo.OperationState) string {
+	if last.SyncResult == nil {
+		return ""
+	}
+	for _, r := range last.SyncResult.Resources {
+		if r.Status == synccommon.ResultCodeSyncFailed && r.Message != "" && !strings.Contains(last.Message, r.Message) {
+			return fmt.Sprintf(" %s %s: %s", r.Kind, r.Name, r.Message)
+		}
+	}
+	return ""
 }
 
 // AskArgoCD fills in what Argo CD says of the first blockers, as far as they can be read.

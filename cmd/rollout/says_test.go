@@ -21,10 +21,17 @@ func TestWhatArgoCDSays(t *testing.T) {
 	condition := func(kind string) argo.ApplicationStatus {
 		return argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: kind, Message: "connection refused"}}}
 	}
+	failed := func(message string, code synccommon.ResultCode) argo.ApplicationStatus {
+		result := &argo.SyncOperationResult{Resources: argo.ResourceResults{{Kind: "Service", Name: "web", Status: synccommon.ResultCodeSynced, Message: "created"}, {Kind: "ConfigMap", Name: "page", Status: code, Message: "connection refused"}}}
+		return argo.ApplicationStatus{OperationState: &argo.OperationState{Phase: "Failed", Message: message, SyncResult: result}}
+	}
 	for name, tc := range map[string]struct {
 		status argo.ApplicationStatus
 		want   string
 	}{
+		"a resource failed":                {failed("tasks are not valid.", "SyncFailed"), "tasks are not valid. ConfigMap page: connection refused"},
+		"a resource failed, as it says":    {failed("not valid: connection refused", "SyncFailed"), "not valid: connection refused"},
+		"no resource failed":               {failed("tasks are not valid.", "Synced"), "tasks are not valid."},
 		"nothing is wrong":                 {},
 		"it cannot be compared":            {condition("ComparisonError"), "ComparisonError: connection refused"},
 		"a warning is no trouble":          {condition("OrphanedResourceWarning"), ""},
