@@ -12,6 +12,7 @@ func limits() []string {
 		"A record has the start and the end of a sync, not the health after it. A step that began before the earlier one was Healthy looks in order.",
 		"An Application without a record of a revision is left out: the commit may not have touched it, its sync may have failed, or it went on to a newer one.",
 		"Only the first sync of a revision counts. A change of the template without a new revision is not looked at.",
+		"A sync that repairs drift looks like the first sync of a revision that changed nothing of its Application: the report may call it out of order.",
 		"The present labels tell the step of an Application. Applications that were deleted or recreated have no past.",
 		"Times have whole seconds, of the clocks of Argo CD's controllers.",
 	}

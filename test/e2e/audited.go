@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -12,6 +14,9 @@ import (
 // eventSlack is how much later than the start the Event may carry its time, and how much earlier the judgement of the same
 // write may be.
 const eventSlack = 2 * time.Second
+
+// eventWindow is how long stepgate posts no second Event of one Application with the same blockers.
+const eventWindow = 10 * time.Minute
 
 // compareAudit holds the Events of the gate in audit mode against the observer: every start out of order should have
 // been reported as one that would have been denied.
@@ -55,7 +60,7 @@ type matches struct {
 }
 
 // match pairs starts with Events. An Event stands for all starts of the Application with the same blockers within ten
-// minutes, so one Event may match several starts, those after it.
+// minutes, so one Event may match several starts, those after it. It may be one of the first installation.
 func match(o *outcome, events []eventsv1.Event) matches {
 	var m matches
 	wrong := map[string]bool{}
@@ -64,33 +69,31 @@ func match(o *outcome, events []eventsv1.Event) matches {
 			continue
 		}
 		wrong[s.Application] = true
-		reported := false
-		for _, e := range events {
-			reported = reported || o.reports(e) && e.Regarding.Name == s.Application && !e.EventTime.After(s.At.Add(eventSlack))
-		}
-		if reported {
+		if slices.ContainsFunc(events, func(e eventsv1.Event) bool { return reports(e, s) }) {
 			m.found++
 		} else {
 			m.missed = append(m.missed, s)
 		}
 	}
 	for _, e := range events {
-		if o.reports(e) && !wrong[e.Regarding.Name] {
+		if o.during(e) && !wrong[e.Regarding.Name] {
 			m.alone = append(m.alone, e)
 		}
 	}
 	return m
 }
 
-// reports says that an Event is of this rollout, while it was measured.
-func (o *outcome) reports(e eventsv1.Event) bool {
-	if e.Reason != "SyncWouldBeDenied" || e.EventTime.Time.Before(o.rollout.began) || e.EventTime.After(o.ended.Add(eventSlack)) {
-		return false
-	}
-	for _, m := range o.rollout.members {
-		if m.name == e.Regarding.Name {
-			return true
-		}
-	}
-	return false
+const wouldBeDenied = "SyncWouldBeDenied"
+
+// reports says that an Event stands for a start: it names one of the Applications that were not done.
+func reports(e eventsv1.Event, s observer.Start) bool {
+	return e.Reason == wouldBeDenied && e.Regarding.Name == s.Application &&
+		e.EventTime.After(s.At.Add(-eventWindow)) && !e.EventTime.After(s.At.Add(eventSlack)) &&
+		slices.ContainsFunc(s.Behind, func(name string) bool { return strings.Contains(e.Note, name) })
+}
+
+// during says that an Event is of this rollout, while it was measured.
+func (o *outcome) during(e eventsv1.Event) bool {
+	return e.Reason == wouldBeDenied && !e.EventTime.Time.Before(o.rollout.began) && !e.EventTime.After(o.ended.Add(eventSlack)) &&
+		slices.ContainsFunc(o.rollout.members, func(m *member) bool { return m.name == e.Regarding.Name })
 }

@@ -11,10 +11,12 @@ import (
 
 func TestMatch(t *testing.T) {
 	event := func(app, reason string, seconds float64) eventsv1.Event {
-		e := eventsv1.Event{Reason: reason, EventTime: metav1.NewMicroTime(after(seconds))}
+		e := eventsv1.Event{Reason: reason, EventTime: metav1.NewMicroTime(after(seconds)), Note: "1 Application of step 1 is not done: x-dev (NotSynced)"}
 		e.Regarding.Name = app
 		return e
 	}
+	other := event("x-prod", "SyncWouldBeDenied", 0.9)
+	other.Note = "1 Application of step 2 is not done: x-qa (NotSynced)"
 	const would = "SyncWouldBeDenied"
 	for name, tc := range map[string]struct {
 		outOfOrder                   int
@@ -28,7 +30,9 @@ func TestMatch(t *testing.T) {
 		"reported in other words":                    {1, []eventsv1.Event{event("x-prod", "SyncDenied", 0.9)}, 0, 1, 0},
 		"reported only long after":                   {1, []eventsv1.Event{event("x-prod", would, 30)}, 0, 1, 0},
 		"reported for another rollout":               {1, []eventsv1.Event{event("y-prod", would, 0.9)}, 0, 1, 0},
-		"reported before the rollout began":          {1, []eventsv1.Event{event("x-prod", would, -1)}, 0, 1, 0},
+		"reported before the rollout began":          {1, []eventsv1.Event{event("x-prod", would, -1)}, 1, 0, 0},
+		"reported too long before":                   {1, []eventsv1.Event{event("x-prod", would, -600)}, 0, 1, 0},
+		"reported with another blocker":              {1, []eventsv1.Event{other}, 0, 1, 0},
 		"reported although nothing was out of order": {0, []eventsv1.Event{event("x-prod", would, 0.9)}, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

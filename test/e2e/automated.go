@@ -25,7 +25,7 @@ func automatedSyncs() []scenario {
 		{key: "auto-failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "auto-overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtakenAtOnce},
 		{key: "auto-drift", title: "all drift while step 1 is Progressing with a commit of its own, and are healed", each: 1, ownRepos: true, quick: true, play: healed},
-		{key: "auto-drift-shared", title: "all drift while step 1 is Progressing with a commit that all have been compared with", each: 1, play: healedShared},
+		{key: "auto-drift-shared", title: "all drift while step 1 is Progressing with a commit that all have been compared with", each: 1, play: healedShared, repairs: true},
 	}
 	for i := range all {
 		all[i].automated, all[i].world, all[i].template = true, true, selfHealing

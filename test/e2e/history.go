@@ -22,7 +22,8 @@ type history struct {
 	found []earlyStart
 	// missed has a reason for each.
 	missed map[earlyStart]string
-	alone  []earlyStart
+	// alone are early starts that only the audit saw.
+	alone []past.Early
 	// unclear is the number of rollouts that the audit could not judge.
 	rollouts, unclear int
 }
@@ -95,9 +96,9 @@ func (r *rollout) measured(revision string) bool {
 
 // compare compares the early starts of a revision.
 func (h *history) compare(audited past.Rollout, observed map[earlyStart]bool) {
-	claimed := map[string]bool{}
+	claimed := map[string]past.Early{}
 	for _, e := range audited.Early {
-		claimed[e.Application] = true
+		claimed[e.Application] = e
 	}
 	for _, sync := range audited.Syncs {
 		seen := earlyStart{sync.Application, audited.Revision}
@@ -106,14 +107,15 @@ func (h *history) compare(audited past.Rollout, observed map[earlyStart]bool) {
 				seen = e
 			}
 		}
+		early, claims := claimed[sync.Application]
 		switch {
-		case claimed[sync.Application] && observed[seen]:
+		case claims && observed[seen]:
 			if !slices.Contains(h.found, seen) {
 				h.found = append(h.found, seen)
 			}
 			delete(h.missed, seen)
-		case claimed[sync.Application]:
-			h.alone = append(h.alone, seen)
+		case claims:
+			h.alone = append(h.alone, early)
 		case observed[seen] && !slices.Contains(h.found, seen):
 			h.missed[seen] = whyMissed(audited, sync)
 		}
@@ -145,6 +147,15 @@ func (h *history) why() string {
 		all = append(all, fmt.Sprintf("%s (%d)", reason, n[reason]))
 	}
 	return strings.Join(all, ", ")
+}
+
+// recorded is a sync with its times on record.
+func recorded(s past.Sync) string {
+	text := fmt.Sprintf("%s (%s, from %s", s.Application, s.Outcome, s.StartedAt.UTC().Format(time.TimeOnly))
+	if s.FinishedAt != nil {
+		text += " to " + s.FinishedAt.UTC().Format(time.TimeOnly)
+	}
+	return text + ")"
 }
 
 // historyTotals are the sums over all rollouts.
@@ -191,8 +202,15 @@ func printHistory(chosen []scenario, all table) error {
 				continue
 			}
 			fmt.Printf("| `%s` | %s | %d | %d | %d | %d | %d | %s |\n", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
+			kind := "false"
+			if sc.repairs {
+				kind = "a repair of drift"
+			}
 			for _, e := range h.alone {
-				fmt.Printf("  false: %s at %.7s\n", e.application, e.revision)
+				fmt.Printf("  %s: %s, before %s\n", kind, recorded(e.Sync), recorded(e.Before[0]))
+			}
+			if sc.repairs {
+				h.alone = nil // no error of the audit: a record does not tell a repair from a rollout
 			}
 			t.add(m, h)
 		}

@@ -47,6 +47,8 @@ type scenario struct {
 	beside []mode
 	// world marks a scenario that is not played in audit mode: it takes long, or has starts that no webhook sees.
 	world bool
+	// repairs says that Argo CD repairs drift in it: on record, such a sync may look like an early one.
+	repairs bool
 	// rounds is how often it repeats its change, and quickRounds how often in the subset that CI runs.
 	rounds, quickRounds int
 	// twice says that with the gate two commits are rolled out one after the other, where without it they go together.

@@ -36,6 +36,8 @@ func (r *rollout) install() {
 	}
 	if r.scenario.reverse {
 		set.Spec.Strategy.DeletionOrder = "Reverse"
+		// From Argo CD 3.3 on the ApplicationSet controller adds it. Without it the ApplicationSet is gone before its Applications are deleted.
+		set.Finalizers = []string{argo.ResourcesFinalizerName}
 	}
 	if r.scenario.noRetry {
 		set.Spec.Template.Spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 0}}

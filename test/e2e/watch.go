@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +26,8 @@ type recorder struct {
 	waiting map[string]time.Time
 	// asked is since when a refresh is asked for that the application controller has not done.
 	asked map[string]time.Time
-	// clocks are by how much the clock that wrote reconciledAt was ahead of ours at most, less the time until it was seen.
-	clocks map[string]time.Duration
+	// clocks are by how much the clock that wrote each reconciledAt was ahead of ours, less the time until it was seen.
+	clocks map[string][]time.Duration
 	// expected are closed when an operation appears on an Application.
 	expected map[string]chan struct{}
 	problem  error
@@ -40,7 +41,7 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	r := &recorder{
 		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
 		waiting: map[string]time.Time{}, asked: map[string]time.Time{}, expected: map[string]chan struct{}{},
-		clocks: map[string]time.Duration{},
+		clocks: map[string][]time.Duration{},
 	}
 	go r.run(ctx, w)
 	return r, nil
@@ -107,16 +108,14 @@ func (r *recorder) readClock(key string, app *argo.Application, at time.Time) {
 	if now == nil || before == nil || now.Equal(before.Status.ReconciledAt) {
 		return
 	}
-	if ahead := now.Sub(at); r.clocks[key] == 0 || ahead > r.clocks[key] {
-		r.clocks[key] = ahead
-	}
+	r.clocks[key] = append(r.clocks[key], now.Sub(at))
 }
 
-// clock is by how much the clock that writes the times of an Application is ahead of ours, at least.
-func (r *recorder) clock(namespace, name string) time.Duration {
+// clock is by how much the clocks that wrote the times of an Application were ahead of ours, each at least.
+func (r *recorder) clock(namespace, name string) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clocks[namespace+"/"+name]
+	return slices.Clone(r.clocks[namespace+"/"+name])
 }
 
 func lastsFor(since time.Time, limit time.Duration) bool {
