@@ -173,11 +173,15 @@ func (t *historyTotals) add(m mode, h *history) {
 	}
 	t.foundOff, t.seenOff = t.foundOff+len(h.found), t.seenOff+len(h.found)
 	for _, why := range h.missed {
-		if why != string(past.OneStep) {
+		if !slices.Contains(notTold, why) {
 			t.seenOff++
 		}
 	}
 }
+
+// notTold are the reasons for which no record can tell an early start: the commit was of one step, or the syncs were too short or too
+// close for times of whole seconds.
+var notTold = []string{string(past.OneStep), string(past.SameSecond), string(past.MayHaveWaited)}
 
 // verdict is an error if the audit said something wrong, or found nothing where there was something to find.
 func (t *historyTotals) verdict() error {

@@ -67,7 +67,9 @@ func TestHistoryVerdict(t *testing.T) {
 		return totals.verdict()
 	}
 	g.Expect(verdict(off, &history{found: []earlyStart{seen}})).To(Succeed())
-	g.Expect(verdict(off, &history{missed: map[earlyStart]string{seen: string(past.OneStep)}})).To(Succeed())
+	for _, why := range []string{string(past.OneStep), string(past.SameSecond), string(past.MayHaveWaited)} {
+		g.Expect(verdict(off, &history{missed: map[earlyStart]string{seen: why}})).To(Succeed())
+	}
 	g.Expect(verdict(off, &history{missed: map[earlyStart]string{seen: string(past.Trimmed)}})).To(MatchError("stepgate audit found none of 1 early starts"))
 	g.Expect(verdict(on, &history{alone: []past.Early{{}}})).To(MatchError(ContainSubstring("says of 1 starts")))
 }
