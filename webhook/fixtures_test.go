@@ -40,8 +40,10 @@ func atNoon() time.Time { return noon }
 
 // cluster is a Evaluator over real Argo CD objects: the real projection and the real rule, no API server.
 type cluster struct {
-	sets  []*argo.ApplicationSet
-	apps  []*argo.Application
+	sets []*argo.ApplicationSet
+	apps []*argo.Application
+
+	mu    sync.Mutex
 	reads int
 	// failAt is the number of the read that fails, counted from 1.
 	failAt int
@@ -50,6 +52,8 @@ type cluster struct {
 var errRead = errors.New("etcdserver: request timed out")
 
 func (c *cluster) read() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.reads++; c.reads == c.failAt {
 		return errRead
 	}

@@ -66,7 +66,9 @@ type Refresher interface {
 // Dependencies are what a Gate works with.
 type Dependencies struct {
 	// Live is the only source of an allow.
-	Live   Evaluator
+	Live Evaluator
+	// Known lets an ApplicationSet be read side by side with its Applications; nil where it is read first.
+	Known  KnownSets
 	Record *Recorder
 	Watch  Watch
 	// Witness is asked before anything but the answer comes of a request.
@@ -165,18 +167,29 @@ func (g *Gate) judge(ctx context.Context, w *write) verdict {
 
 // judgeBy judges the write as a member of the ApplicationSet that the owner names.
 func (g *Gate) judgeBy(ctx context.Context, w *write, owner metav1.OwnerReference) verdict {
-	set, err := g.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
+	name := types.NamespacedName{Namespace: w.namespace, Name: owner.Name}
+	if known := g.knownSet(name, owner.UID); known != nil {
+		return g.judgeAhead(ctx, w, owner, known)
+	}
+	set, err := g.Live.ApplicationSet(ctx, name)
+	return g.judgeOn(ctx, w, owner, setRead{set, err})
+}
+
+// judgeOn judges the write by an ApplicationSet that was read, or by the failure to read it.
+func (g *Gate) judgeOn(ctx context.Context, w *write, owner metav1.OwnerReference, read setRead) verdict {
+	set := read.set
 	if set != nil && set.UID != string(owner.UID) {
 		set = nil
 	}
 	s := g.settingsFor(set, w)
-	if err != nil {
-		return verdict{settings: s, err: err}
+	if read.err != nil {
+		return verdict{settings: s, err: read.err}
 	}
 	in := g.input(w, set, s)
 	if set != nil {
 		in.Seen = g.seen(w, types.UID(set.UID))
 	}
+	var err error
 	d, settled := policy.Scope(in)
 	if !settled {
 		d, err = g.Live.Evaluate(ctx, in)

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -38,7 +40,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		requests:    counter("requests_total", "Admission requests answered, by path and HTTP status code.", "path", "code"),
 		decisions:   counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome", "reason", "mode", "initiator"),
 		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
-		reads:       counter("live_reads_total", "Live reads at the API server.", "kind", "result"),
+		reads:       counter("live_reads_total", "Live reads at the API server, by result: ok, error, or canceled when the answer is not needed any more.", "kind", "result"),
 		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
 		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
 		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet, or one that is not allowed.", "annotation"),
@@ -84,10 +86,13 @@ func (m *Metrics) Count(path string, code int) {
 	m.requests.WithLabelValues(path, strconv.Itoa(code)).Inc()
 }
 
-// ReadDone counts one live read.
+// ReadDone counts one live read. A read that stepgate ended itself, because its answer was not needed any more, is no error.
 func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 	result := "ok"
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		result = "canceled"
+	case err != nil:
 		result = "error"
 	}
 	m.reads.WithLabelValues(kind, result).Inc()

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,9 +65,11 @@ func TestMetricsReads(t *testing.T) {
 	m := newTrial(testConfig(), nil).metrics
 	m.ReadDone("application_list", 3*time.Millisecond, nil)
 	m.ReadDone("application_list", time.Second, errors.New("timeout"))
+	m.ReadDone("application_list", time.Second, fmt.Errorf("get it: %w", context.Canceled))
 	g.Expect(testutil.CollectAndCompare(m.reads, strings.NewReader(`
-# HELP stepgate_live_reads_total Live reads at the API server.
+# HELP stepgate_live_reads_total Live reads at the API server, by result: ok, error, or canceled when the answer is not needed any more.
 # TYPE stepgate_live_reads_total counter
+stepgate_live_reads_total{kind="application_list",result="canceled"} 1
 stepgate_live_reads_total{kind="application_list",result="error"} 1
 stepgate_live_reads_total{kind="application_list",result="ok"} 1
 `))).To(Succeed())

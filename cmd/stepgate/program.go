@@ -65,7 +65,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
 	live := siblings.NewAPIServer(c.objects, c.versions, metrics)
 	gate := webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Record: p.recorder, Watch: p.known,
+		Live: webhook.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Known: p.known, Record: p.recorder, Watch: p.known,
 		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
 	registry.MustRegister(webhook.NewWatches(p.known.Watched, o.gate.namespaces.watched()))

@@ -87,7 +87,7 @@ func (r *replica) start() {
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Known: r, Record: r.records.recorder(now), Watch: r,
 		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Windows: r, Now: now,
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)

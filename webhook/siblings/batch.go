@@ -108,7 +108,7 @@ func (b *batches[T]) start(groupName string, g *group[T]) {
 }
 
 func (b *batches[T]) run(ctx context.Context, groupName string, g *group[T], w *batch[T]) {
-	w.value, w.err = recovered(func() (T, error) { return w.read(ctx) })
+	w.value, w.err = Recovered(func() (T, error) { return w.read(ctx) })
 	w.cancel()
 	close(w.done)
 	b.mu.Lock()

@@ -214,7 +214,7 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	group.SetLimit(mostGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = recovered(func() (*Projection, error) { return r.Application(ctx, set, name) })
+			found[i], err = Recovered(func() (*Projection, error) { return r.Application(ctx, set, name) })
 			return err
 		})
 	}

@@ -7,9 +7,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// recovered turns a panic in a live read into an error. Reads run in goroutines of their own, where no request's recover
+// Recovered turns a panic in a live read into an error. Reads run in goroutines of their own, where no request's recover
 // would catch the panic: the process would end, and every request with it.
-func recovered[T any](read func() (T, error)) (value T, err error) {
+func Recovered[T any](read func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a live read: %v", p)

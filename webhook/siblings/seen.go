@@ -164,7 +164,8 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
 		Applied: map[string]time.Time{}, Failed: map[string][]policy.Source{},
 	}
-	for _, o := range s.owned[owner] {
+	owned := s.owned[owner]
+	for _, o := range owned {
 		if o.fresh > changed {
 			seen.Fresh[o.name] = true
 		}
@@ -172,6 +173,9 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 			seen.Later[o.name] = true
 		}
 		if len(o.completed) > 0 {
+			if len(seen.Completed) == 0 { // nearly all have completed something
+				seen.Completed = make(map[string][]policy.Source, len(owned))
+			}
 			seen.Completed[o.name] = o.completed
 		}
 		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {

@@ -1,0 +1,59 @@
+package webhook
+
+import (
+	"context"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// setRead is a live read of an ApplicationSet.
+type setRead struct {
+	set *argocd.ApplicationSet
+	err error
+}
+
+// knownSet is the ApplicationSet that an owner reference names, as last watched; nil when it is not known.
+func (g *Gate) knownSet(name types.NamespacedName, uid types.UID) *argocd.ApplicationSet {
+	if g.Known == nil {
+		return nil
+	}
+	if set, _ := g.Known.Set(name); set != nil && set.UID == string(uid) {
+		return set
+	}
+	return nil
+}
+
+// judgeAhead judges a write by the known ApplicationSet while that is read live: the reads of a decision then go side by side. The known one is not
+// trusted. If the live one differs in anything, or cannot be read, the judgment counts for nothing, and its reads end.
+//
+// What it reads of Applications is live, and begins after the request has arrived. So the reads may come in either order, which changes nothing: no
+// two reads are of the same moment, whatever their order.
+func (g *Gate) judgeAhead(ctx context.Context, w *write, owner metav1.OwnerReference, known *argocd.ApplicationSet) verdict {
+	name := types.NamespacedName{Namespace: w.namespace, Name: owner.Name}
+	early, stop := context.WithCancel(ctx)
+	defer stop()
+	read := make(chan setRead, 1)
+	go func() {
+		set, err := siblings.Recovered(func() (*argocd.ApplicationSet, error) { return g.Live.ApplicationSet(ctx, name) })
+		r := setRead{set, err}
+		if !r.is(known) {
+			stop()
+		}
+		read <- r
+	}()
+	v := g.judgeOn(early, w, owner, setRead{set: known})
+	if r := <-read; !r.is(known) {
+		return g.judgeOn(ctx, w, owner, r)
+	}
+	return v
+}
+
+// is reports whether the read shows that the known ApplicationSet is the live one.
+func (r setRead) is(known *argocd.ApplicationSet) bool {
+	return r.err == nil && reflect.DeepEqual(r.set, known)
+}
