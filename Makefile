@@ -13,6 +13,8 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin
+# The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
+VIRTUAL := test/simulation/random cmd/rehearsal
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs.
 ARGOCD_VERSION ?= v3.5.7
@@ -90,8 +92,9 @@ check: formatted $(LINTER) ## Format, vet, lint and short tests of the product's
 	go test -short $(PRODUCT)
 
 .PHONY: unit
-unit: ## Unit and property tests and the fuzz seeds, of all packages, with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$))
+unit: ## Unit and property tests and the fuzz seeds, of all packages, with the race detector where it can find something
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
+	go test $(VIRTUAL:%=./%)
 
 .PHONY: lint
 lint: $(LINTER) ## Lint all packages; this also enforces which package may import which
@@ -104,7 +107,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 ##@ Before you push
 
 .PHONY: test
-test: check verify lint unit integration chart-test pages release-rehearsal fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick e2e-oldest ## Everything that CI runs
+test: check verify lint unit side-by-side fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick e2e-oldest ## Everything that CI runs
 	@echo "==> make test: passed"
 
 .PHONY: verify
@@ -287,6 +290,11 @@ node-packages:
 .PHONY: formatted
 formatted:
 	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
+
+# They wait for API servers and controllers most of the time.
+.PHONY: side-by-side
+side-by-side:
+	@$(MAKE) -j2 --output-sync=target --no-print-directory integration chart-test pages release-rehearsal
 
 # A suite of kubernetes-versions.
 .PHONY: e2e-rollouts

@@ -82,19 +82,31 @@ func isCommand(words []string) bool {
 		slices.Contains([]string{"make", "go", "helm", "docker", "kubectl", "argocd"}, words[0])
 }
 
-// makefile is a Makefile: the prerequisites of each target, and its text.
+// makefile is a Makefile: what each target needs, as prerequisites or by a make of its own for several at a time, and its text.
 type makefile struct {
 	needs map[string][]string
 	text  string
 }
 
-var rule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):([^=\n]*)$`)
+var (
+	rule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):([^=\n]*)$`)
+	// several is the recipe of a target that makes others at a time.
+	several = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*\n\t@\$\(MAKE\) -j\d+ (.*)$`)
+	goal    = regexp.MustCompile(`^[a-z]`)
+)
 
 func parse(text string) makefile {
 	m := makefile{needs: map[string][]string{}, text: text}
 	for _, match := range rule.FindAllStringSubmatch(text, -1) {
 		needs, _, _ := strings.Cut(match[2], "##")
 		m.needs[match[1]] = append(m.needs[match[1]], strings.Fields(needs)...)
+	}
+	for _, match := range several.FindAllStringSubmatch(text, -1) {
+		for _, word := range strings.Fields(match[2]) {
+			if goal.MatchString(word) {
+				m.needs[match[1]] = append(m.needs[match[1]], word)
+			}
+		}
 	}
 	return m
 }

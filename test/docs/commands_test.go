@@ -201,6 +201,6 @@ func TestCommandsOfAPage(t *testing.T) {
 }
 
 func TestClosureOfATarget(t *testing.T) {
-	m := parse("test: unit e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\n")
-	NewWithT(t).Expect(m.closure("test")).To(Equal([]string{"test", "unit", "e2e-quick", "tools", "$(BIN)/etcd"}))
+	m := parse("test: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\ntwo:\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\n")
+	NewWithT(t).Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
 }
