@@ -80,8 +80,8 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 	}
 }
 
-// TestTheKnownApplicationSetIsNotTrusted has the watch know another ApplicationSet than the live one: the answer is that of the live one. Each known
-// one would be answered otherwise, if it were live.
+// TestTheKnownApplicationSetIsNotTrusted has the watch know another ApplicationSet than the live one: the answer is the same as without a watch. Each
+// known one would be answered otherwise, if it were live. The simulation goes without the watch for that reason.
 func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 	oneStep := func(set *argo.ApplicationSet) {
 		set.Spec.Strategy.RollingSync.Steps = set.Spec.Strategy.RollingSync.Steps[2:]

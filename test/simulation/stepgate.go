@@ -86,8 +86,9 @@ func (r *replica) start() {
 		config.Mode = webhook.Audit
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
+	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the world.
 	r.gate = webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Known: r, Record: r.records.recorder(now), Watch: r,
+		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
 		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Windows: r, Now: now,
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
