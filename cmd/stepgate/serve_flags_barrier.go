@@ -23,8 +23,8 @@ type barrierFlags struct {
 const barrierAbove = 100
 
 func (b *barrierFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&b.application, "write-barrier", "", "NAMESPACE/NAME of an Application that stepgate writes, and waits until its watch gives it that write, to prove in this way that it knows the Applications of a large ApplicationSet as they are now, instead of listing them; needs the permission to patch it, and one watch of all namespaces. If empty, or if this fails, stepgate lists them")
-	f.IntVar(&b.above, "write-barrier-above", barrierAbove, "number of Applications in the earlier steps up to which stepgate lists them all the same")
+	f.StringVar(&b.application, "write-barrier", "", "NAMESPACE/NAME of an Application that stepgate writes, and waits until its watch gives it that write, to prove in this way that it knows the Applications of the earlier steps as they are now, instead of listing very many; needs the permission to patch it, and one watch of all namespaces. If empty, or if this fails, stepgate lists them")
+	f.IntVar(&b.above, "write-barrier-above", barrierAbove, "number of Applications up to which stepgate lists them all the same; a LIST has all Applications of the namespace that the earlier steps select by their labels, of whichever ApplicationSet")
 }
 
 func (b *barrierFlags) validate() error {
@@ -49,7 +49,7 @@ func (b *barrierFlags) reader(live *siblings.APIServer, known *siblings.Cache, c
 	if b.application == "" {
 		return reader
 	}
-	return reader.WithBarrier(siblings.NewBarrier(c.versions, b.name(), known, metrics), b.above)
+	return reader.WithBarrier(siblings.NewBarrier(c.versions, b.name(), known, metrics), known, b.above)
 }
 
 // oneWatch says whether one watch sees the barrier and the Applications.

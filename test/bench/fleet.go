@@ -125,9 +125,13 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 			o.Args = append(o.Args, "--application-namespaces="+namespace)
 		}
 	}
+	o.Barrier = f.options.barrier && !listed
 	i, began := &instance{namespaces: namespaces, failed: map[string]int{}}, time.Now()
 	i.Replica = script.Get(release.StartOne(ctx, f.Environment, o))
 	f.replicas = append(f.replicas, i.Replica)
+	if o.Barrier {
+		script.Get(release.CreateBarrier(ctx, f.Environment, name))
+	}
 	for err := i.Ready(ctx); err != nil; err = i.Ready(ctx) {
 		if time.Since(began) > longestStart {
 			script.Must(fmt.Errorf("%w: %s", err, i.Log()))

@@ -27,9 +27,11 @@ type load struct {
 	rate, operations float64
 	began            time.Time
 	statuses, synced atomic.Int64
-	cancel           context.CancelFunc
-	running          sync.WaitGroup
-	failures         atomic.Pointer[error]
+	// unsynced counts the operations that came to nothing, as where stepgate could not decide in time.
+	unsynced atomic.Int64
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	failures atomic.Pointer[error]
 	// seen are the deltas of a window.
 	seen windowed
 }
@@ -64,7 +66,12 @@ func (f *fleet) load(ctx context.Context) *load {
 		l.running.Go(func() {
 			next := 0
 			every(until, l.operations, func() {
-				l.note(ctx, l.sync(ctx, f.operated[next%len(f.operated)]), &l.synced)
+				if err := l.sync(ctx, f.operated[next%len(f.operated)]); err != nil && ctx.Err() == nil {
+					progress("%v", err)
+					l.unsynced.Add(1)
+				} else {
+					l.note(ctx, err, &l.synced)
+				}
 				next++
 			})
 		})

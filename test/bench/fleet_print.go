@@ -11,7 +11,7 @@ import (
 func (f *fleet) print(l *load, instances []*instance) {
 	w, n := l.seen, f.sets*perSet
 	fmt.Printf("\n%d Applications in %d ApplicationSets and %d namespaces, %d instance(s) of stepgate\n", n, f.sets, len(f.namespaces), len(instances))
-	fmt.Printf("status writes per second: %.0f of %.0f that Argo CD makes; operations per second: %.2f of %.2f; for %s\n", w.statusRate, l.rate, w.syncedRate, l.operations, w.took.Round(1e9))
+	fmt.Printf("status writes per second: %.0f of %.0f that Argo CD makes; operations per second: %.2f of %.2f; for %s; operations that came to nothing: %d\n", w.statusRate, l.rate, w.syncedRate, l.operations, w.took.Round(1e9), l.unsynced.Load())
 	fmt.Printf("the API server took %.2f cores and %.0f MiB, etcd %.2f cores and %.0f MiB, the writer %.2f cores; load average %s\n", w.server, w.serverMiB, w.etcd, w.etcdMiB, w.this, loadAverage())
 	fmt.Printf("a status write by the API server costs it %s of a core: %.0f per second take it %.2f cores more\n", ms(w.perWrite), l.rate, l.rate*w.perWrite.Seconds())
 	for _, i := range instances {

@@ -46,6 +46,8 @@ type options struct {
 	compared, window time.Duration
 	// memoryLimit is GOMEMLIMIT of the instances of part 5.
 	memoryLimit string
+	// barrier says that the instance of part 5 that watches all namespaces has the write barrier.
+	barrier bool
 }
 
 func main() {
@@ -80,6 +82,7 @@ func parse() (options, error) {
 	flag.DurationVar(&o.compared, "compared", 150*time.Second, "how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the load of part 5 is measured")
 	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
+	flag.BoolVar(&o.barrier, "barrier", false, "give the instance of part 5 that watches all namespaces the write barrier")
 	quick := flag.Bool("quick", false, "every part, with one sample and few Applications: does it run?")
 	flag.Parse()
 	if *quick {

@@ -111,19 +111,25 @@ func (l *listing) Versions(context.Context, string, labels.Selector) ([]Version,
 func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 	for it, row := range map[string]struct {
 		siblings           int
+		others             int // of another ApplicationSet, with the same labels
 		broken             error
 		wantWrites, wantIt int
 		wantLists          int
 	}{
 		"few are listed":                      {siblings: fewListed, wantLists: 1},
 		"many are proven":                     {siblings: fewListed + 1, wantWrites: 1, wantIt: fewListed + 2},
+		"many of others would be listed, too": {siblings: 1, others: fewListed, wantWrites: 1, wantIt: 2},
 		"listed where the barrier has failed": {siblings: fewListed + 1, broken: context.DeadlineExceeded, wantWrites: 1, wantLists: 1},
 	} {
 		t.Run(it, func(t *testing.T) {
 			g := NewWithT(t)
 			s := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}
-			for i := range row.siblings {
-				app := watched(fmt.Sprint("app-", i), "u1")
+			for i := range row.siblings + row.others {
+				owner := types.UID("u1")
+				if i >= row.siblings {
+					owner = "u2"
+				}
+				app := watched(fmt.Sprint("app-", i), owner)
 				app.Labels["env"] = "dev"
 				s.add(app)
 			}
@@ -137,7 +143,7 @@ func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 			written := strconv.Itoa(s.version + 1)
 			object, live := &barrierObject{versions: []string{written}, err: row.broken}, &listing{}
 			b, _ := newBarrier(object, arriving{s.at(), map[string]time.Duration{written: 0}})
-			current, err := NewReader(live, c).WithBarrier(b, fewListed).Current(t.Context(), set, 1, c.Owned(types.UID(set.UID)))
+			current, err := NewReader(live, c).WithBarrier(b, c, fewListed).Current(t.Context(), set, 1, c.Owned(types.UID(set.UID)))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(current).To(HaveLen(row.wantIt))
 			g.Expect(object.began).To(HaveLen(row.wantWrites))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -42,7 +43,7 @@ func NewCache(sources ...Source) *Cache {
 	c := &Cache{Observations: NewObservations(), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
-			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner}),
+			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), nil),
 		})
 	}
@@ -157,6 +158,26 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 		}
 	}
 	return known
+}
+
+// Selected counts the Applications of a namespace that a selector selects, as last watched, up to most.
+func (c *Cache) Selected(namespace string, selector labels.Selector, most int) int {
+	n := 0
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(cache.NamespaceIndex, namespace)
+		if err != nil {
+			return 0 // there is such an index
+		}
+		for _, o := range objects {
+			if p, ok := o.(*Projection); ok && selector.Matches(labels.Set(p.Application.Labels)) {
+				n++
+			}
+			if n >= most {
+				return n
+			}
+		}
+	}
+	return n
 }
 
 // Set returns an ApplicationSet, and its version; nil when none is known.

@@ -53,14 +53,15 @@ type Known interface {
 //     known ApplicationSet at that version is current.
 //   - Known costs nothing and may be out of date. A caller may only deny by it, after a live GET of the blocker.
 //   - Current lists metadata live, which tells every sibling's resourceVersion. A known sibling at that version is
-//     current. Current reads the others live. Of many siblings, a Barrier proves all at once, if there is one.
+//     current. Current reads the others live. Where the LIST would be long, a Barrier proves all at once, if there is one.
 type Reader struct {
 	// live is trusted.
 	live Live
 	// known is never trusted alone.
 	known Known
-	// barrier proves what is known of more than above siblings; nil where there is none, and live reads prove it.
+	// barrier proves what is known where a LIST would return more than above Applications; nil where there is none, and live reads prove it.
 	barrier  *Barrier
+	selected Selected
 	above    int
 	sets     *batches[*argocd.ApplicationSet]
 	versions *batches[[]Version]
@@ -71,9 +72,16 @@ func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
-// WithBarrier has the Reader prove more than so many siblings of earlier steps by a Barrier, whose watch is the one that known is from.
-func (r *Reader) WithBarrier(b *Barrier, above int) *Reader {
-	r.barrier, r.above = b, above
+// Selected counts the known Applications of a namespace that a selector selects, up to most. A LIST returns them whichever ApplicationSet they
+// belong to.
+type Selected interface {
+	Selected(namespace string, selector labels.Selector, most int) int
+}
+
+// WithBarrier has the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications. Its watch is the one that
+// known is from.
+func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
+	r.barrier, r.selected, r.above = b, selected, above
 	return r
 }
 
@@ -122,12 +130,12 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
 // only. It does not read the known siblings that are still current. A partial answer is an error.
 func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
-	if r.barrier != nil && before(known, set, step) > r.above && r.barrier.Pass(ctx) == nil {
-		return r.proven(set), nil
-	}
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
+	}
+	if r.barrier != nil && r.selected.Selected(set.Namespace, selector, r.above+1) > r.above && r.barrier.Pass(ctx) == nil {
+		return r.proven(set), nil
 	}
 	versions, err := r.versions.do(ctx, set.Namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
 		return r.live.Versions(ctx, set.Namespace, selector)
@@ -141,17 +149,6 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 	}
 	read, err := r.read(ctx, set, outdated)
 	return append(current, read...), err
-}
-
-// before counts the known siblings of the steps before step.
-func before(known []*Projection, set *policy.ApplicationSet, step int) int {
-	n := 0
-	for _, p := range known {
-		if at := policy.StepOf(set.Steps, p.Application.Labels); at >= 0 && at < step {
-			n++
-		}
-	}
-	return n
 }
 
 // proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner reference means nothing there.
