@@ -164,8 +164,7 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
 		Applied: map[string]time.Time{}, Failed: map[string][]policy.Source{},
 	}
-	owned := s.owned[owner]
-	for _, o := range owned {
+	for _, o := range s.owned[owner] {
 		if o.fresh > changed {
 			seen.Fresh[o.name] = true
 		}
@@ -173,9 +172,6 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 			seen.Later[o.name] = true
 		}
 		if len(o.completed) > 0 {
-			if len(seen.Completed) == 0 { // nearly all have completed something
-				seen.Completed = make(map[string][]policy.Source, len(owned))
-			}
 			seen.Completed[o.name] = o.completed
 		}
 		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
