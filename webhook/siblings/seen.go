@@ -161,7 +161,7 @@ func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Se
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := policy.Seen{
-		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{},
+		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: make(map[string][]policy.Source, len(s.owned[owner])), Synced: map[string]policy.Synced{},
 		Applied: map[string]time.Time{}, Failed: map[string][]policy.Source{},
 	}
 	for _, o := range s.owned[owner] {
