@@ -8,6 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/webhook"
@@ -192,11 +193,12 @@ func runningRows() map[string]row {
 		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{
-			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated", running + "mode",
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated", running + "mode", running + "lists",
 		}},
 		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
-			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", "Rights: service account", exempt + "not gated",
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", "Rights: service account", exempt + "not gated", running + "lists",
 		}},
+		"long lists": {func(_ *testing.T, w *world) { w.guestbook.Status.ResourcesCount = 4000 }, running + "lists", doctor.Warning, "4000 Applications in namespace argocd", nil},
 	}
 }
 
@@ -228,5 +230,27 @@ func certificateRows() map[string]row {
 			w.validating.Webhooks[0].ClientConfig.CABundle, w.mutating.Webhooks[0].ClientConfig.CABundle = ca.pem(), ca.pem()
 			w.chain[0] = ca.leaf(g, "stepgate.stepgate.svc", now.Add(-2*day), now.Add(5*day))
 		}, certificate + "age of the CA", doctor.Warning, "It expires in 30 days", nil},
+	}
+}
+
+// TestListsAreNotLong has no warning where nothing of this release lists that many Applications.
+func TestListsAreNotLong(t *testing.T) {
+	many := func(w *world) { w.guestbook.Status.ResourcesCount = 4000 }
+	for name, change := range map[string]func(*world){
+		"with the write barrier": func(w *world) {
+			many(w)
+			w.settings.Barrier = types.NamespacedName{Namespace: "stepgate", Name: "stepgate-barrier"}
+		},
+		"without steps":      func(w *world) { many(w); w.guestbook.Spec.Strategy = nil },
+		"in another release": func(w *world) { many(w); gateOnly(w, "other") },
+		"with a thousand":    func(w *world) { w.guestbook.Status.ResourcesCount = 1000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := healthy(t)
+			change(w)
+			report := w.sources(t).Gather(t.Context()).Examine()
+			i := slices.IndexFunc(report.Checks, func(c doctor.Check) bool { return c.Name == "lists" })
+			NewWithT(t).Expect(report.Checks[i].Result).To(Or(Equal(doctor.OK), Equal(doctor.Skipped)), "%+v", report.Checks[i])
+		})
 	}
 }
