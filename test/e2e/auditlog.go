@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,20 @@ const heldAnnotation = "hold.stepgate.io/decision"
 // refused says that a webhook of stepgate has refused a write, or could not be called for it.
 func (w write) refused() bool {
 	return w.ResponseStatus.Code >= http.StatusBadRequest && (w.ResponseStatus.Code == http.StatusForbidden || fromGate(w.ResponseStatus.Message))
+}
+
+// pausedBy is the end of a denial because of a pause, with the moment of it in whole seconds.
+var pausedBy = regexp.MustCompile(`\(Paused: .*\bat (\S+Z)\)`)
+
+// pausedMeanwhile says that a write was refused because of a pause that came while it was under way: the mutating webhook, which would have held it,
+// was asked before the pause, and the validating webhook after it.
+func (w write) pausedMeanwhile() bool {
+	said := pausedBy.FindStringSubmatch(w.ResponseStatus.Message)
+	if said == nil {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, said[1])
+	return err == nil && at.Add(time.Second).After(w.RequestReceivedTimestamp)
 }
 
 // held says that the ApplicationSet controller's operation was taken out of a write.

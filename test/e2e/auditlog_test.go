@@ -69,7 +69,11 @@ func TestRefusalsOfTheController(t *testing.T) {
 		var w write
 		w.User.Username, w.ObjectRef.Namespace, w.ObjectRef.Name = user, namespace, "x-qa"
 		w.ResponseStatus.Code, w.ResponseStatus.Message = code, message
+		w.RequestReceivedTimestamp = time.Date(2026, 11, 24, 10, 31, 34, 250e6, time.UTC)
 		return w
+	}
+	paused := func(at string) string {
+		return "denied the request: step 1 of ApplicationSet on/x is paused (Paused: a migration at noon, by alice at 2026-11-24T" + at + "). Next: stepgate resume x"
 	}
 	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
 	for name, tc := range map[string]struct {
@@ -82,6 +86,8 @@ func TestRefusalsOfTheController(t *testing.T) {
 		"admitted":                             {by(controller, "on", 200, ""), 0},
 		"somebody else is refused":             {by("jane", "on", 403, "denied"), 0},
 		"refused by a gate that does not hold": {by(controller, "refusing", 403, "denied"), 0},
+		"paused while it was under way":        {by(controller, "on", 403, paused("10:31:34Z")), 0},
+		"paused before":                        {by(controller, "on", 403, paused("10:31:33Z")), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

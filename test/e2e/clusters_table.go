@@ -89,7 +89,7 @@ func (r *clusterResult) checkClocks() error {
 				if m.remote != (i == remoteShard) {
 					continue
 				}
-				if all := o.rollout.recorder.clock(string(o.rollout.mode), m.name); len(all) > 0 {
+				if all := o.rollout.recorder.clock(string(o.rollout.mode), m.name, o.ended); len(all) > 0 {
 					most, read[m.name] = max(most, all[len(all)-1]), all
 				}
 			}

@@ -116,12 +116,12 @@ func (t *totals) problem(o *outcome) {
 	}
 }
 
-// refused counts the refusals of the ApplicationSet controller in some modes, in rollouts and outside. It keeps one text for
-// each object.
+// refused counts the refusals of the ApplicationSet controller in some modes, in rollouts and outside, but for those by a pause that came meanwhile.
+// It keeps one text for each object.
 func (t *totals) refused(writes []write, modes ...mode) {
 	said := map[string]bool{}
 	for _, w := range writes {
-		if w.User.Username != cluster.ApplicationSetAccount || !w.refused() || !slices.Contains(modes, mode(w.ObjectRef.Namespace)) {
+		if w.User.Username != cluster.ApplicationSetAccount || !w.refused() || w.pausedMeanwhile() || !slices.Contains(modes, mode(w.ObjectRef.Namespace)) {
 			continue
 		}
 		t.onRefused++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,9 +24,8 @@ type recorder struct {
 	// waiting is since when an operation is set that the application controller has not taken up.
 	waiting map[string]time.Time
 	// asked is since when a refresh is asked for that the application controller has not done.
-	asked map[string]time.Time
-	// clocks are by how much the clock that wrote each reconciledAt was ahead of ours, less the time until it was seen.
-	clocks map[string][]time.Duration
+	asked  map[string]time.Time
+	clocks map[string][]clockReading
 	// expected are closed when an operation appears on an Application.
 	expected map[string]chan struct{}
 	problem  error
@@ -41,7 +39,7 @@ func record(ctx context.Context, config *rest.Config) (*recorder, error) {
 	r := &recorder{
 		history: map[string][]observer.Observation{}, latest: map[string]*argo.Application{},
 		waiting: map[string]time.Time{}, asked: map[string]time.Time{}, expected: map[string]chan struct{}{},
-		clocks: map[string][]time.Duration{},
+		clocks: map[string][]clockReading{},
 	}
 	go r.run(ctx, w)
 	return r, nil
@@ -102,20 +100,32 @@ func (r *recorder) overlooked(namespace, name string) (operation, refresh bool) 
 	return lastsFor(r.waiting[key], overlookedAfter), lastsFor(r.asked[key], refreshOverlookedAfter)
 }
 
+// clockReading is by how much the clock that wrote a reconciledAt was ahead of ours, less the time until that was seen.
+type clockReading struct {
+	at    time.Time
+	ahead time.Duration
+}
+
 // readClock looks at a new reconciledAt.
 func (r *recorder) readClock(key string, app *argo.Application, at time.Time) {
 	before, now := r.latest[key], app.Status.ReconciledAt
 	if now == nil || before == nil || now.Equal(before.Status.ReconciledAt) {
 		return
 	}
-	r.clocks[key] = append(r.clocks[key], now.Sub(at))
+	r.clocks[key] = append(r.clocks[key], clockReading{at, now.Sub(at)})
 }
 
-// clock is by how much the clocks that wrote the times of an Application were ahead of ours, each at least.
-func (r *recorder) clock(namespace, name string) []time.Duration {
+// clock is by how much the clocks that wrote the times of an Application until a moment were ahead of ours, each at least. After that, the
+// application controller may run with other clocks.
+func (r *recorder) clock(namespace, name string, until time.Time) (ahead []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.clocks[namespace+"/"+name])
+	for _, read := range r.clocks[namespace+"/"+name] {
+		if !read.at.After(until) {
+			ahead = append(ahead, read.ahead)
+		}
+	}
+	return ahead
 }
 
 func lastsFor(since time.Time, limit time.Duration) bool {

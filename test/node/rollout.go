@@ -105,7 +105,7 @@ func (r *rollout) play() (starts []observer.Start, took time.Duration) {
 			return nil
 		}))
 		if env == "prod" {
-			time.Sleep(ahead)
+			r.s.pause(ahead)
 		}
 	}
 	r.complete()
