@@ -63,10 +63,12 @@ func TestTimes(t *testing.T) {
 func TestTells(t *testing.T) {
 	g := NewWithT(t)
 	o := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: off}}}
-	g.Expect(o.tells()).To(MatchError(ContainSubstring("this tests nothing")))
+	quiet := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "auto-wait-pause", mode: off}}}
+	g.Expect(tells([]*conditionOutcome{o, quiet})).To(MatchError(ContainSubstring("this tests nothing")))
+	g.Expect(printConditions([]*conditionOutcome{o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}})).To(MatchError(ContainSubstring("this tests nothing")))
 	o.holds = []*hold{{members: []*member{{name: "qa"}}}}
 	o.starts = []observer.Start{{Application: "qa"}}
-	g.Expect(o.tells()).To(Succeed())
+	g.Expect(tells([]*conditionOutcome{quiet, o})).To(Succeed())
 	with := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}
 	with.holds, with.starts = o.holds, o.starts
 	g.Expect(printConditions([]*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
