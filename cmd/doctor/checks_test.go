@@ -233,6 +233,18 @@ func certificateRows() map[string]row {
 	}
 }
 
+// TestManyApplicationSetsMakeALongList adds up those of a namespace.
+func TestManyApplicationSetsMakeALongList(t *testing.T) {
+	g, w := NewWithT(t), healthy(t)
+	w.guestbook.Status.ResourcesCount = 600
+	facts := w.sources(t).Gather(t.Context())
+	facts.ApplicationSets.Value = append(facts.ApplicationSets.Value, *w.guestbook)
+	checks := facts.Examine().Checks
+	i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "lists" })
+	g.Expect(checks[i].Result).To(Equal(doctor.Warning))
+	g.Expect(checks[i].Found).To(ContainSubstring("1200 Applications in namespace argocd"))
+}
+
 // TestListsAreNotLong has no warning where nothing of this release lists that many Applications.
 func TestListsAreNotLong(t *testing.T) {
 	many := func(w *world) { w.guestbook.Status.ResourcesCount = 4000 }

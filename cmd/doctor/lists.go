@@ -28,10 +28,10 @@ func (f *Facts) lists(r *Release) Check {
 	case namespace == "":
 		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
 	case most > longList:
-		return warning(name, "ApplicationSets have %d Applications in namespace %s: each allow lists those with the labels of earlier steps.", most, namespace).
-			do("Switch the write barrier on, if its conditions hold: docs/install.md#large-applicationsets.", r.upgrade("writeBarrier.enabled=true"))
+		return warning(name, "ApplicationSets have %d Applications in namespace %s. For every sync that it allows, stepgate lists those with the labels of earlier steps.", most, namespace).
+			do("Switch the write barrier on. docs/install.md#large-applicationsets says what it needs.", r.upgrade("writeBarrier.enabled=true"))
 	}
-	return ok(name, "An allow lists few: ApplicationSets have %s in a namespace at most.", count(most, "Application", "Applications"))
+	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.", count(most, "Application", "Applications"))
 }
 
 // applications counts those that the ApplicationSets of a namespace have. A LIST has those of them that have the labels of earlier steps.
@@ -45,7 +45,7 @@ func (f *Facts) applications(namespace string) int {
 	return all
 }
 
-// generated is how many Applications an ApplicationSet has. Its status lists 5,000 of them at most, and counts all.
+// generated is how many Applications an ApplicationSet has. Its status lists 5,000 of them by default, and counts all.
 func generated(set *argo.ApplicationSet) int {
 	return max(len(set.Status.Resources), int(set.Status.ResourcesCount))
 }
