@@ -90,7 +90,7 @@ func (in *Input) usedUp(approval Approval) bool {
 
 // started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the same.
 func (in *Input) started(step int, user string) bool {
-	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a *Application) bool {
+	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a Sibling) bool {
 		return in.isEarlier(a, step) && a.LastSync.By == user && a.LastSync.AtCompared
 	})
 }

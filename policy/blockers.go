@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // blockers are the Applications of the steps before step that are not done, by step and then by name. Those that only soak come last:
@@ -29,7 +30,7 @@ func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks b
 	}
 	step := in.step()
 	if sibling != nil {
-		return in.blocker(sibling, step)
+		return in.blocker(in.ApplicationSet.Place(sibling), step)
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
 		return notCreated(name, r), true
@@ -38,41 +39,49 @@ func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks b
 }
 
 // blocker reports whether a live sibling holds up a target of the step.
-func (in *Input) blocker(sibling *Application, step int) (b Blocker, blocks bool) {
-	if !in.isEarlier(sibling, step) {
+func (in *Input) blocker(sibling Sibling, step int) (b Blocker, blocks bool) {
+	if !sibling.before(step) {
 		return Blocker{}, false
 	}
-	b = Blocker{Application: sibling.Name, Cluster: sibling.Cluster, Step: StepOf(in.ApplicationSet.Steps, sibling.Labels), ComparedAt: sibling.ReconciledAt}
-	if b.Reason, b.Detail = in.notDone(sibling); b.Reason != "" {
-		return b, true
+	reason, detail := in.notDone(sibling.Application)
+	var until time.Time
+	if reason == "" {
+		var soaks bool
+		if until, detail, soaks = in.soaks(sibling.Application, step); !soaks {
+			return Blocker{}, false
+		}
+		reason = Soaking
 	}
-	until, detail, soaks := in.soaks(sibling, step)
-	b.Reason, b.Detail, b.NotBefore = Soaking, detail, until
-	return b, soaks
+	return Blocker{
+		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.Step, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt, NotBefore: until,
+	}, in.isEarlier(sibling, step)
 }
 
 // isEarlier reports whether a sibling has to be done before a target of the step.
-func (in *Input) isEarlier(sibling *Application, step int) bool {
-	at := StepOf(in.ApplicationSet.Steps, sibling.Labels)
-	return 0 <= at && at < step && sibling.Name != in.Target.Name && !sibling.Deleting &&
-		in.ApplicationSet.Recorded[sibling.Name].Step != -1 && !in.Settings.Excluded[sibling.Name]
+func (in *Input) isEarlier(sibling Sibling, step int) bool {
+	return sibling.before(step) && !sibling.Deleting && sibling.Name != in.Target.Name && !in.Settings.Excluded[sibling.Name]
+}
+
+// before reports whether a sibling is in a step before step. It reads nothing of the Application: with thousands of siblings that counts.
+func (s *Sibling) before(step int) bool {
+	return 0 <= s.Step && s.Step < step && s.RecordedStep != -1
 }
 
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.
 func (in *Input) missing(step int) []Blocker {
 	absent := 0
-	for name, r := range in.ApplicationSet.Recorded {
-		if in.awaits(name, r, step) {
+	for _, r := range in.ApplicationSet.Recorded {
+		if r.under(step) {
 			absent++
 		}
 	}
 	for _, sibling := range in.Siblings {
-		if in.awaits(sibling.Name, in.ApplicationSet.Recorded[sibling.Name], step) {
+		if (Recorded{Step: sibling.RecordedStep}).under(step) {
 			absent--
 		}
 	}
 	if absent == 0 {
-		return nil // nearly always, and then no set of live names is needed
+		return nil // nearly always, and then no names have to be looked at
 	}
 	live := make(map[string]bool, len(in.Siblings))
 	for _, sibling := range in.Siblings {
@@ -89,8 +98,11 @@ func (in *Input) missing(step int) []Blocker {
 
 // awaits reports whether an Application has to exist because it is recorded under a step before step.
 func (in *Input) awaits(name string, r Recorded, step int) bool {
-	return r.Step > 0 && r.Step <= step && name != in.Target.Name && !in.Settings.Excluded[name]
+	return r.under(step) && name != in.Target.Name && !in.Settings.Excluded[name]
 }
+
+// under reports whether an Application is recorded under a step before step.
+func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
 
 // notCreated is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of an
 // object, a recorded name is any text.

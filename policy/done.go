@@ -75,8 +75,11 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 // Synced at another revision, then the commit was taken back.
 func (in *Input) failed(a *Application) bool {
 	last := &a.LastOperation
-	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Applied[a.Name])
-	return last.Full && (last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || applied)
+	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" {
+		return false
+	}
+	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)
+	return last.AtCompared || applied
 }
 
 // drifted reports whether an OutOfSync Application has deployed the very thing that it was compared with: somebody has
@@ -87,7 +90,7 @@ func (in *Input) failed(a *Application) bool {
 // that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later second than the one of
 // its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || in.Seen.Moved[a.Name] || a.Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
+	if a.SyncStatus != "OutOfSync" || a.Moved || in.Seen.Past(a.Name).Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
@@ -97,8 +100,8 @@ func (in *Input) drifted(a *Application) bool {
 
 // seenSynced reports whether the Application was seen Synced with what it is compared with, and has not been operated since.
 func (in *Input) seenSynced(a *Application) bool {
-	seen, ok := in.Seen.Synced[a.Name]
-	return ok && slices.Equal(seen.Compared, a.Compared) && seen.OperatedAt.Equal(a.LastOperation.StartedAt)
+	seen := in.Seen.Past(a.Name).Synced
+	return seen.Seen && slices.Equal(seen.Compared, a.Compared) && seen.OperatedAt.Equal(a.LastOperation.StartedAt)
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is
@@ -127,13 +130,14 @@ func (r Recorded) Behind(compared []Source) bool {
 // the Application became Healthy after them: that has to have been seen. Nor does it tell whether the sibling has completed it
 // together with what the target changes beside the revision.
 func (in *Input) passed(a *Application) bool {
+	done := in.Seen.Past(a.Name).Completed
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a) || !slices.Contains(in.Seen.Completed[a.Name], source)) {
+		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a) || !slices.Contains(done, source)) {
 			return false
 		}
 		for _, w := range wanted {
-			if w.Key == source.Key && (!in.ranBefore(a, w, source) || !slices.Contains(in.Seen.Completed[a.Name], w)) {
+			if w.Key == source.Key && (!in.ranBefore(a, w, source) || !slices.Contains(done, w)) {
 				return false
 			}
 		}

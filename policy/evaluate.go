@@ -67,18 +67,15 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	}
 	first := ""
 	for _, a := range in.Siblings {
-		if !in.isEarlier(a, step) || outdated && a.Name >= first {
+		if !a.before(step) {
 			continue
 		}
-		if found, is := in.outdatedBy(a); is {
+		if found, is := in.outdatedBy(a.Application); is && in.isEarlier(a, step) && (!outdated || a.Name < first) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}
 	for _, a := range in.Peers {
-		if in.isEarlier(a, step) || a.Name == in.Target.Name || a.Deleting || outdated && a.Name >= first {
-			continue
-		}
-		if found, is := in.outdatedByPeer(a); is {
+		if found, is := in.outdatedByPeer(a.Application); is && !in.isEarlier(a, step) && a.Name != in.Target.Name && !a.Deleting && (!outdated || a.Name < first) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}
@@ -123,9 +120,9 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(NotGated, NotSelected), true
 	case step == 0 && !in.conditional(step):
 		return in.decision(Allow, FirstStep), true
-	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved[in.Target.Name]:
+	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved:
 		return in.decision(Allow, Rollback), true
-	case (op.Redeploys || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved[in.Target.Name]:
+	case (op.Redeploys || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved:
 		return in.decision(Allow, SelfHeal), true
 	case in.Settings.Conditions.Paused.Has(step):
 		return in.paused(), true

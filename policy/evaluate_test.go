@@ -48,6 +48,7 @@ func (r row) input() policy.Input {
 	in.Settings = r.settings
 	if r.edit != nil {
 		r.edit(&in)
+		place(&in)
 	}
 	return in
 }

@@ -35,7 +35,7 @@ func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
 			continue
 		}
 		applications++
-		b, is := in.failure(a, d.Step)
+		b, is := in.failure(a.Application, d.Step)
 		if is && a.Name == in.Target.Name {
 			return d, false
 		}
@@ -53,8 +53,8 @@ func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
 }
 
 // inStep reports whether a sibling, or the target, is one of the Applications of the step.
-func (in *Input) inStep(a *Application, step int) bool {
-	return StepOf(in.ApplicationSet.Steps, a.Labels) == step && !a.Deleting && in.ApplicationSet.Recorded[a.Name].Step != -1 && !in.Settings.Excluded[a.Name]
+func (in *Input) inStep(a Sibling, step int) bool {
+	return a.Step == step && a.RecordedStep != -1 && !a.Deleting && !in.Settings.Excluded[a.Name]
 }
 
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
@@ -71,7 +71,7 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	switch {
 	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
 		b.Detail = "sync " + clean(last.Phase)
-	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.Seen.Failed[a.Name], a.Compared):
+	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.Seen.Past(a.Name).Failed, a.Compared):
 		b.Detail = "its sync failed, and is tried again"
 	case a.Health == "Degraded" && a.LastSync.AtCompared:
 		b.Detail = "Degraded"

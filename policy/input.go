@@ -10,10 +10,10 @@ type Input struct {
 	ApplicationSet *ApplicationSet
 	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
 	// ignored. Evaluate only reads them, so decisions may share them.
-	Siblings []*Application
+	Siblings []Sibling
 	// Peers are the Applications of the target's own and later steps, or of none, as last watched. They hold nobody up.
 	// They only tell that the branch has moved on, so that old ones can do no harm. Others among them are ignored.
-	Peers []*Application
+	Peers []Sibling
 	// Now is the moment of the decision. Only conditions that end by themselves depend on it.
 	Now time.Time
 	// Window is the target's sync window.
@@ -25,35 +25,67 @@ type Input struct {
 	Settings Settings
 }
 
+// Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the time of a decision with
+// thousands of siblings, so a place may be kept as long as neither of the two changes.
+type Sibling struct {
+	*Application
+	// Step is StepOf its labels.
+	Step int
+	// RecordedStep is the Step of its entry in Recorded; 0 where it has none.
+	RecordedStep int
+}
+
+// Place returns an Application with its place in the steps.
+func (set *ApplicationSet) Place(a *Application) Sibling {
+	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
+}
+
 // Seen is the part of a decision's input that comes from the events of the watches and not from objects as they are now.
 // An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
 type Seen struct {
-	// Fresh are the siblings, by name, that Argo CD is known to have compared, with uncached revisions, after the change
-	// that the target deploys was seen: a request for a refresh was seen after that change, and was seen to be answered.
-	Fresh map[string]bool
-	// Later are those among them for which that request was also seen after the target's own last comparison.
-	Later map[string]bool
 	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
 	// Synced with that, and no operation since.
 	Deployed bool
-	// Completed are the sources and revisions, by name, at which siblings were seen to be done, Healthy and Synced, after a sync
-	// of their present sources.
-	Completed map[string][]Source
-	// Synced are the siblings, by name, that were seen Synced with what they are compared with, and without an operation since,
-	// although they are OutOfSync now.
-	Synced map[string]Synced
-	// Applied are the starts of the operations, by the name of the sibling, that were seen to apply everything. A later attempt of the
-	// same operation may show less.
-	Applied map[string]time.Time
-	// Failed are the sources and revisions, by name, that siblings were compared with when their last sync of them was seen to fail. The operation
-	// that tries again does not tell.
-	Failed map[string][]Source
-	// Moved are the Applications, by name, whose destination has changed since they were last synced.
-	Moved map[string]bool
+	// Moved says that the target's destination has changed since it was last synced.
+	Moved bool
+	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one moment, before the siblings
+	// were read.
+	Of func(name string) Past
 }
 
-// Synced is an Application that was seen Synced.
+// Past is what was seen of a sibling. Its zero value is nothing.
+type Past struct {
+	// Fresh says that Argo CD is known to have compared it, with uncached revisions, after the change that the target deploys
+	// was seen: a request for a refresh was seen after that change, and was seen to be answered.
+	Fresh bool
+	// Later says that it is Fresh, and that the request was also seen after the target's own last comparison.
+	Later bool
+	// Completed are the sources and revisions at which it was seen to be done, Healthy and Synced, after a sync of its present
+	// sources.
+	Completed []Source
+	// Synced says that it was seen Synced with what it is compared with, and without an operation since, although it is OutOfSync now.
+	Synced Synced
+	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same operation may show
+	// less.
+	Applied time.Time
+	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The operation that
+	// tries again does not tell.
+	Failed []Source
+	// Moved says that its destination has changed since it was last synced.
+	Moved bool
+}
+
+// Past is what was seen of a sibling, by its name.
+func (s *Seen) Past(name string) Past {
+	if s.Of == nil {
+		return Past{}
+	}
+	return s.Of(name)
+}
+
+// Synced is when an Application was seen Synced. Its zero value is never.
 type Synced struct {
+	Seen bool
 	// Compared are the sources and revisions that it was compared with.
 	Compared []Source
 	// OperatedAt is when its last operation had started.

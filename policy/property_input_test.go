@@ -43,7 +43,7 @@ func inputFrom(data []byte) policy.Input {
 		sibling := c.application()
 		// Names are unique within a namespace; the target may be among its own siblings.
 		sibling.Name = of(c, "app-", "app-", strings.Repeat("n", 248)) + strconv.Itoa(i)
-		in.Siblings = append(in.Siblings, &sibling)
+		in.Siblings = append(in.Siblings, placed(in.ApplicationSet, &sibling))
 	}
 	in.Peers = in.Siblings
 	in.Seen = c.seen(in)
@@ -75,10 +75,12 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 }
 
 func (c *choices) seen(in policy.Input) policy.Seen {
-	seen := policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{in.Target.Name: c.rarely(4)}}
+	past := map[string]policy.Past{}
+	seen := policy.Seen{Moved: c.rarely(4), Of: func(name string) policy.Past { return past[name] }}
 	for _, sibling := range in.Siblings {
-		seen.Fresh[sibling.Name], seen.Moved[sibling.Name] = c.rarely(3), c.rarely(10)
-		seen.Later[sibling.Name] = seen.Fresh[sibling.Name] && !c.rarely(3)
+		seen := policy.Past{Fresh: c.rarely(3), Moved: c.rarely(10)}
+		seen.Later = seen.Fresh && !c.rarely(3)
+		past[sibling.Name] = seen
 	}
 	return seen
 }

@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -177,9 +176,13 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	bySource.Compared = in.Target.Wanted
 	for _, sibling := range []*policy.Application{&done, &bySource} {
 		more := in
-		more.Siblings = append(slices.Clone(in.Siblings), sibling)
-		more.Seen.Fresh = maps.Clone(in.Seen.Fresh)
-		more.Seen.Fresh[sibling.Name] = true
+		more.Siblings = append(slices.Clone(in.Siblings), placed(in.ApplicationSet, sibling))
+		more.Seen.Of = func(name string) policy.Past {
+			if name == sibling.Name {
+				return policy.Past{Fresh: true}
+			}
+			return in.Seen.Of(name)
+		}
 		g.Expect(policy.Evaluate(more)).To(Equal(before), "one more that is done")
 	}
 }
@@ -211,7 +214,7 @@ func checkAlone(g *WithT, in policy.Input, d policy.Decision) {
 	live := map[string]bool{}
 	for _, sibling := range in.Siblings {
 		live[sibling.Name] = true
-		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling); blocks {
+		if b, blocks := policy.BlockedBy(in, sibling.Name, sibling.Application); blocks {
 			alone = append(alone, b)
 		}
 	}

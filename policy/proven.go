@@ -14,7 +14,7 @@ func Proven(in Input) string {
 	var earlier []*Application
 	for _, a := range in.Siblings {
 		if in.isEarlier(a, step) {
-			earlier = append(earlier, a)
+			earlier = append(earlier, a.Application)
 		}
 	}
 	if len(earlier) == 0 {
@@ -23,7 +23,7 @@ func Proven(in Input) string {
 	candidates := in.Target.since(earlier[0].Followed, key)
 	for _, candidate := range slices.Backward(candidates) {
 		if !slices.ContainsFunc(earlier, func(a *Application) bool {
-			return !slices.Contains(in.Target.since(a.Followed, key), candidate) || !slices.Contains(in.Seen.Completed[a.Name], candidate)
+			return !slices.Contains(in.Target.since(a.Followed, key), candidate) || !slices.Contains(in.Seen.Past(a.Name).Completed, candidate)
 		}) {
 			return candidate.Revision
 		}

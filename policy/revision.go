@@ -11,7 +11,7 @@ func (in *Input) notCompared(a *Application) (Reason, string) {
 			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
 		}
 	}
-	if !in.Seen.Fresh[a.Name] && (in.pendingElsewhere(a) || in.changedBehind()) {
+	if (in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh {
 		return ComparisonOlder, "not known to be compared since the change to " + clean(in.Target.Name) + " was seen"
 	}
 	return "", ""
@@ -41,7 +41,7 @@ func (t *Target) deploys(key string) []Source {
 // target's: without that, the branch may have come to the wanted one since, or come back to it. And the target was compared
 // with the wanted ones before, or the sibling ran them before.
 func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
-	later := in.Seen.Later[a.Name]
+	later := in.Seen.Past(a.Name).Later
 	for _, w := range wanted {
 		if w.Key != source.Key || w.Revision == "" {
 			continue
@@ -112,7 +112,7 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 }
 
 // changed reports whether the target deploys other sources than it runs, maybe at the same revisions, or elsewhere.
-func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Moved[in.Target.Name] }
+func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Moved }
 
 // changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that
 // revision may have been compared before the change.

@@ -48,32 +48,50 @@ func scenario(text string) policy.Input {
 		panic("a scenario needs a target: " + text)
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
-	in.Seen = policy.Seen{Failed: map[string][]policy.Source{}, Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: map[string][]policy.Source{}, Synced: map[string]policy.Synced{}, Applied: map[string]time.Time{}}
+	past := map[string]policy.Past{}
+	in.Seen.Of = func(name string) policy.Past { return past[name] }
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
-		in.Siblings, in.Peers = append(in.Siblings, &p.sibling), append(in.Peers, &p.sibling)
-		in.Seen.Fresh[p.sibling.Name], in.Seen.Later[p.sibling.Name], in.Seen.Moved[p.sibling.Name] = p.fresh, p.later, p.moved
+		in.Siblings = append(in.Siblings, policy.Sibling{Application: &p.sibling})
+		seen := policy.Past{Fresh: p.fresh, Later: p.later, Moved: p.moved}
 		if p.applied {
 			p.sibling.LastOperation.StartedAt = second("40")
-			in.Seen.Applied[p.sibling.Name] = second("40")
+			seen.Applied = second("40")
 		}
 		if p.failedbefore {
-			in.Seen.Failed[p.sibling.Name] = p.sibling.Compared
+			seen.Failed = p.sibling.Compared
 		}
 		if p.insync != nil {
-			in.Seen.Synced[p.sibling.Name] = policy.Synced{Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
+			seen.Synced = policy.Synced{Seen: true, Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
 		}
 		if !p.incomplete {
-			in.Seen.Completed[p.sibling.Name] = p.sibling.Ran
+			seen.Completed = p.sibling.Ran
 		}
+		past[p.sibling.Name] = seen
 	}
 	written := parse(strings.TrimSpace(target))
 	in.Target = written.target
-	in.Seen.Moved[in.Target.Name], in.Seen.Deployed = written.moved, written.deployed
+	in.Seen.Moved, in.Seen.Deployed = written.moved, written.deployed
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
+	place(&in)
 	return in
+}
+
+// place gives the siblings their places again after an edit, and has them all as peers.
+func place(in *policy.Input) {
+	for i, sibling := range in.Siblings {
+		in.Siblings[i] = placed(in.ApplicationSet, sibling.Application)
+	}
+	in.Peers = in.Siblings
+}
+
+func placed(set *policy.ApplicationSet, a *policy.Application) policy.Sibling {
+	if set == nil {
+		return policy.Sibling{Application: a}
+	}
+	return set.Place(a)
 }
 
 func guestbook() *policy.ApplicationSet {

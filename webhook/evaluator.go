@@ -15,12 +15,13 @@ import (
 type SiblingReader interface {
 	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// Known returns the siblings as last watched, without a read. They may be out of date. The caller owns the slice.
-	Known(set *policy.ApplicationSet) []*siblings.Projection
+	// Known returns the siblings as last watched, without a read. They may be out of date. Callers share the slice.
+	Known(set *policy.ApplicationSet) []policy.Sibling
 	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
 	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*siblings.Projection, error)
-	// Current returns the live siblings of the steps before step. It does not read known siblings that are current.
-	Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*siblings.Projection) ([]*policy.Application, error)
+	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor one that has just
+	// been read; read may be nil.
+	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *siblings.Projection) ([]policy.Sibling, error)
 }
 
 // LiveEvaluator evaluates the rule on live siblings. The watches' knowledge may only make a decision stricter or
@@ -50,28 +51,27 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.D
 	if err != nil || len(d.Blockers) > 0 {
 		return d, err
 	}
-	known = replaced(known, read)
-	if in.Siblings, err = e.current(ctx, in, known); err != nil {
+	if in.Siblings, err = e.current(ctx, in, read); err != nil {
 		return policy.Decision{}, err
 	}
-	in.Peers = applications(known)
+	in.Peers = replaced(in.ApplicationSet, known, read)
 	return policy.Evaluate(in), nil
 }
 
 // current reads the siblings that decide. Before step 1 there are none.
-func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, known []*siblings.Projection) ([]*policy.Application, error) {
+func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *siblings.Projection) ([]policy.Sibling, error) {
 	steps := policy.StepsToRead(in)
 	if steps == 0 {
 		return nil, nil
 	}
-	return e.reader.Current(ctx, in.ApplicationSet, steps, known)
+	return e.reader.Current(ctx, in.ApplicationSet, steps, read)
 }
 
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
 // of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read. Failures are
 // counted, and one of them proves nothing.
-func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*siblings.Projection) (d policy.Decision, read *siblings.Projection, err error) {
-	in.Siblings = applications(known)
+func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []policy.Sibling) (d policy.Decision, read *siblings.Projection, err error) {
+	in.Siblings = known
 	d = policy.Evaluate(in)
 	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {
 		return policy.Decision{}, nil, nil
@@ -90,21 +90,23 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []*s
 	return policy.Decision{}, read, nil
 }
 
-func applications(known []*siblings.Projection) []*policy.Application {
-	all := make([]*policy.Application, 0, len(known))
+// placed gives Applications their places in the steps of an ApplicationSet.
+func placed(set *policy.ApplicationSet, known []*siblings.Projection) []policy.Sibling {
+	all := make([]policy.Sibling, 0, len(known))
 	for _, p := range known {
-		all = append(all, &p.Application)
+		all = append(all, set.Place(&p.Application))
 	}
 	return all
 }
 
-// replaced puts the Application that was read in the place of its older state, so that nobody reads it again.
-func replaced(known []*siblings.Projection, read *siblings.Projection) []*siblings.Projection {
+// replaced puts the Application that was read in the place of its older state.
+func replaced(set *policy.ApplicationSet, known []policy.Sibling, read *siblings.Projection) []policy.Sibling {
 	if read == nil {
 		return known
 	}
-	if i := slices.IndexFunc(known, func(p *siblings.Projection) bool { return p.Name == read.Name }); i >= 0 {
-		known[i] = read
+	all := slices.Clone(known)
+	if i := slices.IndexFunc(all, func(s policy.Sibling) bool { return s.Name == read.Name }); i >= 0 {
+		all[i] = set.Place(&read.Application)
 	}
-	return known
+	return all
 }

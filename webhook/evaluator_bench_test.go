@@ -54,14 +54,16 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 		}
 		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/count + 1)})
 	}
-	known := siblings.NewCache(siblings.Source{Applications: source, ApplicationSets: fakewatch.NewFakeControllerSource()})
+	sets := fakewatch.NewFakeControllerSource()
+	sets.Add(set)
+	known := siblings.NewCache(siblings.Source{Applications: source, ApplicationSets: sets})
 	go known.Run(b.Context())
+	g.Eventually(known.Synced).WithTimeout(10 * time.Second).Should(BeTrue())
 	g.Eventually(func() int { return len(known.Owned("u1")) }).WithTimeout(10 * time.Second).Should(Equal(count))
-
-	projected := argocd.NewApplicationSet(set).ApplicationSet
+	projected, _ := known.Set(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 	target := live.applications[fmt.Sprintf("app-%05d", count-1)].Application
 	in := policy.Input{
-		ApplicationSet: &projected,
+		ApplicationSet: &projected.ApplicationSet,
 		Target: policy.Target{
 			Name: target.Name, Labels: target.Labels, Managed: true, Operation: policy.Operation{Written: true},
 			ReconciledAt: target.ReconciledAt, Compared: target.Compared, Ran: target.Ran, Wanted: target.Compared,

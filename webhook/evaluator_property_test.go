@@ -35,7 +35,7 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 		live := &liveWorld{now: w.now}
 		got, err := evaluator(live, frozen(w.lag())).Evaluate(context.Background(), in)
 		g.Expect(err).NotTo(HaveOccurred())
-		in.Siblings = w.owned()
+		in.Siblings = w.owned(in.ApplicationSet)
 		want := policy.Evaluate(in)
 		seen[got.Outcome.String()]++
 		seen[string(got.Reason)]++
@@ -278,11 +278,11 @@ func (w *world) input() policy.Input {
 	}
 }
 
-func (w *world) owned() []*policy.Application {
-	var all []*policy.Application
+func (w *world) owned(set *policy.ApplicationSet) []policy.Sibling {
+	var all []policy.Sibling
 	for _, p := range w.now {
 		if p.Owner == "u1" {
-			all = append(all, &p.Application)
+			all = append(all, set.Place(&p.Application))
 		}
 	}
 	return all
@@ -312,6 +312,20 @@ func (f frozen) Owned(owner types.UID) []*siblings.Projection {
 	}
 	return known
 }
+
+// Siblings are those of the ApplicationSet's namespace.
+func (f frozen) Siblings(set *policy.ApplicationSet) []policy.Sibling {
+	var known []policy.Sibling
+	for _, p := range f.Owned(types.UID(set.UID)) {
+		if p.Namespace == set.Namespace {
+			known = append(known, set.Place(&p.Application))
+		}
+	}
+	return known
+}
+
+// Placed is not asked without a barrier.
+func (f frozen) Placed(*policy.ApplicationSet, []*siblings.Projection) []policy.Sibling { return nil }
 
 // Set is not asked by Evaluate.
 func (f frozen) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {

@@ -80,7 +80,7 @@ func (c *cluster) Evaluate(_ context.Context, in policy.Input) (policy.Decision,
 	for _, app := range c.apps {
 		if owner := metav1.GetControllerOf(app); owner != nil && string(owner.UID) == in.ApplicationSet.UID {
 			sibling := argocd.Sibling(app)
-			in.Siblings = append(in.Siblings, &sibling)
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&sibling))
 		}
 	}
 	return policy.Evaluate(in), nil

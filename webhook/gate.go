@@ -187,7 +187,7 @@ func (g *Gate) judgeOn(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	}
 	in := g.input(w, set, s)
 	if set != nil {
-		in.Seen = g.seen(w, types.UID(set.UID))
+		in.Seen = g.seen(w, &set.ApplicationSet)
 	}
 	var err error
 	d, settled := policy.Scope(in)

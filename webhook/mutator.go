@@ -104,8 +104,8 @@ func (m *Mutator) pin(w *write, in policy.Input) pinned {
 	}
 	p, revision := pinned{by: PinCompared.String()}, ""
 	if in.Settings.Train {
-		in.Siblings = applications(m.known.Owned(types.UID(in.ApplicationSet.UID)))
-		in.Seen = m.gate.seen(w, types.UID(in.ApplicationSet.UID))
+		in.Siblings = placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
+		in.Seen = m.gate.seen(w, in.ApplicationSet)
 		if revision = policy.Proven(in); revision != "" {
 			p.by = PinProven.String()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
@@ -33,7 +34,7 @@ type Watch interface {
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
 	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
 	// of a comparison.
-	Seen(owner types.UID, changed, compared uint64) policy.Seen
+	Seen(owner siblings.Owner, changed, compared uint64) policy.Seen
 }
 
 const (
@@ -45,10 +46,10 @@ const (
 
 // seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
 // watch may lag.
-func (g *Gate) seen(w *write, owner types.UID) policy.Seen {
-	seen := g.Watch.Seen(owner, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
+func (g *Gate) seen(w *write, set *policy.ApplicationSet) policy.Seen {
+	seen := g.Watch.Seen(siblings.OwnerOf(set), g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
 	if was := g.Watch.DeployedTo(w.uid); was != "" {
-		seen.Moved[w.target.Name] = was != argocd.Destination(&w.app.Spec.Destination)
+		seen.Moved = was != argocd.Destination(&w.app.Spec.Destination)
 	}
 	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
 		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)

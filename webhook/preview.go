@@ -7,7 +7,6 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -60,8 +59,8 @@ func (s *settings) shown() Settings {
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: applications(owned), Now: p.gate.Now()}
-	in.Seen = p.gate.Watch.Seen(types.UID(set.UID), p.gate.Watch.Position(), p.gate.Watch.Position())
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
+	in.Seen = p.gate.Watch.Seen(siblings.OwnerOf(&set.ApplicationSet), p.gate.Watch.Position(), p.gate.Watch.Position())
 	in.Peers = in.Siblings
 	return in
 }

@@ -42,8 +42,8 @@ func (p *Preview) inputOf(ctx context.Context, w *write, name string) policy.Inp
 			continue
 		}
 		in := p.gate.input(w, set, p.gate.settingsFor(set, w))
-		in.Seen = p.gate.seen(w, types.UID(set.UID))
-		in.Siblings = applications(p.releaser.known.Owned(types.UID(set.UID)))
+		in.Seen = p.gate.seen(w, &set.ApplicationSet)
+		in.Siblings = placed(&set.ApplicationSet, p.releaser.known.Owned(types.UID(set.UID)))
 		in.Peers = in.Siblings
 		return in
 	}

@@ -106,7 +106,7 @@ func drawConfig(r *rapid.T) Config {
 type withPeers struct{ *cluster }
 
 func (c withPeers) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
-	in.Peers = applications(watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
+	in.Peers = placed(in.ApplicationSet, watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
 	return c.cluster.Evaluate(ctx, in)
 }
 

@@ -120,7 +120,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 	owned := r.known.Owned(types.UID(set.UID))
 	byName := map[string]*siblings.Projection{}
 	s := r.gate.settingsFor(set, &write{})
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: applications(owned)}
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: placed(&set.ApplicationSet, owned)}
 	in.Peers = in.Siblings
 	var wanted []comparison
 	for _, p := range owned {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -46,7 +44,8 @@ func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *polic
 func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
 	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
 	watch := r.gate.Watch
-	in.Seen = watch.Seen(types.UID(in.ApplicationSet.UID), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	in.Seen = watch.Seen(siblings.OwnerOf(in.ApplicationSet), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	in.Seen.Moved = in.Seen.Past(p.Name).Moved
 	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {

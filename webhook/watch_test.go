@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // seenByWatch is what a watch has seen: the position of prod's change, and those of answered refreshes by name.
@@ -19,7 +20,6 @@ type seenByWatch struct {
 	// compared is the position of prod's last comparison.
 	compared uint64
 	fresh    map[string]uint64
-	moved    map[string]bool
 	// deployed is the comparison at which prod was seen Synced, and operatedAt the start of the last operation that was seen.
 	deployed   argocd.Fingerprint
 	operatedAt time.Time
@@ -48,12 +48,11 @@ func (s *seenByWatch) Changed(types.UID, []policy.Source, argocd.Fingerprint) ui
 
 func (s *seenByWatch) ComparedAt(types.UID, time.Time) uint64 { return s.compared }
 
-func (s *seenByWatch) Seen(_ types.UID, changed, compared uint64) policy.Seen {
-	seen := policy.Seen{Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: s.moved, Completed: s.completed}
-	for name, position := range s.fresh {
-		seen.Fresh[name], seen.Later[name] = position > changed, position > max(changed, compared)
-	}
-	return seen
+func (s *seenByWatch) Seen(_ siblings.Owner, changed, compared uint64) policy.Seen {
+	return policy.Seen{Of: func(name string) policy.Past {
+		position := s.fresh[name]
+		return policy.Past{Fresh: position > changed, Later: position > max(changed, compared), Completed: s.completed[name]}
+	}}
 }
 
 // TestTheWatchDecides has dev and prod of different repositories: only a comparison of dev that is known to be newer than

@@ -117,7 +117,7 @@ func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) 
 	if c.MaxFailures != nil && waits && !has(policy.TooManyFailures) {
 		n := 0
 		for _, a := range in.Siblings {
-			if policy.StepOf(in.ApplicationSet.Steps, a.Labels) == step && policy.NotCounted(in, a) == "" {
+			if a.Step == step && policy.NotCounted(in, a.Application) == "" {
 				n++
 			}
 		}

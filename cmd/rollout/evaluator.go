@@ -28,7 +28,7 @@ func (e *Evaluator) ApplicationSet(_ context.Context, name types.NamespacedName)
 func (e *Evaluator) Evaluate(_ context.Context, in policy.Input) (policy.Decision, error) {
 	in.Siblings = nil
 	for _, p := range e.known.Owned(types.UID(in.ApplicationSet.UID)) {
-		in.Siblings = append(in.Siblings, &p.Application)
+		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&p.Application))
 	}
 	in.Peers = in.Siblings
 	return policy.Evaluate(in), nil

@@ -76,6 +76,7 @@ func (e *experiment) denials(ctx context.Context) {
 		rows = append(rows,
 			&row{sampled: sampled{siblings: siblings, name: "deny", run: e.post(e.gate.Webhook, r, deny)}, counted: e.post(e.counted.Webhook, r, deny), readsSoFar: e.gateReads},
 			&row{sampled: sampled{siblings: siblings, name: "write-deny", run: e.write(gateUser, r, deny)}, like: "deny"},
+			&row{sampled: sampled{siblings: siblings, name: "write-always-deny", run: e.write(deniedUser, r, deny)}},
 			&row{sampled: sampled{siblings: siblings, name: "write-held", run: e.write(controller, r, hold)}, readsSoFar: e.writeReads},
 			&row{sampled: sampled{siblings: siblings, name: "write-no-webhook-again", run: e.write(noWebhook, e.none, allow)}},
 		)

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 
+	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
 )
 
 // profiled is for how long a case is repeated for a profile, and profiledCases are the cases of which there is one.
 const profiled = 10 * time.Second
 
-var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "write-allow-barrier": true, "deny": true}
+var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "write-allow-barrier": true, "deny": true, "write-deny": true, "allow-barrier": true}
 
 // profile writes a CPU profile of the kube-apiserver while one case is repeated, and prints its largest entries.
 func (s *suite) profile(ctx context.Context, siblings int, name string, run func(context.Context) error) {
@@ -35,6 +36,15 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 			return err
 		}
 		return os.WriteFile(file, text, 0o600)
+	})
+	instance := s.profiledInstance(name)
+	gateFile := filepath.Join(s.options.profiles, fmt.Sprintf("stepgate-%s-%d.pb.gz", name, siblings))
+	group.Go(func() error {
+		text, err := release.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", instance.Metrics, int(profiled.Seconds())))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(gateFile, []byte(text), 0o600)
 	})
 	group.Go(func() error {
 		for groupCtx.Err() == nil {
@@ -57,6 +67,14 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 			}
 		}
 	}
+}
+
+// profiledInstance is the instance of stepgate that a case asks.
+func (s *suite) profiledInstance(name string) *release.Replica {
+	if strings.Contains(name, "barrier") {
+		return s.barrier
+	}
+	return s.gate
 }
 
 // profiledFunctions are the functions whose shares are printed: what the API server does for a LIST of metadata, and for a write.

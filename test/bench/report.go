@@ -54,7 +54,7 @@ func baselines(r *row) (plain, none string) {
 	switch r.name {
 	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-allow-barrier", "write-named", "write-pinned":
 		return "write-plain", "write-no-webhook"
-	case "write-deny", "write-held", "write-no-webhook-again":
+	case "write-deny", "write-always-deny", "write-held", "write-no-webhook-again":
 		return "write-plain", "write-no-webhook-again"
 	}
 	return "plain", ""

@@ -22,11 +22,12 @@ import (
 
 // Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency switch
 // takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two ApplicationSet controllers write to stepgate; for unmutatedController its
-// mutating webhook is not called, and the operations name the revision themselves.
+// mutating webhook is not called, and the operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything.
 const (
 	noWebhook           = "bench-none"
 	alwaysUser          = "bench-always"
 	plainUser           = "bench-plain"
+	deniedUser          = "bench-denied"
 	gateUser            = "bench-stepgate"
 	barrierUser         = "bench-barrier"
 	controller          = "system:serviceaccount:bench:applicationset-controller"
@@ -74,6 +75,9 @@ func (s *suite) start(ctx context.Context) {
 }
 
 func (s *suite) startGate(ctx context.Context, o release.Options) *release.Replica {
+	if s.options.profiles != "" {
+		o.Args = append(o.Args, "--profiling")
+	}
 	gate, err := release.StartOne(ctx, s.Environment, o)
 	if gate != nil {
 		s.replicas = append(s.replicas, gate)
@@ -98,7 +102,7 @@ func (s *suite) users(ctx context.Context) {
 		APIGroups: []string{"argoproj.io"}, Resources: []string{"applications"}, Verbs: []string{"patch"},
 	}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
-	for _, user := range []string{noWebhook, alwaysUser, plainUser, gateUser, barrierUser, controller, unmutatedController} {
+	for _, user := range []string{noWebhook, alwaysUser, plainUser, deniedUser, gateUser, barrierUser, controller, unmutatedController} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 		s.patchers[user] = s.patcher(user)
 	}

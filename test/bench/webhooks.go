@@ -22,6 +22,7 @@ import (
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
@@ -61,8 +62,8 @@ type hosted struct {
 	certificate tls.Certificate
 	bundle      []byte
 	// always and plain are addresses; metered is another plain, whose reads go through the meter.
-	always, plain, metered                string
-	alwaysCalls, plainReads, meteredReads atomic.Int64
+	always, plain, metered                             string
+	alwaysCalls, deniesCalls, plainReads, meteredReads atomic.Int64
 }
 
 // host serves the webhooks and registers two of them with the API server.
@@ -71,20 +72,28 @@ func host(ctx context.Context, s *suite) *hosted {
 	certificate, key, err := cluster.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)
 	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
-	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, webhook.NewMetrics(prometheus.NewRegistry())))
+	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, nil, webhook.NewMetrics(prometheus.NewRegistry())))
+	source := guestbook.Application(guestbook.Set("bench"), "prod").Spec.GetSource()
+	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source}, webhook.NewMetrics(prometheus.NewRegistry())))
 	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
 	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
 	script.Must(h.register(ctx, s, alwaysUser, h.always))
 	script.Must(h.register(ctx, s, plainUser, h.plain))
+	script.Must(h.register(ctx, s, deniedUser, denying))
+	script.Must(h.registerMutating(ctx, s, deniedUser, denying))
 	script.Must(restrict(ctx, s))
 	return h
 }
 
-// serve serves a handler until the program ends, and returns its address.
-func (h *hosted) serve(ctx context.Context, handler admission.AdmissionHandler, metrics *webhook.Metrics) (string, error) {
+// serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its address.
+func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *webhook.Metrics) (string, error) {
+	handlers := map[string]admission.AdmissionHandler{webhook.Path: validating}
+	if mutating != nil {
+		handlers[webhook.MutatePath] = mutating
+	}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &h.certificate, nil }
 	server, err := server.Listen(server.Options{
-		Address: "127.0.0.1:0", Handlers: map[string]admission.AdmissionHandler{webhook.Path: handler}, Requests: metrics,
+		Address: "127.0.0.1:0", Handlers: handlers, Requests: metrics,
 		GetCertificate: certificate, Log: logr.Discard(),
 	})
 	if err != nil {
@@ -108,7 +117,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	known := siblings.NewCache()
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
 	gate := webhook.NewGate(webhook.Config{Pin: webhook.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Witness: always{}, Record: recorder, Now: time.Now})
-	return h.serve(ctx, gate, metrics)
+	return h.serve(ctx, gate, nil, metrics)
 }
 
 // always says of every Application that it exists.
@@ -128,6 +137,20 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 	w := &c.Webhooks[0]
 	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}
 	w.TimeoutSeconds = &timeout
+	w.MatchConditions = append([]admissionregistrationv1.MatchCondition{isUser(user)}, w.MatchConditions...)
+	return s.Admin.Create(ctx, &c)
+}
+
+// registerMutating registers a mutating webhook of this process exactly as the one of stepgate is registered, but for the writes of another user.
+func (h *hosted) registerMutating(ctx context.Context, s *suite, user, address string) error {
+	var c admissionregistrationv1.MutatingWebhookConfiguration
+	if err := s.Admin.Get(ctx, types.NamespacedName{Name: s.gate.Name}, &c); err != nil {
+		return err
+	}
+	c.ObjectMeta = metav1.ObjectMeta{Name: user}
+	url := "https://" + address + webhook.MutatePath
+	w := &c.Webhooks[0]
+	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}
 	w.MatchConditions = append([]admissionregistrationv1.MatchCondition{isUser(user)}, w.MatchConditions...)
 	return s.Admin.Create(ctx, &c)
 }

@@ -68,7 +68,7 @@ func (r *Reader) Evaluate(ctx context.Context, in policy.Input) (policy.Decision
 	for i := range list.Items {
 		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && string(owner.UID) == set.UID {
 			sibling := argocd.Sibling(&list.Items[i])
-			in.Siblings = append(in.Siblings, &sibling)
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&sibling))
 		}
 	}
 	return policy.Evaluate(in), nil

@@ -66,7 +66,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	g := NewWithT(t)
 	reads := &recorder{}
 	in := input()
-	in.Siblings = []*policy.Application{{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}}
+	in.Siblings = []policy.Sibling{in.ApplicationSet.Place(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}})}
 	d, err := oracle.New(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))

@@ -170,7 +170,7 @@ func (r rollout) input(held int) policy.Input {
 	in := policy.Input{ApplicationSet: &set}
 	for i := range apps {
 		sibling := argocd.Sibling(&apps[i])
-		in.Siblings = append(in.Siblings, &sibling)
+		in.Siblings = append(in.Siblings, set.Place(&sibling))
 	}
 	return in
 }

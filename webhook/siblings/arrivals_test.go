@@ -143,7 +143,7 @@ func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 			written := strconv.Itoa(s.version + 1)
 			object, live := &barrierObject{versions: []string{written}, err: row.broken}, &listing{}
 			b, _ := newBarrier(object, arriving{s.at(), map[string]time.Duration{written: 0}})
-			current, err := NewReader(live, c).WithBarrier(b, c, fewListed).Current(t.Context(), set, 1, c.Owned(types.UID(set.UID)))
+			current, err := NewReader(live, c).WithBarrier(b, c, fewListed).Current(t.Context(), set, 1, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(current).To(HaveLen(row.wantIt))
 			g.Expect(object.began).To(HaveLen(row.wantWrites))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,18 +92,31 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 
 // sets handles the events of ApplicationSets.
 func (c *Cache) sets() cache.ResourceEventHandler {
-	return onEvery(func(object any, _ bool) {
+	return onEvery(func(object any, gone bool) {
 		if set, ok := object.(*setProjection); ok {
+			if gone {
+				c.Displace(&set.set.ApplicationSet)
+			} else {
+				c.Place(&set.set.ApplicationSet)
+			}
 			c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 		}
 	})
 }
 
-// onEvery handles every event by the newest state of its object.
+// onEvery handles every event by the newest state of its object. Where the watch has missed that an object was deleted and created again, the old
+// one is gone first.
 func onEvery(f func(object any, gone bool)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { f(object, false) },
-		UpdateFunc: func(_, object any) { f(object, false) },
+		AddFunc: func(object any) { f(object, false) },
+		UpdateFunc: func(old, object any) {
+			if was, err := meta.Accessor(old); err == nil {
+				if is, err := meta.Accessor(object); err == nil && was.GetUID() != is.GetUID() {
+					f(old, true)
+				}
+			}
+			f(object, false)
+		},
 		DeleteFunc: func(object any) {
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = missed.Obj

@@ -4,16 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// observed is what is remembered of one Application.
+// observed is what is remembered of one Application. It does not change any more once decisions can see it: each event makes another one.
 type observed struct {
 	name  string
-	owner types.UID
+	owner Owner
 
 	compared    []policy.Source
 	fingerprint argocd.Fingerprint
@@ -51,6 +49,18 @@ type observed struct {
 	operating bool
 	ended     uint64
 	syncingTo string
+}
+
+// past is what a decision may know, by the position of the change that the target deploys and that of the target's comparison.
+func (o *observed) past(changed, compared uint64) policy.Past {
+	past := policy.Past{
+		Fresh: o.fresh > changed, Later: o.fresh > max(changed, compared), Completed: o.completed, Applied: o.appliedAt, Failed: o.failed,
+		Moved: o.deployedTo != "" && o.deployedTo != o.destination,
+	}
+	if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
+		past.Synced = policy.Synced{Seen: true, Compared: o.compared, OperatedAt: o.operatedAt}
+	}
+	return past
 }
 
 // compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or

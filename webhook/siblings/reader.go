@@ -2,6 +2,7 @@ package siblings
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,6 +44,10 @@ type Live interface {
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
 	Owned(owner types.UID) []*Projection
+	// Siblings returns those of its namespace with their places in its steps. Callers share the slice. It may be a moment older than Owned.
+	Siblings(set *policy.ApplicationSet) []policy.Sibling
+	// Placed gives Applications their places in the steps of an ApplicationSet.
+	Placed(set *policy.ApplicationSet, apps []*Projection) []policy.Sibling
 	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 }
@@ -111,11 +116,9 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	})
 }
 
-// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. The caller owns the
-// slice, and must not change its elements.
-func (r *Reader) Known(set *policy.ApplicationSet) []*Projection {
-	return r.known.Owned(types.UID(set.UID))
-}
+// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. Callers share the slice, and must not
+// change it.
+func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.known.Siblings(set) }
 
 // Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
 // controls no Application of that name.
@@ -128,13 +131,14 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 }
 
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
-// only. It does not read the known siblings that are still current. A partial answer is an error.
-func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, known []*Projection) ([]*policy.Application, error) {
+// only. It does not read the known siblings that are still current, nor one that the caller has just read; read may be nil. A partial answer is an
+// error.
+func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, read *Projection) ([]policy.Sibling, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
 	}
-	if r.barrier != nil && r.selected.Selected(set.Namespace, selector, r.above+1) > r.above && r.barrier.Pass(ctx) == nil {
+	if r.barrier != nil && r.isLong(set, step, selector) && r.barrier.Pass(ctx) == nil {
 		return r.proven(set), nil
 	}
 	versions, err := r.versions.do(ctx, set.Namespace, selector.String(), func(ctx context.Context) ([]Version, error) {
@@ -143,31 +147,40 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 	if err != nil {
 		return nil, err
 	}
-	current, outdated := split(versions, set, step, known)
+	current, outdated := r.split(versions, set, step, read)
 	if exact {
 		outdated = append(outdated, unlisted(versions, set, step)...)
 	}
-	read, err := r.read(ctx, set, outdated)
-	return append(current, read...), err
+	anew, err := r.read(ctx, set, outdated)
+	return append(current, anew...), err
 }
 
 // proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner reference means nothing there.
-func (r *Reader) proven(set *policy.ApplicationSet) []*policy.Application {
-	known := r.known.Owned(types.UID(set.UID))
-	current := make([]*policy.Application, 0, len(known))
-	for _, p := range known {
-		if p.Namespace == set.Namespace {
-			current = append(current, &p.Application)
+func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
+	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *Projection) bool { return p.Namespace != set.Namespace })
+	return r.known.Placed(set, owned)
+}
+
+// isLong reports whether a LIST would return more than above Applications. Those of the ApplicationSet are counted first: that costs least.
+func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Selector) bool {
+	own := 0
+	for _, s := range r.known.Siblings(set) {
+		if 0 <= s.Step && s.Step < step {
+			own++
 		}
 	}
-	return current
+	return own > r.above || r.selected.Selected(set.Namespace, selector, r.above+1) > r.above
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.
-func split(versions []Version, set *policy.ApplicationSet, step int, known []*Projection) (current []*policy.Application, outdated []string) {
-	byName := make(map[string]*Projection, len(known))
+func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int, read *Projection) (current []policy.Sibling, outdated []string) {
+	known := r.known.Owned(types.UID(set.UID))
+	byName := make(map[string]*Projection, len(known)+1)
 	for _, p := range known {
 		byName[p.Name] = p
+	}
+	if read != nil {
+		byName[read.Name] = read
 	}
 	for _, v := range versions {
 		if string(v.Owner) != set.UID {
@@ -176,9 +189,9 @@ func split(versions []Version, set *policy.ApplicationSet, step int, known []*Pr
 		p := byName[v.Name]
 		switch at := policy.StepOf(set.Steps, v.Labels); {
 		case at < 0 || at >= step:
-			current = append(current, &policy.Application{Name: v.Name, Labels: v.Labels})
+			current = append(current, set.Place(&policy.Application{Name: v.Name, Labels: v.Labels}))
 		case p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion:
-			current = append(current, &p.Application)
+			current = append(current, set.Place(&p.Application))
 		default:
 			outdated = append(outdated, v.Name)
 		}
@@ -205,7 +218,7 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 }
 
 // read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
-func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*policy.Application, error) {
+func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
 	found := make([]*Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostGets)
@@ -218,10 +231,10 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var read []*policy.Application
+	var read []policy.Sibling
 	for _, p := range found {
 		if p != nil {
-			read = append(read, &p.Application)
+			read = append(read, set.Place(&p.Application))
 		}
 	}
 	return read, nil

@@ -18,12 +18,12 @@ type Observations struct {
 	mu       sync.Mutex
 	position uint64
 	apps     map[types.UID]*observed
-	owned    map[types.UID]map[types.UID]*observed // by owner
+	families map[Owner]*family
 }
 
 // NewObservations returns Observations of nothing.
 func NewObservations() *Observations {
-	return &Observations{apps: map[types.UID]*observed{}, owned: map[types.UID]map[types.UID]*observed{}}
+	return &Observations{apps: map[types.UID]*observed{}, families: map[Owner]*family{}}
 }
 
 // Observe remembers a Projection that the watch gave.
@@ -31,11 +31,9 @@ func (s *Observations) Observe(p *Projection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
-	o := s.apps[p.UID]
-	if o == nil {
-		o = &observed{name: p.Name, changed: s.position, comparedAt: s.position}
-		s.apps[p.UID] = o
-	} else {
+	o, before := &observed{name: p.Name, changed: s.position, comparedAt: s.position}, s.apps[p.UID]
+	if before != nil {
+		*o = *before
 		o.compare(p, s.position)
 	}
 	o.compared, o.fingerprint, o.syncStatus, o.reconciledAt = p.Application.Compared, p.Compared, p.Application.SyncStatus, p.Application.ReconciledAt
@@ -46,7 +44,22 @@ func (s *Observations) Observe(p *Projection) {
 	if last := &p.Application.LastOperation; last.Applied {
 		o.appliedAt = last.StartedAt
 	}
-	s.own(p.UID, o, p.Owner)
+	o.owner = Owner{p.Namespace, p.Owner}
+	s.apps[p.UID] = o
+	if before != nil && before.owner != o.owner {
+		s.disown(before)
+	}
+	if o.owner.UID != "" {
+		s.family(o.owner).put(o, &p.Application)
+	}
+}
+
+// disown takes an Application from its owner. The caller holds the lock.
+func (s *Observations) disown(o *observed) {
+	if f := s.families[o.owner]; f != nil {
+		f.remove(o)
+		s.drop(o.owner)
+	}
 }
 
 // Observed reports whether an Application was seen.
@@ -56,34 +69,12 @@ func (s *Observations) Observed(app types.UID) bool {
 	return s.apps[app] != nil
 }
 
-// own keeps the index by owner. The caller holds the lock.
-func (s *Observations) own(uid types.UID, o *observed, owner types.UID) {
-	if o.owner != owner {
-		s.disown(uid, o)
-	}
-	o.owner = owner
-	if owner == "" {
-		return
-	}
-	if s.owned[owner] == nil {
-		s.owned[owner] = map[types.UID]*observed{}
-	}
-	s.owned[owner][uid] = o
-}
-
-func (s *Observations) disown(uid types.UID, o *observed) {
-	delete(s.owned[o.owner], uid)
-	if len(s.owned[o.owner]) == 0 {
-		delete(s.owned, o.owner)
-	}
-}
-
 // Forget forgets an Application that is gone.
 func (s *Observations) Forget(p *Projection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.apps[p.UID]; o != nil {
-		s.disown(p.UID, o)
+		s.disown(o)
 		delete(s.apps, p.UID)
 	}
 }
@@ -155,37 +146,99 @@ func (s *Observations) DeployedTo(app types.UID) string {
 	}
 }
 
-// Seen returns what was seen of the Applications that an ApplicationSet controls: which of them are compared since the position
-// of a change and since that of a comparison, and which have got another destination.
-func (s *Observations) Seen(owner types.UID, changed, compared uint64) policy.Seen {
+// Seen returns what was seen of the Applications of an Owner until now: whether they are compared since the position of a change and since that
+// of a comparison, and all that does not depend on these.
+func (s *Observations) Seen(owner Owner, changed, compared uint64) policy.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := policy.Seen{
-		Fresh: map[string]bool{}, Later: map[string]bool{}, Moved: map[string]bool{}, Completed: make(map[string][]policy.Source, len(s.owned[owner])), Synced: map[string]policy.Synced{},
-		Applied: map[string]time.Time{}, Failed: map[string][]policy.Source{},
+	f := s.families[owner]
+	if f == nil {
+		return policy.Seen{}
 	}
-	for _, o := range s.owned[owner] {
-		if o.fresh > changed {
-			seen.Fresh[o.name] = true
+	f.arraysShared, f.namesShared = true, true
+	names, all := f.names, f.observed
+	return policy.Seen{Of: func(name string) policy.Past {
+		if i, is := names[name]; is {
+			return all[i].past(changed, compared)
 		}
-		if o.fresh > max(changed, compared) {
-			seen.Later[o.name] = true
-		}
-		if len(o.completed) > 0 {
-			seen.Completed[o.name] = o.completed
-		}
-		if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
-			seen.Synced[o.name] = policy.Synced{Compared: o.compared, OperatedAt: o.operatedAt}
-		}
-		if len(o.failed) > 0 {
-			seen.Failed[o.name] = o.failed
-		}
-		if !o.appliedAt.IsZero() {
-			seen.Applied[o.name] = o.appliedAt
-		}
-		if o.deployedTo != "" && o.deployedTo != o.destination {
-			seen.Moved[o.name] = true
+		return policy.Past{}
+	}}
+}
+
+// Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share the slice, and must not
+// change it.
+func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
+	s.mu.Lock()
+	f := s.families[OwnerOf(set)]
+	if f == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	f.arraysShared = true
+	known, current := f.siblings, f.set == set
+	s.mu.Unlock()
+	if current {
+		return known
+	}
+	placed := make([]policy.Sibling, len(known))
+	for i, sibling := range known {
+		placed[i] = set.Place(sibling.Application)
+	}
+	return placed
+}
+
+// Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was observed last, and a new one
+// to any other.
+func (s *Observations) Placed(set *policy.ApplicationSet, apps []*Projection) []policy.Sibling {
+	s.mu.Lock()
+	var kept []policy.Sibling
+	var names map[string]int
+	if f := s.families[OwnerOf(set)]; f != nil && f.set == set {
+		f.arraysShared, f.namesShared = true, true
+		kept, names = f.siblings, f.names
+	}
+	s.mu.Unlock()
+	placed := make([]policy.Sibling, len(apps))
+	for i, p := range apps {
+		if at, is := names[p.Name]; is && kept[at].Application == &p.Application {
+			placed[i] = kept[at]
+		} else {
+			placed[i] = set.Place(&p.Application)
 		}
 	}
-	return seen
+	return placed
+}
+
+// Place keeps the places of Applications in the steps of their ApplicationSet. Without it, each decision finds them again.
+func (s *Observations) Place(set *policy.ApplicationSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.family(OwnerOf(set)).place(set)
+}
+
+// Displace forgets an ApplicationSet that is gone.
+func (s *Observations) Displace(set *policy.ApplicationSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.families[OwnerOf(set)]; f != nil {
+		f.set = nil
+		s.drop(OwnerOf(set))
+	}
+}
+
+// family returns the family of an Owner, and begins it. The caller holds the lock.
+func (s *Observations) family(owner Owner) *family {
+	f := s.families[owner]
+	if f == nil {
+		f = &family{names: map[string]int{}}
+		s.families[owner] = f
+	}
+	return f
+}
+
+// drop drops a family of nobody. The caller holds the lock.
+func (s *Observations) drop(owner Owner) {
+	if f := s.families[owner]; f != nil && f.set == nil && len(f.observed) == 0 {
+		delete(s.families, owner)
+	}
 }

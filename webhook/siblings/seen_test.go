@@ -60,6 +60,12 @@ func watching(events string) *Observations {
 	return s
 }
 
+// pastOf is what was seen of an Application of the ApplicationSet.
+func pastOf(s *Observations, name string, changed, compared uint64) policy.Past {
+	seen := s.Seen(Owner{UID: "set"}, changed, compared)
+	return seen.Past(name)
+}
+
 // TestChanged asks at which event the change to revision b of prod was first seen.
 func TestChanged(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -123,8 +129,9 @@ func TestFresh(t *testing.T) {
 		"of another ApplicationSet by now":        {"dev=a/S prod=b/O dev=a/S! dev=a/S dev=gone", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(watching(row.events).Seen("set", 2, 0).Fresh["dev"]).To(Equal(row.want))
-			NewWithT(t).Expect(watching(row.events).Seen("other", 0, 0).Fresh).To(BeEmpty())
+			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 2, 0).Fresh).To(Equal(row.want))
+			other := watching(row.events).Seen(Owner{UID: "other"}, 0, 0)
+			NewWithT(t).Expect(other.Past("dev")).To(BeZero())
 		})
 	}
 }
@@ -147,7 +154,7 @@ func TestLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watching(row.events)
-			NewWithT(t).Expect(s.Seen("set", 0, s.ComparedAt("prod", time.Unix(1, 0))).Later["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(pastOf(s, "dev", 0, s.ComparedAt("prod", time.Unix(1, 0))).Later).To(Equal(row.want))
 		})
 	}
 	NewWithT(t).Expect(watching("dev=a/S").ComparedAt("prod", time.Time{})).To(BeZero(), "never compared")
@@ -158,14 +165,14 @@ func TestFailed(t *testing.T) {
 	g := NewWithT(t)
 	s := NewObservations()
 	compared := []policy.Source{{Key: "repo", Revision: "b"}}
-	observe := func(phase string, full, at bool) map[string][]policy.Source {
+	observe := func(phase string, full, at bool) []policy.Source {
 		s.Observe(&Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
 			Application: policy.Application{Compared: compared, LastOperation: policy.LastOperation{Phase: phase, Full: full, AtCompared: at}},
 		})
-		return s.Seen("set", 0, 0).Failed
+		return pastOf(s, "dev", 0, 0).Failed
 	}
-	failed := map[string][]policy.Source{"dev": {{Key: "repo", Revision: "b"}}}
+	failed := []policy.Source{{Key: "repo", Revision: "b"}}
 	g.Expect(observe("Succeeded", true, true)).To(BeEmpty())
 	g.Expect(observe("Failed", false, true)).To(BeEmpty(), "a part of it")
 	g.Expect(observe("Failed", true, false)).To(BeEmpty(), "another revision")
@@ -187,12 +194,12 @@ func TestApplied(t *testing.T) {
 		})
 	}
 	attempt(1, false)
-	g.Expect(s.Seen("set", 0, 0).Applied).To(BeEmpty())
+	g.Expect(pastOf(s, "dev", 0, 0).Applied).To(BeZero())
 	attempt(1, true)
 	attempt(1, false)
-	g.Expect(s.Seen("set", 0, 0).Applied).To(Equal(map[string]time.Time{"dev": time.Unix(1, 0)}))
+	g.Expect(pastOf(s, "dev", 0, 0).Applied).To(Equal(time.Unix(1, 0)))
 	attempt(2, false)
-	g.Expect(s.Seen("set", 0, 0).Applied["dev"]).To(Equal(time.Unix(1, 0)), "of the operation before")
+	g.Expect(pastOf(s, "dev", 0, 0).Applied).To(Equal(time.Unix(1, 0)), "of the operation before")
 }
 
 // TestMoved asks whether dev has got another destination since it was deployed.
@@ -219,7 +226,7 @@ func TestMoved(t *testing.T) {
 		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(watching(row.events).Seen("set", 0, 0).Moved["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 0, 0).Moved).To(Equal(row.want))
 		})
 	}
 }
@@ -288,7 +295,7 @@ func TestDeployed(t *testing.T) {
 			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Time{})).To(Equal(row.want))
 			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Unix(1, 0))).To(BeFalse(), "an operation that was not seen")
 			NewWithT(t).Expect(s.Deployed("prod", 0, time.Time{})).To(BeFalse())
-			if _, synced := s.Seen("set", 0, 0).Synced["prod"]; row.want {
+			if synced := pastOf(s, "prod", 0, 0).Synced.Seen; row.want {
 				NewWithT(t).Expect(synced).To(Equal(strings.HasSuffix(row.events, "/O")))
 			} else {
 				NewWithT(t).Expect(synced).To(BeFalse())
@@ -332,7 +339,7 @@ func TestCompleted(t *testing.T) {
 			for _, app := range row.events {
 				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
 			}
-			NewWithT(t).Expect(s.Seen("set", 0, 0).Completed["dev"]).To(Equal(row.want))
+			NewWithT(t).Expect(pastOf(s, "dev", 0, 0).Completed).To(Equal(row.want))
 		})
 	}
 }
@@ -366,10 +373,10 @@ func TestObservationsAreBounded(t *testing.T) {
 	s := watching("dev=a/S qa=a/S")
 	moved := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "qa", UID: "qa"}, Owner: "other"}
 	s.Observe(moved)
-	g.Expect(s.owned).To(HaveLen(2))
+	g.Expect(s.families).To(HaveLen(2))
 	s.Forget(moved)
-	g.Expect(s.owned).To(HaveLen(1))
+	g.Expect(s.families).To(HaveLen(1))
 	s.Forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
-	g.Expect(s.owned).To(BeEmpty())
+	g.Expect(s.families).To(BeEmpty())
 	g.Expect(s.apps).To(BeEmpty())
 }

@@ -35,5 +35,5 @@ func (s *Observations) has(name string, app types.UID, owners []types.UID) bool 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.apps[app]
-	return o != nil && o.name == name && slices.Contains(owners, o.owner)
+	return o != nil && o.name == name && slices.Contains(owners, o.owner.UID)
 }

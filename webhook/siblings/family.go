@@ -1,0 +1,90 @@
+package siblings
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Owner is an ApplicationSet that controls Applications. An owner reference means nothing in another namespace.
+type Owner struct {
+	Namespace string
+	UID       types.UID
+}
+
+// OwnerOf is an ApplicationSet as an Owner.
+func OwnerOf(set *policy.ApplicationSet) Owner { return Owner{set.Namespace, types.UID(set.UID)} }
+
+// family is the Applications of one Owner, as last watched: their places in the steps of an ApplicationSet, and what was seen of each. Decisions
+// share the arrays and the names. Once these were handed out, they are copied before they change.
+type family struct {
+	// set is the ApplicationSet that the places are of; nil where it is not known.
+	set      *policy.ApplicationSet
+	siblings []policy.Sibling
+	observed []*observed
+	names    map[string]int
+
+	arraysShared, namesShared bool
+}
+
+// put adds an Application, or replaces the one of its name.
+func (f *family) put(o *observed, a *policy.Application) {
+	f.unshareArrays()
+	i, is := f.names[o.name]
+	if !is {
+		f.unshareNames()
+		i = len(f.observed)
+		f.names[o.name] = i
+		f.siblings, f.observed = append(f.siblings, policy.Sibling{}), append(f.observed, nil)
+	}
+	f.siblings[i], f.observed[i] = policy.Sibling{Application: a}, o
+	if f.set != nil {
+		f.siblings[i] = f.set.Place(a)
+	}
+}
+
+// remove takes an Application out, unless another one has its name now. The last one takes its place in the arrays.
+func (f *family) remove(o *observed) {
+	i, is := f.names[o.name]
+	if !is || f.observed[i] != o {
+		return
+	}
+	f.unshareArrays()
+	f.unshareNames()
+	last := len(f.observed) - 1
+	f.names[f.observed[last].name] = i
+	delete(f.names, o.name)
+	f.siblings[i], f.observed[i] = f.siblings[last], f.observed[last]
+	f.siblings[last], f.observed[last] = policy.Sibling{}, nil
+	f.siblings, f.observed = f.siblings[:last], f.observed[:last]
+}
+
+// place gives all Applications their places in the steps of an ApplicationSet.
+func (f *family) place(set *policy.ApplicationSet) {
+	sameSteps := f.set != nil && reflect.DeepEqual(f.set.Steps, set.Steps)
+	f.unshareArrays()
+	f.set = set
+	for i, s := range f.siblings {
+		if sameSteps {
+			f.siblings[i].RecordedStep = set.Recorded[s.Name].Step
+		} else {
+			f.siblings[i] = set.Place(s.Application)
+		}
+	}
+}
+
+func (f *family) unshareArrays() {
+	if f.arraysShared {
+		f.siblings, f.observed, f.arraysShared = slices.Clone(f.siblings), slices.Clone(f.observed), false
+	}
+}
+
+func (f *family) unshareNames() {
+	if f.namesShared {
+		f.names, f.namesShared = maps.Clone(f.names), false
+	}
+}

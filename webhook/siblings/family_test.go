@@ -1,0 +1,169 @@
+package siblings
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// TestPlacesAreThoseOfTheNewestEvents plays events of Applications and ApplicationSets in any order. The kept places are always those that would be
+// found anew, and nothing that was handed out changes.
+func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := &familyWorld{Observations: NewObservations(), apps: map[string]*Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		r.Repeat(map[string]func(*rapid.T){
+			"application": w.observe,
+			"gone":        w.forget,
+			"set":         w.place,
+			"set gone":    w.displace,
+			"handed out":  w.handOut,
+			"":            w.check,
+		})
+	})
+}
+
+type familyWorld struct {
+	*Observations
+	apps map[string]*Projection
+	sets map[types.UID]*policy.ApplicationSet
+	held []held
+	n    int
+}
+
+// held was handed out, and a copy of it was made then.
+type held struct {
+	siblings, copied []policy.Sibling
+	seen             policy.Seen
+	past             map[string]policy.Past
+}
+
+var (
+	familyNames      = rapid.SampledFrom([]string{"a", "b", "c", "d"})
+	familyNamespaces = rapid.SampledFrom([]string{"argocd", "team"})
+	familyOwners     = rapid.SampledFrom([]types.UID{"u1", "u2", ""})
+	familyEnvs       = rapid.SampledFrom([]string{"dev", "prod", "other"})
+)
+
+func (w *familyWorld) observe(r *rapid.T) {
+	namespace, name := familyNamespaces.Draw(r, "namespace"), familyNames.Draw(r, "name")
+	key := namespace + "/" + name
+	uid := types.UID(key)
+	if old := w.apps[key]; old != nil && rapid.Bool().Draw(r, "created again") {
+		w.n++
+		uid += types.UID("-" + strconv.Itoa(w.n))
+		if rapid.Bool().Draw(r, "noticed late") {
+			defer w.Forget(old)
+		} else {
+			w.Forget(old)
+		}
+	} else if old != nil {
+		uid = old.UID
+	}
+	p := &Projection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}, Owner: familyOwners.Draw(r, "owner")}
+	p.Application = policy.Application{
+		Name: name, Labels: map[string]string{"env": familyEnvs.Draw(r, "env")}, RefreshRequested: rapid.Bool().Draw(r, "refresh"), SyncStatus: "Synced",
+	}
+	w.apps[key] = p
+	w.Observe(p)
+}
+
+func (w *familyWorld) forget(r *rapid.T) {
+	key := familyNamespaces.Draw(r, "namespace") + "/" + familyNames.Draw(r, "name")
+	if p := w.apps[key]; p != nil {
+		w.Forget(p)
+		delete(w.apps, key)
+	}
+}
+
+func (w *familyWorld) place(r *rapid.T) {
+	set := familySet(r)
+	w.sets[types.UID(set.UID)] = set
+	w.Place(set)
+}
+
+func familySet(r *rapid.T) *policy.ApplicationSet {
+	set := &policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: string(rapid.SampledFrom([]types.UID{"u1", "u2"}).Draw(r, "set")), Recorded: map[string]policy.Recorded{}}
+	for _, env := range rapid.SampledFrom([][]string{{"dev", "prod"}, {"prod", "dev"}, {"dev"}}).Draw(r, "steps") {
+		set.Steps = append(set.Steps, policy.Step{{Key: "env", Operator: "In", Values: []string{env}}})
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if step := rapid.IntRange(-1, 3).Draw(r, "recorded"); step != 0 {
+			set.Recorded[name] = policy.Recorded{Step: step}
+		}
+	}
+	return set
+}
+
+func (w *familyWorld) displace(r *rapid.T) {
+	if set := w.sets[rapid.SampledFrom([]types.UID{"u1", "u2"}).Draw(r, "set")]; set != nil {
+		w.Displace(set)
+		delete(w.sets, types.UID(set.UID))
+	}
+}
+
+func (w *familyWorld) handOut(r *rapid.T) {
+	set := w.sets[rapid.SampledFrom([]types.UID{"u1", "u2"}).Draw(r, "set")]
+	if set == nil {
+		set = familySet(r)
+	}
+	h := held{siblings: w.Siblings(set), seen: w.Seen(OwnerOf(set), 0, 0), past: map[string]policy.Past{}}
+	h.copied = slices.Clone(h.siblings)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		h.past[name] = h.seen.Past(name)
+	}
+	w.held = append(w.held, h)
+}
+
+func (w *familyWorld) check(r *rapid.T) {
+	g := NewWithT(r)
+	for _, set := range w.sets {
+		var want []policy.Sibling
+		for _, p := range w.apps {
+			if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
+				want = append(want, set.Place(&p.Application))
+			}
+		}
+		g.Expect(w.Siblings(set)).To(ConsistOf(want))
+		anew := policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}
+		var all []*Projection
+		placed := []policy.Sibling{set.Place(&anew)}
+		all = append(all, &Projection{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: anew})
+		for _, s := range want {
+			all = append(all, w.apps[set.Namespace+"/"+s.Name])
+			placed = append(placed, s)
+		}
+		g.Expect(w.Placed(set, all)).To(Equal(placed))
+		for _, s := range want {
+			seen := w.Seen(OwnerOf(set), 0, 0)
+			g.Expect(seen.Past(s.Name)).To(Equal(w.Observations.apps[w.apps[set.Namespace+"/"+s.Name].UID].past(0, 0)))
+		}
+	}
+	for _, h := range w.held {
+		g.Expect(h.siblings).To(Equal(h.copied), "what was handed out has changed")
+		for name, past := range h.past {
+			g.Expect(h.seen.Past(name)).To(Equal(past), "what was seen has changed")
+		}
+	}
+}
+
+// TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not connected.
+func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
+	g := NewWithT(t)
+	s := NewObservations()
+	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
+	before := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Destination: "a"}
+	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}
+	again := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Destination: "b"}
+	watch.OnAdd(before, false)
+	watch.OnUpdate(before, again)
+	g.Expect(s.Observed("1")).To(BeFalse())
+	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "set"})).To(BeEmpty())
+	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "other"})).To(HaveLen(1))
+}
