@@ -35,7 +35,7 @@ type options struct {
 	asked int
 	// cases names the cases of part 1 to measure; empty means all.
 	cases []string
-	// profiles is the folder for CPU profiles of the kube-apiserver (part 1) and of the instances (part 5); empty for none.
+	// profiles is the folder for CPU profiles of the kube-apiserver (part 1) and of stepgate (parts 1 and 5); empty for none.
 	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string
@@ -76,7 +76,7 @@ func parse() (options, error) {
 		o.cases = strings.Split(text, ",")
 		return nil
 	})
-	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver in part 1, and for profiles of stepgate in part 5 (default: none)")
+	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver and of stepgate in part 1, and for profiles of stepgate in part 5 (default: none)")
 	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 10000,50000)", numbers(&o.sizes))
 	flag.IntVar(&o.namespaces, "namespaces", 10, "namespaces of the Applications in part 5; two instances share them")
 	flag.DurationVar(&o.compared, "compared", 150*time.Second, "how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")

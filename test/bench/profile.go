@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,32 +21,26 @@ import (
 // profiled is for how long a case is repeated for a profile, and profiledCases are the cases of which there is one.
 const profiled = 10 * time.Second
 
-var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "write-allow-barrier": true, "deny": true, "write-deny": true, "allow-barrier": true}
+var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "allow-barrier": true, "write-allow-barrier": true, "deny": true, "write-deny": true}
 
-// profile writes a CPU profile of the kube-apiserver while one case is repeated, and prints its largest entries.
+// profile writes CPU profiles of the kube-apiserver and of stepgate while one case is repeated, and prints their sums and the API server's largest
+// entries.
 func (s *suite) profile(ctx context.Context, siblings int, name string, run func(context.Context) error) {
-	file := filepath.Join(s.options.profiles, fmt.Sprintf("kube-apiserver-%s-%d.pb.gz", name, siblings))
 	until, stop := context.WithCancel(ctx)
 	defer stop()
 	group, groupCtx := errgroup.WithContext(until)
-	times := 0
+	file := func(process string) string {
+		return filepath.Join(s.options.profiles, fmt.Sprintf("%s-%s-%d.pb.gz", process, name, siblings))
+	}
+	seconds, times := fmt.Sprint(int(profiled.Seconds())), 0
 	group.Go(func() error {
 		defer stop()
-		seconds := fmt.Sprint(int(profiled.Seconds()))
 		text, err := script.Get(discovery.NewDiscoveryClientForConfig(s.Config)).RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).Do(ctx).Raw()
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(file, text, 0o600)
+		return errors.Join(err, os.WriteFile(file("kube-apiserver"), text, 0o600))
 	})
-	instance := s.profiledInstance(name)
-	gateFile := filepath.Join(s.options.profiles, fmt.Sprintf("stepgate-%s-%d.pb.gz", name, siblings))
 	group.Go(func() error {
-		text, err := release.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", instance.Metrics, int(profiled.Seconds())))
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(gateFile, []byte(text), 0o600)
+		text, err := release.Get(ctx, "http://"+s.profiledInstance(name).Metrics+"/debug/pprof/profile?seconds="+seconds)
+		return errors.Join(err, os.WriteFile(file("stepgate"), []byte(text), 0o600))
 	})
 	group.Go(func() error {
 		for groupCtx.Err() == nil {
@@ -56,15 +52,20 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 		return nil
 	})
 	script.Must(group.Wait())
-	top := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=400", file)
-	text := script.Get(top.Output())
-	fmt.Printf("\nprofile of kube-apiserver: %s, %d siblings, %d times in %s\n", name, siblings, times, profiled)
+	fmt.Printf("\nprofiles of %s, %d siblings, %d times in %s\n", name, siblings, times, profiled)
+	printProfile(ctx, "kube-apiserver", file("kube-apiserver"), profiledFunctions)
+	printProfile(ctx, "stepgate", file("stepgate"), nil)
+}
+
+// printProfile prints the sum of a profile, and the shares of some functions.
+func printProfile(ctx context.Context, process, file string, functions []string) {
+	text := script.Get(exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=400", file).Output())
 	for line := range strings.Lines(string(text)) {
-		for _, function := range profiledFunctions {
-			if strings.HasPrefix(line, "Duration") || strings.HasSuffix(strings.TrimSpace(line), function) {
-				fmt.Print(line)
-				break
-			}
+		if strings.HasPrefix(line, "Duration") {
+			fmt.Print(process + ": " + line)
+		}
+		if slices.ContainsFunc(functions, func(f string) bool { return strings.HasSuffix(strings.TrimSpace(line), f) }) {
+			fmt.Print(line)
 		}
 	}
 }

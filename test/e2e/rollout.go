@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -159,10 +160,18 @@ func (r *rollout) pause(d time.Duration) {
 	}
 }
 
-// summary is one line with the state of the Applications, at most 20.
+// summary is one line with the state of the Applications, at most 20. Those that are not at the newest state come first.
 func (r *rollout) summary() string {
 	text, most := "", 20
-	for i, m := range r.members {
+	behind := func(m *member) int {
+		if app := r.live(m); app != nil && m.atNewest(app) {
+			return 1
+		}
+		return 0
+	}
+	members := slices.Clone(r.members)
+	slices.SortStableFunc(members, func(a, b *member) int { return behind(a) - behind(b) })
+	for i, m := range members {
 		if i == most {
 			return fmt.Sprintf("%sand %d more", text, len(r.members)-most)
 		}
@@ -175,8 +184,8 @@ func (r *rollout) summary() string {
 		if app.Status.OperationState != nil {
 			phase = string(app.Status.OperationState.Phase)
 		}
-		text += fmt.Sprintf("%s: %s %s at %.7s %s, operation set %t, last %s; ", m.name, app.Status.Health.Status, app.Status.Sync.Status,
-			app.Status.Sync.Revision, app.Status.Sync.ComparedTo.Source.Path, app.Operation != nil, phase)
+		text += fmt.Sprintf("%s: %s %s at %.7s %s, refresh %q, operation set %t, last %s; ", m.name, app.Status.Health.Status, app.Status.Sync.Status,
+			app.Status.Sync.Revision, app.Status.Sync.ComparedTo.Source.Path, app.Annotations[argo.AnnotationKeyRefresh], app.Operation != nil, phase)
 	}
 	return text
 }

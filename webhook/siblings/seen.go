@@ -14,6 +14,8 @@ import (
 // Observations remember events of the watches that an object does not tell any more. Positions number the events, so
 // that two of them have an order whatever the clocks say: the API server gives the events of a resource in the order of
 // their writes. A restart forgets them, and a decision is then stricter until they have been seen again.
+//
+// They also keep the places of the Applications in the steps of their ApplicationSets.
 type Observations struct {
 	mu       sync.Mutex
 	position uint64
@@ -163,82 +165,4 @@ func (s *Observations) Seen(owner Owner, changed, compared uint64) policy.Seen {
 		}
 		return policy.Past{}
 	}}
-}
-
-// Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share the slice, and must not
-// change it.
-func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
-	s.mu.Lock()
-	f := s.families[OwnerOf(set)]
-	if f == nil {
-		s.mu.Unlock()
-		return nil
-	}
-	f.arraysShared = true
-	known, current := f.siblings, f.set == set
-	s.mu.Unlock()
-	if current {
-		return known
-	}
-	placed := make([]policy.Sibling, len(known))
-	for i, sibling := range known {
-		placed[i] = set.Place(sibling.Application)
-	}
-	return placed
-}
-
-// Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was observed last, and a new one
-// to any other.
-func (s *Observations) Placed(set *policy.ApplicationSet, apps []*Projection) []policy.Sibling {
-	s.mu.Lock()
-	var kept []policy.Sibling
-	var names map[string]int
-	if f := s.families[OwnerOf(set)]; f != nil && f.set == set {
-		f.arraysShared, f.namesShared = true, true
-		kept, names = f.siblings, f.names
-	}
-	s.mu.Unlock()
-	placed := make([]policy.Sibling, len(apps))
-	for i, p := range apps {
-		if at, is := names[p.Name]; is && kept[at].Application == &p.Application {
-			placed[i] = kept[at]
-		} else {
-			placed[i] = set.Place(&p.Application)
-		}
-	}
-	return placed
-}
-
-// Place keeps the places of Applications in the steps of their ApplicationSet. Without it, each decision finds them again.
-func (s *Observations) Place(set *policy.ApplicationSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.family(OwnerOf(set)).place(set)
-}
-
-// Displace forgets an ApplicationSet that is gone.
-func (s *Observations) Displace(set *policy.ApplicationSet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f := s.families[OwnerOf(set)]; f != nil {
-		f.set = nil
-		s.drop(OwnerOf(set))
-	}
-}
-
-// family returns the family of an Owner, and begins it. The caller holds the lock.
-func (s *Observations) family(owner Owner) *family {
-	f := s.families[owner]
-	if f == nil {
-		f = &family{names: map[string]int{}}
-		s.families[owner] = f
-	}
-	return f
-}
-
-// drop drops a family of nobody. The caller holds the lock.
-func (s *Observations) drop(owner Owner) {
-	if f := s.families[owner]; f != nil && f.set == nil && len(f.observed) == 0 {
-		delete(s.families, owner)
-	}
 }
