@@ -313,7 +313,7 @@ func (f frozen) Owned(owner types.UID) []*siblings.Projection {
 	return known
 }
 
-// Siblings are those of the ApplicationSet's namespace.
+// Siblings returns the Applications of an ApplicationSet, in its own namespace only.
 func (f frozen) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	var known []policy.Sibling
 	for _, p := range f.Owned(types.UID(set.UID)) {

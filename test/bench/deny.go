@@ -4,21 +4,24 @@ import (
 	"context"
 	"sync/atomic"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
-
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	"gomodules.xyz/jsonpatch/v2"
 
 	"github.com/stepgate/stepgate/test/guestbook"
 )
 
 // pins is a mutating webhook that adds what a pin adds to every operation, and reads nothing.
-type pins struct{ source *argo.ApplicationSource }
+type pins struct {
+	source *argo.ApplicationSource
+	calls  *atomic.Int64
+}
 
 // Handle pins.
 func (p pins) Handle(context.Context, admission.AdmissionRequest) admission.AdmissionResponse {
+	p.calls.Add(1)
 	return admission.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}, Patches: []jsonpatch.Operation{
 		jsonpatch.NewOperation("add", "/operation/sync/revision", guestbook.NewCommit), jsonpatch.NewOperation("add", "/operation/sync/source", p.source),
 	}}

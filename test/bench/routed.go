@@ -13,7 +13,7 @@ import (
 // routed waits until the write of every user calls its own webhooks and no other.
 func (e *experiment) routed(ctx context.Context, r *rollout) {
 	for user, webhooks := range map[string][]string{
-		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, deniedUser: {deniedUser}, gateUser: {webhook.MutatePath, webhook.Path},
+		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, deniedUser: {pinning, deniedUser}, gateUser: {webhook.MutatePath, webhook.Path},
 		controller: {webhook.MutatePath, webhook.Path}, unmutatedController: {webhook.Path}, barrierUser: {barrierUser},
 	} {
 		where := r
@@ -24,6 +24,9 @@ func (e *experiment) routed(ctx context.Context, r *rollout) {
 		script.Mustf(err, "write by %s in %s", user, where.namespace)
 	}
 }
+
+// pinning is the mutating webhook of deniedUser.
+const pinning = "pinning"
 
 func (e *experiment) callsOnly(ctx context.Context, user string, r *rollout, webhooks []string) error {
 	before := e.calls(ctx)
@@ -45,7 +48,7 @@ func (e *experiment) callsOnly(ctx context.Context, user string, r *rollout, web
 // calls counts, by webhook, something that shows that it was called.
 func (e *experiment) calls(ctx context.Context) map[string]float64 {
 	return map[string]float64{
-		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()), deniedUser: float64(e.deniesCalls.Load()),
+		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()), pinning: float64(e.pinsCalls.Load()), deniedUser: float64(e.deniesCalls.Load()),
 		webhook.MutatePath: script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.MutatePath)),
 		barrierUser:        script.Get(e.barrier.Metric(ctx, "stepgate_requests_total", "path", webhook.Path)),
 		webhook.Path:       script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.Path)),

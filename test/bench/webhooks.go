@@ -62,8 +62,8 @@ type hosted struct {
 	certificate tls.Certificate
 	bundle      []byte
 	// always and plain are addresses; metered is another plain, whose reads go through the meter.
-	always, plain, metered                             string
-	alwaysCalls, deniesCalls, plainReads, meteredReads atomic.Int64
+	always, plain, metered                                        string
+	alwaysCalls, pinsCalls, deniesCalls, plainReads, meteredReads atomic.Int64
 }
 
 // host serves the webhooks and registers two of them with the API server.
@@ -74,7 +74,7 @@ func host(ctx context.Context, s *suite) *hosted {
 	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
 	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, nil, webhook.NewMetrics(prometheus.NewRegistry())))
 	source := guestbook.Application(guestbook.Set("bench"), "prod").Spec.GetSource()
-	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source}, webhook.NewMetrics(prometheus.NewRegistry())))
+	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls}, webhook.NewMetrics(prometheus.NewRegistry())))
 	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
 	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
 	script.Must(h.register(ctx, s, alwaysUser, h.always))

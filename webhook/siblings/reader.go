@@ -186,13 +186,13 @@ func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int,
 		if string(v.Owner) != set.UID {
 			continue
 		}
-		p := byName[v.Name]
-		switch at := policy.StepOf(set.Steps, v.Labels); {
-		case at < 0 || at >= step:
-			current = append(current, set.Place(&policy.Application{Name: v.Name, Labels: v.Labels}))
-		case p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion:
+		if p := byName[v.Name]; p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion {
 			current = append(current, set.Place(&p.Application))
-		default:
+			continue
+		}
+		if listed := set.Place(&policy.Application{Name: v.Name, Labels: v.Labels}); listed.Step < 0 || listed.Step >= step {
+			current = append(current, listed)
+		} else {
 			outdated = append(outdated, v.Name)
 		}
 	}
