@@ -124,26 +124,11 @@ func (w *familyWorld) handOut(r *rapid.T) {
 func (w *familyWorld) check(r *rapid.T) {
 	g := NewWithT(r)
 	for _, set := range w.sets {
-		var want []policy.Sibling
-		for _, p := range w.apps {
-			if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
-				want = append(want, set.Place(&p.Application))
-			}
-		}
-		g.Expect(w.Siblings(set)).To(ConsistOf(want))
-		anew := policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}
-		var all []*Projection
-		placed := []policy.Sibling{set.Place(&anew)}
-		all = append(all, &Projection{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: anew})
-		for _, s := range want {
-			all = append(all, w.apps[set.Namespace+"/"+s.Name])
-			placed = append(placed, s)
-		}
-		g.Expect(w.Placed(set, all)).To(Equal(placed))
-		for _, s := range want {
-			seen := w.Seen(OwnerOf(set), 0, 0)
-			g.Expect(seen.Past(s.Name)).To(Equal(w.Observations.apps[w.apps[set.Namespace+"/"+s.Name].UID].past(0, 0)))
-		}
+		w.checkPlaces(g, set)
+		other := *set // as it was read live, and the watch has not seen it yet
+		other.Steps, other.Recorded = slices.Clone(set.Steps), map[string]policy.Recorded{"a": {Step: 7}}
+		slices.Reverse(other.Steps)
+		w.checkPlaces(g, &other)
 	}
 	for _, h := range w.held {
 		g.Expect(h.siblings).To(Equal(h.copied), "what was handed out has changed")
@@ -151,6 +136,22 @@ func (w *familyWorld) check(r *rapid.T) {
 			g.Expect(h.seen.Past(name)).To(Equal(past), "what was seen has changed")
 		}
 	}
+}
+
+// checkPlaces compares with the places that are found anew.
+func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
+	// One of the Applications has another object of its name, as it was read live.
+	apps := []*Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
+	placed := []policy.Sibling{set.Place(&apps[0].Application)}
+	seen := w.Seen(OwnerOf(set), 0, 0)
+	for _, p := range w.apps {
+		if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
+			apps, placed = append(apps, p), append(placed, set.Place(&p.Application))
+			g.Expect(seen.Past(p.Name)).To(Equal(w.Observations.apps[p.UID].past(0, 0)))
+		}
+	}
+	g.Expect(w.Siblings(set)).To(ConsistOf(placed[1:]))
+	g.Expect(w.Placed(set, apps)).To(Equal(placed))
 }
 
 // TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not connected.
