@@ -31,8 +31,12 @@ type write struct {
 	Annotations              map[string]string
 }
 
-// heldAnnotation is where the mutating webhook records that it has held an operation.
-const heldAnnotation = "hold.stepgate.io/decision"
+const (
+	// heldAnnotation is where the mutating webhook records that it has held an operation.
+	heldAnnotation = "hold.stepgate.io/decision"
+	// pinnedAnnotation is where it records the revisions of an operation that it lets through.
+	pinnedAnnotation = "hold.stepgate.io/pinned"
+)
 
 // refused says that a webhook of stepgate has refused a write, or could not be called for it.
 func (w write) refused() bool {
@@ -51,6 +55,11 @@ func (w write) pausedMeanwhile() bool {
 	}
 	at, err := time.Parse(time.RFC3339, said[1])
 	return err == nil && at.Add(time.Second).After(w.RequestReceivedTimestamp)
+}
+
+// overtaken says that the validating webhook refused a write that the mutating webhook had let through: an earlier step changed between the two.
+func (w write) overtaken() bool {
+	return w.ResponseStatus.Code == http.StatusForbidden && fromGate(w.ResponseStatus.Message) && w.Annotations[pinnedAnnotation] != ""
 }
 
 // held says that the ApplicationSet controller's operation was taken out of a write.

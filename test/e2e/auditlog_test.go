@@ -98,3 +98,28 @@ func TestRefusalsOfTheController(t *testing.T) {
 		})
 	}
 }
+
+func TestAWriteThatIsOvertaken(t *testing.T) {
+	const denied = `admission webhook "operation.stepgate.io" denied the request: not yet`
+	for name, tc := range map[string]struct {
+		code    int
+		message string
+		pinned  bool
+		want    bool
+	}{
+		"let through, then denied":   {code: 403, message: denied, pinned: true, want: true},
+		"not let through":            {code: 403, message: denied},
+		"denied by somebody else":    {code: 403, message: "exceeded quota", pinned: true},
+		"the webhook did not answer": {code: 500, message: `failed calling webhook "operation.stepgate.io"`, pinned: true},
+		"admitted":                   {code: 200, pinned: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var w write
+			w.ResponseStatus.Code, w.ResponseStatus.Message = tc.code, tc.message
+			if tc.pinned {
+				w.Annotations = map[string]string{pinnedAnnotation: "a"}
+			}
+			NewWithT(t).Expect(w.overtaken()).To(Equal(tc.want))
+		})
+	}
+}

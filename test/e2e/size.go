@@ -33,6 +33,9 @@ const (
 	mostSlower = 1.1
 	// sizeSlack is a difference that is no slowness where rollouts are short.
 	sizeSlack = 5 * time.Second
+	// mostOvertaken is the part of the starts, in percent, that may be refused after the mutating webhook has let them through. Where both webhooks
+	// see the same, none is.
+	mostOvertaken = 1
 )
 
 // measureSize plays the parts of --size. Its last line has the figures.
@@ -152,6 +155,8 @@ func (t *sizeTotals) judge(sh shape) {
 			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d early starts with the gate", r.shape, r.order, r.early))
 		case r.writes.refused > 0:
 			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d refused writes", r.shape, r.order, r.writes.refused))
+		case r.writes.overtaken > max(1, r.starts*mostOvertaken/100):
+			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the two webhooks differed in %d of %d starts", r.shape, r.order, r.writes.overtaken, r.starts))
 		}
 	}
 }

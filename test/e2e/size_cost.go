@@ -103,7 +103,9 @@ type fleetWrites struct {
 	// refused are the writes of the controllers that stepgate refused, and conflicts those that the API server refused because the object
 	// had changed.
 	refused, conflicts int
-	held, refreshes    int
+	// overtaken are the refused writes that the mutating webhook had let through. They do not count as refused.
+	overtaken       int
+	held, refreshes int
 	// controller and application are the writes of the two controllers.
 	controller, application int
 }
@@ -128,6 +130,8 @@ func (f *fleet) countWrites(from, to time.Time) (t fleetWrites) {
 		switch {
 		case w.byGate(f.mode):
 			t.refreshes++
+		case w.overtaken():
+			t.overtaken++
 		case w.refused():
 			t.refused++
 		case w.ResponseStatus.Code == http.StatusConflict:

@@ -60,3 +60,24 @@ func TestSlowerWithTheGate(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusalsOfAFleet tells refusals between the two webhooks from others: a few are chance, many are a difference of the webhooks.
+func TestRefusalsOfAFleet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		starts, refused, overtaken, want int
+	}{
+		"none":                       {starts: 300},
+		"refused":                    {starts: 300, refused: 1, want: 1},
+		"overtaken":                  {starts: 300, overtaken: 3},
+		"overtaken too often":        {starts: 300, overtaken: 4, want: 1},
+		"overtaken, of few":          {starts: 12, overtaken: 1},
+		"overtaken too often of few": {starts: 12, overtaken: 2, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := &sizeTotals{}
+			all.add(shape{key: "one"}, inNameOrder, on, &fleetOutcome{starts: tc.starts, writes: fleetWrites{refused: tc.refused, overtaken: tc.overtaken}})
+			all.judge(shape{key: "one"})
+			NewWithT(t).Expect(all.problems).To(HaveLen(tc.want))
+		})
+	}
+}
