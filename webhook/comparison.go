@@ -27,6 +27,8 @@ type comparison struct {
 	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while it records the
 	// end of another, and a refresh has it look again.
 	idle bool
+	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
+	unrecorded bool
 	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
 	// polling is switched off.
 	unpolled bool
@@ -73,6 +75,9 @@ func lastToCompare(blockers []policy.Blocker) int {
 	}
 	return last
 }
+
+// notRecorded is why an Application is refreshed that the ApplicationSet controller does not record as done.
+const notRecorded = "the ApplicationSet controller has not recorded that it is done"
 
 // notStarted is why an Application is refreshed whose operation has been overlooked.
 const notStarted = "its operation has not started"

@@ -23,6 +23,9 @@ const (
 	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is longer
 	// than the usual timeout.reconciliation with its jitter.
 	unpolledAfter = 5 * time.Minute
+	// unrecordedAfter is how long the ApplicationSet controller has to record that an Application is done. A reconciliation with many writes takes
+	// some ten seconds.
+	unrecordedAfter = 30 * time.Second
 	// turnHasCome is why an Application is refreshed that may sync now.
 	turnHasCome = "its turn has come"
 	// overdueAfter is how long Argo CD has to start a sync in step 1. If it does not, the sync may have been held by a condition that holds
@@ -51,7 +54,8 @@ func backoff(first time.Duration, asked int) time.Duration {
 //
 // It is level-triggered: whatever changes, it looks at what the watches know now, so a restart forgets nothing that
 // matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the ApplicationSet
-// controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with.
+// controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with. One that the
+// ApplicationSet controller does not record as done is refreshed as well.
 // The Releaser admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at that moment.
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
@@ -127,6 +131,10 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		byName[p.Name] = p
 	}
 	for _, p := range owned {
+		if s.mode == Enforce && unrecorded(p, &set.ApplicationSet) {
+			again = soonest(again, reviewEvery)
+			wanted = append(wanted, comparison{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
+		}
 		if !waits(p, &set.ApplicationSet) || s.mode != Enforce && !r.gate.Record.blocked.waits(p.UID) {
 			continue
 		}

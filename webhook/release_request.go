@@ -22,7 +22,7 @@ func inTurn(wanted []comparison) []comparison {
 }
 
 // starts reports whether a request has Argo CD make a comparison that it would not make now.
-func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unpolled }
+func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !c.unpolled }
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those have been made:
 // each is a change, and so another review. It returns after how long the next one is due.
@@ -70,6 +70,9 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		}
 		if c.pending || c.idle {
 			q.next = clock.Add(overlookedAfter + r.random(spread))
+		}
+		if c.unrecorded {
+			q.next = clock.Add(unrecordedAfter + r.random(spread))
 		}
 	}
 	now.requests[key] = q

@@ -117,10 +117,12 @@ func TestReview(t *testing.T) {
 			behind(c)
 			c.sets[0].Status.ApplicationStatus[0].TargetRevisions = []string{commit("b")}
 		}},
-		"it has an operation":                             {edit: func(c *cluster) { prod(c).Operation = &argo.Operation{} }},
-		"its operation runs":                              {edit: func(c *cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
-		"it is being deleted":                             {edit: func(c *cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: noon} }},
-		"it is Waiting: Argo CD does not want it yet":     {edit: func(c *cluster) { c.sets[0].Status.ApplicationStatus[0].Status = "Waiting" }},
+		"it has an operation": {edit: func(c *cluster) { prod(c).Operation = &argo.Operation{} }},
+		"its operation runs":  {edit: func(c *cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
+		"it is being deleted": {edit: func(c *cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: noon} }},
+		"it is Waiting: Argo CD does not want it yet": {edit: func(c *cluster) {
+			c.sets[0].Status.ApplicationStatus[0].Status, prod(c).Status.Sync.Status = "Waiting", "OutOfSync"
+		}},
 		"it is in the first step, and has waited for 5 s": {edit: func(c *cluster) { prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod its turn has come at 11:59:00"}},
 		"it has been synced, and nobody has noticed":      {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
 		"the same in the first step":                      {edit: func(c *cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
@@ -168,6 +170,57 @@ func TestReview(t *testing.T) {
 // history says that what it was compared with is deployed.
 func history(app *argo.Application) {
 	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
+}
+
+// TestWhatTheControllerHasNotRecorded has the ApplicationSet controller go by an old state of qa: it never starts prod.
+func TestWhatTheControllerHasNotRecorded(t *testing.T) {
+	const again = "argocd/qa the ApplicationSet controller has not recorded that it is done at 11:59:00"
+	for name, tc := range map[string]struct {
+		status argo.ProgressiveSyncStatusCode
+		config func(*Config)
+		edit   func(c *cluster, qa *argo.Application)
+		want   []string
+	}{
+		"it is recorded as Progressing": {status: "Progressing", want: []string{again}},
+		"it is recorded as Waiting":     {status: "Waiting", want: []string{again}},
+		"it is recorded as Healthy":     {status: "Healthy"},
+		"it is not Healthy":             {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) { qa.Status.Health.Status = "Progressing" }},
+		"it is not Synced":              {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) { qa.Status.Sync.Status = "OutOfSync" }},
+		"it has an operation":           {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) { qa.Operation = &argo.Operation{} }},
+		"its operation runs": {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) {
+			qa.Status.OperationState = &argo.OperationState{Phase: "Running"}
+		}},
+		"it is being deleted": {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) { qa.DeletionTimestamp = &metav1.Time{Time: noon} }},
+		"it is in no step":    {status: "Progressing", edit: func(c *cluster, _ *argo.Application) { c.sets[0].Status.ApplicationStatus[0].Step = "-1" }},
+		"audit mode":          {status: "Progressing", config: func(c *Config) { c.Mode = Audit }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "qa", Step: "2", Status: tc.status}}
+			config := releaseConfig()
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			if tc.edit != nil {
+				tc.edit(c, c.apps[1])
+			}
+			r := newReleasing(config, c)
+			if again := r.Review(guestbook); tc.want == nil {
+				g.Expect(again).To(BeZero(), "nothing waits")
+			} else {
+				g.Expect(again).To(Equal(unrecordedAfter + jitter))
+			}
+			g.Expect(r.asked()).To(BeEmpty(), "it may be about to record it")
+			r.now = noon.Add(unrecordedAfter + jitter)
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(Equal(tc.want))
+
+			r.now = r.now.Add(time.Second)
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(BeEmpty(), "once")
+		})
+	}
 }
 
 // TestBackoff asks less and less often while that does not help, and at once when it opens again.

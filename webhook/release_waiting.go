@@ -22,6 +22,17 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
 }
 
+// unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts no later step, and holds
+// the ApplicationSet to be progressing, until it has. Since Argo CD 3.3 it may go by an old state for good: it stores the answer to each write of its
+// own in its cache (cacheSyncingClient in applicationset/utils/client.go, v3.5.7). A write that changes nothing, such as one whose operation is
+// held, is answered with the object as it was read, and that may be older than what the cache has. The next event of the Application repairs it.
+func unrecorded(p *siblings.Projection, set *policy.ApplicationSet) bool {
+	a := &p.Application
+	r, recorded := set.Recorded[a.Name]
+	return recorded && r.Step > 0 && !r.Pending && !r.Healthy && a.SyncStatus == "Synced" && a.Health == "Healthy" &&
+		!a.Deleting && !a.OperationSet && !a.LastOperation.Running()
+}
+
 // overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have, and for the syncs of other
 // steps. A sync that has failed is not started again by Argo CD.
 func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *policy.ApplicationSet) time.Duration {

@@ -106,7 +106,9 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		a.w.logf("%s asks for a sync of %s: held", short(who), app.Name)
 		a.w.refusals++
-		a.write(app)
+		if m.slowAnswer == 0 || !unchanged(old, app) {
+			a.write(app)
+		}
 		return true
 	}
 	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
@@ -127,6 +129,11 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 	a.w.admitted(m, old, app)
 	a.write(app)
 	return true
+}
+
+// unchanged reports whether a write of the ApplicationSet controller changes nothing beside the operation.
+func unchanged(old, app *argo.Application) bool {
+	return old != nil && reflect.DeepEqual(old.Spec, app.Spec) && maps.Equal(old.Labels, app.Labels)
 }
 
 // deploysCompared reports whether an operation names what the Application was compared with.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -18,6 +19,11 @@ func TestKept(t *testing.T) {
 			s, err := Read(file)
 			g.Expect(err).NotTo(HaveOccurred())
 			result := NewPlayer().Play(s, nil)
+			for _, without := range s.Without {
+				if strings.HasPrefix(without, "stranded") {
+					g.Expect(result.Stranded).To(BeEmpty())
+				}
+			}
 			if s.Expect == "" {
 				g.Expect(append(violations(result), "")).To(Equal([]string{""}), "%s", result)
 				return

@@ -34,6 +34,7 @@ func (w *world) schedule() (last time.Duration) {
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
+//	slow answer APP D             the ApplicationSet controller's next write that changes nothing is answered after D
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
 //	window APP D                  a sync window is closed for D, and stepgate does not know
 //	closes APP D                  the same, and stepgate knows
@@ -199,9 +200,16 @@ func (w *world) slow(args []string) {
 		w.lags[args[1]] += duration(args[2])
 		return
 	}
-	if m := w.members[args[1]]; m != nil && args[0] == "compare" {
+	m := w.members[args[1]]
+	if m == nil {
+		return
+	}
+	switch args[0] {
+	case "answer":
+		m.slowAnswer = duration(args[2])
+	case "compare":
 		m.slowCompare += duration(args[2])
-	} else if m != nil {
+	default:
 		m.slowSync += duration(args[2])
 	}
 }

@@ -48,5 +48,8 @@ func (r Result) String() string {
 	for _, s := range r.Late {
 		fmt.Fprintln(&b, "#", s)
 	}
+	for _, name := range r.Stranded {
+		fmt.Fprintf(&b, "# STRANDED: %s [even without the gate]\n", name)
+	}
 	return b.String()
 }

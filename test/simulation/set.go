@@ -210,11 +210,20 @@ func (c *setController) write(app *argo.Application) bool {
 	if stepOf(c.w.api.apps[app.Name]) != stepOf(app) {
 		c.w.members[app.Name].settled = c.w.now
 	}
+	m, before := c.w.members[app.Name], c.w.api.apps[app.Name]
 	if !c.w.api.operationWrite(app, applicationSetAccount) {
 		return false
 	}
+	answer := c.w.api.apps[app.Name]
+	if m.slowAnswer > 0 && answer == before {
+		// The API server answers a write that changes nothing with the object as it was read, before the webhooks were asked.
+		wait := m.slowAnswer
+		m.slowAnswer = 0
+		c.w.logf("the API server answers a write of %s that changes nothing after %s", app.Name, wait)
+		c.w.advance(wait)
+	}
 	if c.w.traits.writesBack {
-		c.cache.put(c.w.api.apps[app.Name])
+		c.cache.put(answer)
 	}
 	return true
 }

@@ -69,8 +69,10 @@ type member struct {
 	resolvedAt map[string]time.Duration
 	// pending are the next slow or failing things.
 	slowCompare, slowSync time.Duration
-	failing               int
-	windowUntil           time.Duration
+	// slowAnswer is how long the answer takes to the ApplicationSet controller's next write that changes nothing.
+	slowAnswer  time.Duration
+	failing     int
+	windowUntil time.Duration
 	// closedUntil is when a sync window opens of which stepgate knows, too.
 	closedUntil time.Duration
 	proof       proof

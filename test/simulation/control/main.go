@@ -114,7 +114,7 @@ func (c *control) inScenarios(program, name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// The exit status only says that there is a violation. Each has a line "# EARLY ... [kind ...", or "# STUCK".
+		// The exit status only says that there is a violation. Each has a line "# EARLY ... [kind ...", "# STUCK", "# LATE" or "# STRANDED".
 		out, _ := exec.Command(program, "-scenario", file).Output()
 		var kinds []string
 		for _, match := range violation.FindAllSubmatch(out, -1) {
@@ -136,7 +136,7 @@ func (c *control) inScenarios(program, name string) (string, error) {
 }
 
 var (
-	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK|LATE)\b.*?\[([^];]+)`)
+	violation = regexp.MustCompile(`(?m)^# (EARLY|STUCK|LATE|STRANDED)\b.*?\[([^];]+)`)
 	summary   = regexp.MustCompile(`(?m)^simulate: histories=(\d+) early=(\d+) stuck=(\d+) late=(\d+) `)
 	seed      = regexp.MustCompile(`(?m)^((?:early|stuck|late) .*?) +\d+ +(\d+)$`)
 )
