@@ -174,7 +174,7 @@ func tooSlow(without, with *outcome) time.Duration {
 	if without == nil || with == nil || !without.completed() || !with.completed() || with.rollout.overlooked > 0 {
 		return 0
 	}
-	allowed := without.took + slower*time.Duration(max(1, with.rollout.scenario.rounds))
+	allowed := without.took + slower*time.Duration(max(1, with.rollout.scenario.rounds)) + with.rollout.scenario.waits
 	if with.rollout.scenario.resync {
 		// The moment of the periodic comparison varies by this much.
 		allowed += shortJitter

@@ -53,6 +53,8 @@ type scenario struct {
 	rounds, quickRounds int
 	// twice says that with the gate two commits are rolled out one after the other, where without it they go together.
 	twice bool
+	// waits is by how much it may take longer with the gate than other scenarios may.
+	waits time.Duration
 	// limit is how long it may take to complete; zero means a minute. setup is the same for the installation before; zero means
 	// five minutes.
 	limit, setup time.Duration
@@ -116,7 +118,7 @@ func scenarios() []scenario {
 			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
 		})
 	}
-	return slices.Concat(all, special(), moving(), overtaking(), elsewhere(), wide())
+	return slices.Concat(all, special(), moving(), overtaking(), elsewhere(), wide(), slowWebhooks())
 }
 
 // commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.
