@@ -119,7 +119,7 @@ func stepThree(p *play) {
 	p.start("qa")
 	p.finish("qa")
 	p.compared("qa", argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
-	p.refreshed("prod")
+	p.refreshed("prod", "dev", "qa")
 	p.rolling("prod", admitted)
 	p.start("prod")
 	p.finish("prod")
