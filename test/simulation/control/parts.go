@@ -43,7 +43,8 @@ func parts() []part { return append(ofOrder(), ofConditions()...) }
 func ofOrder() []part {
 	return []part{
 		take("Pin", settings, `s.Pin = g.config.Pin != PinOff && s.mode == Enforce`, `s.Pin = false`),
-		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``, `sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
+		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``, `p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
+			`sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
 			and(target, ` && (d.overrides || !t.Operation.Automated)`, ``),
 		take("RetryRefresh", pin, `pin.add("/operation/retry/refresh", false)`, ``, `op.Sync, op.Retry.Refresh = &sync, false`, `op.Sync = &sync`).
 			and(target, `d.pinned(t.Compared) && !op.Retry.Refresh`, `d.pinned(t.Compared)`),
