@@ -22,8 +22,8 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
 }
 
-// unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts no later step, and holds
-// the ApplicationSet to be progressing, until it has. From v3.4.13 on, if not before, it may go by an old state for good: it stores the answer to each
+// unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts no later step, and shows
+// the ApplicationSet as progressing, until it has. From v3.4.13 on, if not before, it may go by an old state for good: it stores the answer to each
 // write of its own in its cache (cacheSyncingClient in applicationset/utils/client.go, v3.5.7). A write that changes nothing, such as one whose operation
 // is held, is answered with the object as it was read, and that may be older than what the cache has. The next event of the Application repairs it.
 func unrecorded(p *siblings.Projection, set *policy.ApplicationSet) bool {

@@ -13,8 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
-	runtimeadmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/script"
@@ -54,7 +53,7 @@ func (r *rollout) slowDown() {
 	certificate, key, err := cluster.SelfSigned("slow", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)
 	listener := script.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{script.Get(tls.X509KeyPair(certificate, key))}}))
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &runtimeadmission.Webhook{Handler: runtimeadmission.HandlerFunc(answerLate)}}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &admission.Webhook{Handler: admission.HandlerFunc(answerLate)}}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(r.ctx, func() { _ = server.Close() })
 
@@ -79,10 +78,10 @@ func (r *rollout) slowDown() {
 	}
 }
 
-func answerLate(ctx context.Context, _ admission.AdmissionRequest) admission.AdmissionResponse {
+func answerLate(ctx context.Context, _ admission.Request) admission.Response {
 	select {
 	case <-ctx.Done():
 	case <-time.After(answersAfter):
 	}
-	return runtimeadmission.Allowed("")
+	return admission.Allowed("")
 }

@@ -120,7 +120,12 @@ func (c *control) inScenarios(program, name string) (string, error) {
 		for _, match := range violation.FindAllSubmatch(out, -1) {
 			kinds = append(kinds, fmt.Sprintf("%s %s in %s", strings.ToLower(string(match[1])), match[2], filepath.Base(file)))
 		}
-		found = append(found, kinds...)
+		for _, kind := range kinds {
+			// Some scenarios strand with the whole rule, too.
+			if !strings.HasPrefix(kind, "stranded ") {
+				found = append(found, kind)
+			}
+		}
 		if kind := s.Without[name]; kind != "" {
 			shown := fmt.Sprintf("%s in %s", kind, filepath.Base(file))
 			if !slices.Contains(kinds, shown) {
