@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// window is the time in which an Application is refreshed once for the same reason.
-	window = 30 * time.Second
+	// window is the time in which an Application is refreshed once for the same reason. It is shorter than the 30 s after which the Releaser
+	// asks again: those are counted from the beginning of its look, and the request may come a moment later.
+	window = 28 * time.Second
 	// mostAgain is how often within a window an Application is refreshed again for the same reason, if Argo CD has compared
 	// it since. More would be a loop that no refresh ends.
 	mostAgain = 2
@@ -148,7 +149,7 @@ func (q *Queue) due(r request, comparedAt time.Time) bool {
 		}
 		next.again = last.again + 1
 	}
-	q.requested.Add(r, next, window-1) // a request exactly one window later is due
+	q.requested.Add(r, next, window)
 	return true
 }
 
