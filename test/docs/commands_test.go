@@ -37,23 +37,24 @@ func pages(g Gomega) map[string]string {
 
 // quick are the targets that are too long for CI, each with the target that CI runs in its place.
 var quick = map[string]string{
-	"bench":          "bench-quick",
-	"bench-size":     "bench-quick",
-	"e2e":            "e2e-quick",
-	"e2e-versions":   "e2e-oldest", // with e2e-quick, which runs the default version
-	"e2e-clusters":   "e2e-quick",
-	"faults":         "faults-quick",
-	"fuzz":           "fuzz-quick",
-	"simulate":       "simulate-quick",
-	"soak-certs":     "soak-quick",
-	"soak-restarts":  "soak-quick",
-	"generate":       "verify", // generates into memory and compares
-	"build":          "chart-test",
-	"help":           "unit", // TestMakeHelp
-	"release-check":  "unit", // TestReleaseCheck
-	"release-image":  "release-rehearsal",
-	"release-plugin": "release-rehearsal",
-	"vulncheck":      "unit", // TestVulncheck, with databases of its own
+	"bench":            "bench-quick",
+	"bench-size":       "bench-quick",
+	"e2e":              "e2e-quick",
+	"e2e-versions":     "e2e-oldest", // with e2e-quick, which runs the default version
+	"e2e-clusters":     "e2e-quick",
+	"faults":           "faults-quick",
+	"fuzz":             "fuzz-quick",
+	"simulate":         "simulate-quick",
+	"simulate-control": "simulate-quick",
+	"soak-certs":       "soak-quick",
+	"soak-restarts":    "soak-quick",
+	"generate":         "verify", // generates into memory and compares
+	"build":            "chart-test",
+	"help":             "unit", // TestMakeHelp
+	"release-check":    "unit", // TestReleaseCheck
+	"release-image":    "release-rehearsal",
+	"release-plugin":   "release-rehearsal",
+	"vulncheck":        "unit", // TestVulncheck, with databases of its own
 }
 
 // notInCI are the targets that are documented and not run, with the reason.
