@@ -116,9 +116,13 @@ func (r *rollout) untilRecorded(m *member) {
 	})
 }
 
-// until waits until a condition holds. It fails when that takes longer than the scenario may.
+// until waits until a condition holds. It fails when that takes longer than the scenario may. Argo CD may overlook an operation meanwhile, without
+// the gate, too.
 func (r *rollout) until(what string, condition func() bool) {
-	r.untilWithin(r.scenario.within(), what, condition)
+	r.untilWithin(r.scenario.within(), what, func() bool {
+		r.refreshOverlooked()
+		return condition()
+	})
 }
 
 func (r *rollout) untilWithin(limit time.Duration, what string, condition func() bool) {

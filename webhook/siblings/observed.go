@@ -40,6 +40,8 @@ type observed struct {
 	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
 	// there is none. An operation may deploy another revision than the compared one.
 	deployed argocd.Fingerprint
+	// unproven stands for the comparison at which it was Synced while an operation was there; zero when it was not.
+	unproven argocd.Fingerprint
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
 	operatedAt, appliedAt time.Time
 	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
@@ -163,17 +165,40 @@ func (o *observed) deploy(p *Projection, position uint64) {
 	case o.deployedTo == elsewhere:
 		o.deployedTo = ""
 	}
-	switch {
-	case operating:
-		o.deployed = 0
-	case app.SyncStatus == "Synced" && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || o.comparedSince(app, last.FinishedAt)):
-		o.deployed = p.Compared // and not the status of before an operation to another revision
-	}
+	o.prove(p, operating)
 	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
 }
 
-// comparedSince reports whether the Application was compared after its last operation had ended: by the times, or because a
+// clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is a fraction of a second.
+const clusterLag = 5 * time.Second
+
+// prove notices what is deployed. After an operation to another revision than the compared one, such as a rollback, Synced may be the status of
+// before, or a comparison with the cluster of before. One that was Synced all the time has to be so later on, too.
+func (o *observed) prove(p *Projection, operating bool) {
+	app, last, synced := &p.Application, &p.Application.LastOperation, p.Application.SyncStatus == "Synced"
+	missed := !o.operatedAt.IsZero() && !last.StartedAt.Equal(o.operatedAt) // an operation that was not seen while it was there
+	switch {
+	case !synced:
+		o.unproven = 0
+	case operating || missed:
+		o.unproven = p.Compared
+	}
+	switch {
+	case operating:
+		o.deployed = 0
+	case synced && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || o.comparedAfter(p, last.FinishedAt)):
+		o.deployed = p.Compared
+	case missed:
+		o.deployed = 0
+	}
+}
+
+// comparedAfter reports whether the Application was compared after its last operation had ended: by the times, or because a
 // request that was seen after the end was answered.
-func (o *observed) comparedSince(app *policy.Application, finished time.Time) bool {
-	return app.ReconciledAt.After(finished) || o.ended > 0 && o.fresh > o.ended
+func (o *observed) comparedAfter(p *Projection, finished time.Time) bool {
+	at := p.Application.ReconciledAt
+	if o.unproven == p.Compared {
+		return at.Sub(finished) > clusterLag
+	}
+	return at.After(finished) || o.ended > 0 && o.fresh > o.ended
 }

@@ -250,10 +250,14 @@ func TestDeployedInOneSecond(t *testing.T) {
 	g := NewWithT(t)
 	s, second := NewObservations(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	see := func(phase string, refresh bool) bool {
+		status := "Synced"
+		if phase == "Running" {
+			status = "OutOfSync"
+		}
 		s.Observe(&Projection{
 			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: 1,
 			Application: policy.Application{
-				Compared: at("repo", "b"), SyncStatus: "Synced", SpecCompared: true, RefreshRequested: refresh, ReconciledAt: second,
+				Compared: at("repo", "b"), SyncStatus: status, SpecCompared: true, RefreshRequested: refresh, ReconciledAt: second,
 				LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: second},
 			},
 		})
@@ -363,8 +367,27 @@ func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 		a.OperationSet, a.LastOperation = false, policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second)}
 	})
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "the status is of before")
-	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(2 * time.Second) })
+	observe(func(a *policy.Application) { a.RefreshRequested = true })
+	observe(func(a *policy.Application) { a.RefreshRequested, a.ReconciledAt = false, at.Add(2*time.Second) })
+	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "Argo CD may not have seen in the cluster what the rollback has changed")
+	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(10 * time.Second) })
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue(), "the revisions are the same for it")
+}
+
+// TestAnOperationThatWasNotSeen has the watch miss all of a rollback but its end, as when it lists again.
+func TestAnOperationThatWasNotSeen(t *testing.T) {
+	g := NewWithT(t)
+	s, first, second := NewObservations(), time.Unix(100, 0), time.Unix(200, 0)
+	see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
+		s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
+			SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
+			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
+		}})
+		return s.Deployed("prod", 2, started)
+	}
+	g.Expect(see(first, true, first)).To(BeTrue())
+	g.Expect(see(second, false, second)).To(BeFalse(), "it may have been rolled back")
+	g.Expect(see(second, false, second.Add(10*time.Second))).To(BeTrue())
 }
 
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.
