@@ -42,6 +42,8 @@ type observed struct {
 	deployed argocd.Fingerprint
 	// unproven stands for the comparison at which it was Synced while an operation was there; zero when it was not.
 	unproven argocd.Fingerprint
+	// since is policy.LastSync.Since as it was seen last without an operation.
+	since time.Time
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
 	operatedAt, appliedAt time.Time
 	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
@@ -173,7 +175,8 @@ func (o *observed) deploy(p *Projection, position uint64) {
 const clusterLag = 5 * time.Second
 
 // prove notices what is deployed. After an operation to another revision than the compared one, such as a rollback, Synced may be the status of
-// before, or a comparison with the cluster of before. One that was Synced all the time has to be so later on, too.
+// before, or a comparison with the cluster of before. One that was Synced all the time has to be so later on, too, unless the operation has only
+// repeated the last sync.
 func (o *observed) prove(p *Projection, operating bool) {
 	app, last, synced := &p.Application, &p.Application.LastOperation, p.Application.SyncStatus == "Synced"
 	missed := !o.operatedAt.IsZero() && !last.StartedAt.Equal(o.operatedAt) // an operation that was not seen while it was there
@@ -182,6 +185,11 @@ func (o *observed) prove(p *Projection, operating bool) {
 		o.unproven = 0
 	case operating || missed:
 		o.unproven = p.Compared
+	case o.operating && last.Full && last.Phase == "Succeeded" && !o.since.IsZero() && app.LastSync.Since.Equal(o.since):
+		o.unproven = 0
+	}
+	if !operating {
+		o.since = app.LastSync.Since
 	}
 	switch {
 	case operating:

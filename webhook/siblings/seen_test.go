@@ -374,6 +374,34 @@ func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue(), "the revisions are the same for it")
 }
 
+// TestARepetitionProvesNothingNew repeats a sync of prod after it was compared with a commit that does not touch it.
+func TestARepetitionProvesNothingNew(t *testing.T) {
+	for name, row := range map[string]struct {
+		since time.Time
+		want  bool
+	}{
+		"the same again":      {time.Unix(50, 0), true},
+		"another revision":    {time.Unix(101, 0), false},
+		"it is not on record": {time.Time{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, at := NewObservations(), time.Unix(101, 0)
+			see := func(phase string, since time.Time, refresh bool) bool {
+				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
+					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
+					LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: at}, LastSync: policy.LastSync{Since: since},
+				}})
+				return s.Deployed("prod", 2, time.Time{})
+			}
+			see("Succeeded", time.Unix(50, 0), false)
+			see("Running", time.Unix(50, 0), false)
+			see("Succeeded", row.since, false)
+			see("Succeeded", row.since, true)
+			NewWithT(t).Expect(see("Succeeded", row.since, false)).To(Equal(row.want))
+		})
+	}
+}
+
 // TestAnOperationThatWasNotSeen has the watch miss all of a rollback but its end, as when it lists again.
 func TestAnOperationThatWasNotSeen(t *testing.T) {
 	g := NewWithT(t)
