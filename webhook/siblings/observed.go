@@ -179,7 +179,7 @@ const clusterLag = 5 * time.Second
 // repeated the last sync.
 func (o *observed) prove(p *Projection, operating bool) {
 	app, last, synced := &p.Application, &p.Application.LastOperation, p.Application.SyncStatus == "Synced"
-	missed := !o.operatedAt.IsZero() && !last.StartedAt.Equal(o.operatedAt) // an operation that was not seen while it was there
+	missed := !last.StartedAt.Equal(o.operatedAt) // an operation that was not seen while it was there, as after a restart
 	switch {
 	case !synced:
 		o.unproven = 0

@@ -404,18 +404,22 @@ func TestARepetitionProvesNothingNew(t *testing.T) {
 
 // TestAnOperationThatWasNotSeen has the watch miss all of a rollback but its end, as when it lists again.
 func TestAnOperationThatWasNotSeen(t *testing.T) {
-	g := NewWithT(t)
-	s, first, second := NewObservations(), time.Unix(100, 0), time.Unix(200, 0)
-	see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
-		s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
-			SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
-			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
-		}})
-		return s.Deployed("prod", 2, started)
+	for name, first := range map[string]time.Time{"after a sync": time.Unix(100, 0), "the first operation": {}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, second := NewObservations(), time.Unix(200, 0)
+			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
+				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
+					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
+					LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
+				}})
+				return s.Deployed("prod", 2, started)
+			}
+			g.Expect(see(first, true, first)).To(BeTrue())
+			g.Expect(see(second, false, second)).To(BeFalse(), "it may have been rolled back")
+			g.Expect(see(second, false, second.Add(10*time.Second))).To(BeTrue())
+		})
 	}
-	g.Expect(see(first, true, first)).To(BeTrue())
-	g.Expect(see(second, false, second)).To(BeFalse(), "it may have been rolled back")
-	g.Expect(see(second, false, second.Add(10*time.Second))).To(BeTrue())
 }
 
 // TestObservationsAreBounded forgets everything of Applications that are gone, and follows a change of owner.
