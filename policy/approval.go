@@ -26,11 +26,13 @@ const sourcesPrefix = "sources:"
 // DryPrefix begins the key of the dry source of a hydrated Application.
 const DryPrefix = "dry "
 
+func isDry(s Source) bool { return strings.HasPrefix(s.Key, DryPrefix) }
+
 // ApprovalOf is the text that stands for sources at their revisions in an approval: the revision if there is one source, else a hash of
 // all. It is empty where a revision is not known. A dry source does not count: an operation deploys what it was hydrated to, and names that
 // alone.
 func ApprovalOf(sources []Source) string {
-	sources = slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return strings.HasPrefix(s.Key, DryPrefix) })
+	sources = slices.DeleteFunc(slices.Clone(sources), isDry)
 	lines := make([]string, 0, len(sources))
 	for _, s := range sources {
 		if s.Revision == "" {

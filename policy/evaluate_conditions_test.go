@@ -160,6 +160,8 @@ func failureRows() map[string]row {
 			wantMessage: "step 2" + guest + "may not go on: 2 Applications of it failed, and 1 may: x (TooManyFailures: sync Failed), y (TooManyFailures: Degraded" + rest,
 		}, most(1)),
 		"it failed at another revision":           on(allowed("1:dev 2:x@b,failed:50 > 2:prod,pinned"), most(0)),
+		"it failed at another dry commit":         on(allowed("1:dev@d:1+dry:b,fresh 2:x@x:1+dry:a,failed:50 > 2:prod@p:1+dry:b,hydrated,pinned"), most(0)),
+		"the same, and the next is not hydrated":  on(one("1:dev@d:1+dry:b,fresh 2:x@x:1+dry:a,failed:50 > 2:prod@p:1+dry:b,hydrating,pinned", "2:x=TooManyFailures", "x (TooManyFailures: sync Failed"), most(0)),
 		"it was Degraded before":                  on(allowed("1:dev 2:x=Degraded,syncedold:50 > 2:prod"), most(0)),
 		"another source, and it failed at it":     on(one("1:dev@a,fresh 2:x@other:z,failed:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Failed"), most(0)),
 		"one of another step has failed":          on(allowed("1:dev 3:x,failed:50 > 2:prod"), most(0)),

@@ -58,11 +58,14 @@ func (in *Input) inStep(a Sibling, step int) bool {
 }
 
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
-// two have no source in common, it is what the sibling itself is compared with. A failure counts until another sync of it succeeds: the
-// ApplicationSet controller tries again and again.
+// two have no source in common, it is what the sibling itself is compared with. While the target is hydrated from another commit, the dry source
+// does not tell what it deploys, and the failure counts. A failure counts until another sync of it succeeds: the ApplicationSet controller
+// tries again and again.
 func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	for _, source := range a.Compared {
-		if in.mismatch(source) != nil {
+		switch {
+		case isDry(source) && in.Target.rehydrated():
+		case in.mismatch(source) != nil:
 			return b, false
 		}
 	}

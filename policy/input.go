@@ -135,6 +135,9 @@ type Target struct {
 	ReconciledAt time.Time
 	// Compared are the sources and revisions of the last comparison.
 	Compared []Source
+	// Hydration is the same as that of an Application. Unless it is Hydrated, the dry source of Compared and Wanted may be at a newer commit
+	// than the one that the hydrated revision was made of.
+	Hydration string
 	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
 	SyncStartedAt time.Time
 	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.

@@ -15,7 +15,7 @@ import (
 //
 //	Application  STEP:NAME[=HEALTH[/SYNC]][@REVISIONS][,FLAG...]    step 0 is no step at all
 //	REVISIONS    what it was compared with: "b" is the common repository at b, "lib:b" another source, "a+lib:b" both,
-//	             "-" none. The default is "a", for siblings and target alike.
+//	             "dry:b" a dry source, "-" none. The default is "a", for siblings and target alike.
 //	ApplicationSet  gone, deleting, other (strategy), empty (no steps), and applicationStatus entries:
 //	                NAME/STEP[/SECOND[/started]][@REVISIONS], with revisions where it is recorded as Healthy at them
 //
@@ -166,6 +166,7 @@ func parse(word string) *parsed {
 	a := &p.sibling
 	p.target.Name, p.target.Labels = a.Name, a.Labels
 	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt, a.Compared, a.Ran
+	p.target.Hydration = a.Hydration
 	return p
 }
 
@@ -295,6 +296,9 @@ func sources(text string) []policy.Source {
 		key, revision, named := strings.Cut(word, ":")
 		if !named {
 			key, revision = "common", word
+		}
+		if key == "dry" {
+			key = policy.DryPrefix + "common"
 		}
 		parsed = append(parsed, policy.Source{Key: key, Revision: revision})
 	}

@@ -59,6 +59,7 @@ func (w *world) apply(m *member, c content) {
 	}
 	was := m.live
 	m.proof.applies(was, c)
+	w.keepsBefore(m)
 	m.live = live{exists: true, content: c, health: "Healthy", pending: true, settling: m.live.settling + 1}
 	end, after := "Healthy", cmp.Or(w.scenario.Takes, 8*time.Second)
 	switch w.effectOf(c) {
@@ -81,6 +82,22 @@ func (w *world) apply(m *member, c content) {
 		}
 	})
 }
+
+// keepsBefore has the application controller go on with the state of now for a while, where a scenario says that it does.
+func (w *world) keepsBefore(m *member) {
+	if m.slowCluster == 0 || m.before != nil {
+		return
+	}
+	before, wait := m.live, m.slowCluster
+	m.before, m.slowCluster = &before, 0
+	w.after(wait, func() {
+		m.before = nil
+		w.app.liveChanged(m.name)
+	})
+}
+
+// cached is what the application controller's cache of the cluster has of an Application.
+func (m *member) cached() *live { return cmp.Or(m.before, &m.live) }
 
 // become changes the health of what is deployed.
 func (w *world) become(m *member, health string) {

@@ -10,7 +10,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// compare is CompareAppState, with the state that git and the cluster have now. The time of the comparison is when it began.
+// compare is CompareAppState, with the state that git has now, and the cluster as the controller's cache has it. The time of the comparison is when it began.
 // It also returns when the branches were resolved to the revisions.
 func (c *appController) compare(app *argo.Application, l level, began time.Duration) (status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	m := c.w.members[app.Name]
@@ -30,8 +30,8 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 	}
 	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status)
 	status.Health.Status = "Missing"
-	if m.live.exists {
-		status.Health.Status = healthCode(m.live.health)
+	if live := m.cached(); live.exists {
+		status.Health.Status = healthCode(live.health)
 	}
 	if m.sources[0].dry != nil && l >= latest {
 		status.SourceHydrator = c.w.hydratorStatus(m)
@@ -52,7 +52,7 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 			sync.Revision = revisions[0]
 		}
 	}
-	if m.live.exists && !m.live.drifted && m.live.content == c.w.contentOf(&app.Spec, revisions) {
+	if live := m.cached(); live.exists && !live.drifted && live.content == c.w.contentOf(&app.Spec, revisions) {
 		sync.Status = argo.SyncStatusCodeSynced
 	}
 	return sync
@@ -61,7 +61,7 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 // resources are the one resource that every Application has, and the one that has to be pruned from another namespace.
 func (*world) resources(m *member, namespace string, status argo.SyncStatusCode) []argo.ResourceStatus {
 	wanted := argo.ResourceStatus{Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status}
-	if was := m.live.content.destination; m.live.exists && was != namespace {
+	if was := m.cached().content.destination; m.cached().exists && was != namespace {
 		old := wanted
 		old.Namespace, old.RequiresPruning = was, true
 		return []argo.ResourceStatus{wanted, old}

@@ -13,6 +13,7 @@
 //	manager.go    setAppSetApplicationStatus, with conflicts
 //	refresh.go    the refresh queue of the application controller: needRefreshAppStatus (controller/appcontroller.go)
 //	compare.go    the three levels of a comparison, the repo-server's memory of refs, persistReconciliationStatus
+//	cluster.go    what the clusters have, and the application controller's cache of them, which may be behind
 //	operation.go  the operation queue: processRequestedAppOperation, SyncAppState, retries, sync windows, history (controller/sync.go)
 //	layout.go     the source hydrator, roughly
 //	stepgate.go   what stepgate runs in the background: the watch, when the Releaser looks, refresh requests

@@ -29,7 +29,7 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 			return unmet{}, false
 		}
 		failures++
-		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || e.live.content.parameter != e.parameter.last() {
+		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || w.hydratesOther(e) || e.live.content.parameter != e.parameter.last() {
 			gone++
 		}
 	}
@@ -58,6 +58,12 @@ func (w *world) hasFailedAt(e *member, o *sought) bool {
 		}
 	}
 	return true
+}
+
+// hydratesOther reports whether Argo CD shows that an Application that has failed is being hydrated from another commit than what it failed at.
+func (w *world) hydratesOther(e *member) bool {
+	op, b := w.api.apps[e.name].Status.SourceHydrator.CurrentOperation, e.sources[0]
+	return op != nil && b.dry != nil && op.DrySHA != b.original(revisionAt(w.failedAt(e), 0))
 }
 
 // failedAt are the revisions at which an Application has failed, or is Degraded as Argo CD knows; nil when it is well.

@@ -35,6 +35,7 @@ func (w *world) schedule() (last time.Duration) {
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
 //	slow answer APP D             the ApplicationSet controller's next write that changes nothing is answered after D
+//	slow cluster APP D            what the next sync changes in the cluster is seen by the application controller D later
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
 //	window APP D                  a sync window is closed for D, and stepgate does not know
 //	closes APP D                  the same, and stepgate knows
@@ -207,6 +208,8 @@ func (w *world) slow(args []string) {
 	switch args[0] {
 	case "answer":
 		m.slowAnswer = duration(args[2])
+	case "cluster":
+		m.slowCluster = duration(args[2])
 	case "compare":
 		m.slowCompare += duration(args[2])
 	default:

@@ -70,7 +70,11 @@ type member struct {
 	// pending are the next slow or failing things.
 	slowCompare, slowSync time.Duration
 	// slowAnswer is how long the answer takes to the ApplicationSet controller's next write that changes nothing.
-	slowAnswer  time.Duration
+	slowAnswer time.Duration
+	// slowCluster is how long the application controller does not see the next change that a sync makes in the cluster. Meanwhile before is
+	// what it still has in its cache.
+	slowCluster time.Duration
+	before      *live
 	failing     int
 	windowUntil time.Duration
 	// closedUntil is when a sync window opens of which stepgate knows, too.

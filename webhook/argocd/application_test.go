@@ -105,7 +105,11 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: *at(51), FinishedAt: at(52), Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
 	write.Status.Sync.Status, write.Status.ReconciledAt = "OutOfSync", at(53)
 	write.Spec.Sources[0].Path, write.Status.Sync.ComparedTo.Sources[0].Path = "elsewhere", "elsewhere"
-	checkFilled(NewWithT(t), "Target", reflect.ValueOf(targetOf(t, write)))
+	target := targetOf(t, write)
+	dry := hydrated() // it has one source
+	dry.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrating}
+	target.Hydration = targetOf(t, dry).Hydration
+	checkFilled(NewWithT(t), "Target", reflect.ValueOf(target))
 }
 
 // checkFilled asks that no field below a value is zero.

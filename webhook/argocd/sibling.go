@@ -40,7 +40,7 @@ func Sibling(app *argo.Application) policy.Application {
 		LastSync:         lastSync(status),
 		Ran:              ran,
 		Followed:         followed,
-		Hydration:        hydration(&app.Spec, status),
+		Hydration:        hydration(&app.Spec, &status.Sync, status.ReconciledAt, &status.SourceHydrator),
 		Moved:            moved(status.Resources),
 	}
 }
@@ -61,12 +61,12 @@ func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.
 
 // hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where the operation ended
 // with another revision than the compared one, and not before the last comparison.
-func hydration(spec *argo.ApplicationSpec, status *argo.ApplicationStatus) string {
-	op := status.SourceHydrator.CurrentOperation
+func hydration(spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *metav1.Time, hydrator *argo.SourceHydratorStatus) string {
+	op := hydrator.CurrentOperation
 	if spec.SourceHydrator == nil || op == nil {
 		return ""
 	}
-	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != status.Sync.Revision && !timeOf(status.ReconciledAt).After(op.FinishedAt.Time) {
+	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != sync.Revision && !timeOf(reconciledAt).After(op.FinishedAt.Time) {
 		return policy.Uncompared
 	}
 	return shared(string(op.Phase))

@@ -31,6 +31,7 @@ func Target(app, old *Application) policy.Target {
 	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo)
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
+	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
 	t.SyncStartedAt = before.syncStartedAt()
 	t.OutOfSyncSince = before.outOfSyncSince()
 	t.Ran = ran(before.History)

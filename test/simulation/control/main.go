@@ -47,11 +47,12 @@ func run(only string, histories int) error {
 		return err
 	}
 	c := control{dir: dir, kept: kept, histories: histories}
+	wanted, err := named(only)
+	if err != nil {
+		return err
+	}
 	var missed []string
-	for _, p := range parts() {
-		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
-			continue
-		}
+	for _, p := range wanted {
 		noticed, err := c.without(p)
 		if noticed == "" || err != nil {
 			missed = append(missed, p.name)
@@ -65,6 +66,22 @@ func run(only string, histories int) error {
 		return fmt.Errorf("nothing notices that these parts are taken out: %s", strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// named are the parts with these names, or all.
+func named(only string) ([]part, error) {
+	if only == "" {
+		return parts(), nil
+	}
+	var found []part
+	for _, name := range strings.Split(only, ",") {
+		i := slices.IndexFunc(parts(), func(p part) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no part %q: see parts.go", name)
+		}
+		found = append(found, parts()[i])
+	}
+	return found, nil
 }
 
 type control struct {

@@ -92,6 +92,7 @@ func ofOrder() []part {
 		take("SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `(since && recorded.healthyAt(a.Compared))`),
+		take("ClusterLag", observed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
 		take("Unsure", observed, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`),
 
 		take("TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`),
@@ -105,8 +106,8 @@ func ofOrder() []part {
 		take("SpecNotCompared", done, `case !a.SpecCompared:`, `case false:`),
 		take("RefreshPending", done, `case a.RefreshRequested:`, `case false:`),
 		take("HealthStale", done, `case last.Full && last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
-		take("HealthStale, same second", done, `case a.SyncStatus != "Synced" && a.LastSync.AtCompared && sameSecond(a.LastSync.FinishedAt, a.ReconciledAt):`, `case false:`),
-		take("HealthStale, other revision", done, `case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
+		take("HealthStaleSameSecond", done, `case a.SyncStatus != "Synced" && a.LastSync.AtCompared && sameSecond(a.LastSync.FinishedAt, a.ReconciledAt):`, `case false:`),
+		take("HealthStaleOtherRevision", done, `case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
 		take("NotSynced", done, `case a.SyncStatus != "Synced" && !in.drifted(a):`, `case false:`),
 		take("OperationFailed", done, `case in.failed(a) && !in.Settings.AllowFailedOperations:`, `case false:`),
 		take("RevisionMismatch", revision, `wanted != nil && !in.newer(a, source, wanted)`, `false && wanted != nil`),

@@ -84,7 +84,7 @@ func (d drawing) gap() time.Duration {
 func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
 		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
-		"slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage")
+		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage")
 	switch verb {
 	case "commit":
 		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(), pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
@@ -104,6 +104,8 @@ func (d drawing) event() string {
 		return fmt.Sprintf("window %s %s", d.app(), d.long())
 	case "slow compare", "slow sync":
 		return fmt.Sprintf("%s %s %s", verb, d.app(), d.long())
+	case "slow cluster":
+		return fmt.Sprintf("slow cluster %s %s", d.app(), pick(d.t, "seen after", 300*time.Millisecond, time.Second, 3*time.Second))
 	case "slow watch":
 		return fmt.Sprintf("slow watch %s %s", pick(d.t, "who", "applicationset", "application", "stepgate"), d.long())
 	case "hydration":
