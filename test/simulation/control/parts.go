@@ -71,7 +71,7 @@ func ofOrder() []part {
 		take("Release", "test/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reviewAt > 0 && r.reviewAt <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Unrecorded", release, `if s.mode == Enforce && unrecorded(p, &set.ApplicationSet) {`, `if false && unrecorded(p, &set.ApplicationSet) {`),
-		take("Refresh", comparison, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false {`),
+		take("Refresh", comparison, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false && b.Step <= last {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
 		take("FailedUnpolled", "policy/reason.go", `NotHydrated, OperationFailed:`, `NotHydrated:`),
 		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`),
