@@ -58,8 +58,8 @@ func (in *Input) inStep(a Sibling, step int) bool {
 }
 
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
-// two have no source in common, it is what the sibling itself is compared with. While the target is hydrated from another commit, the dry source
-// does not tell what it deploys, and the failure counts. A failure counts until another sync of it succeeds: the ApplicationSet controller
+// two have no source in common, it is what the sibling itself is compared with. Until the target is hydrated from the commit that its dry source is
+// at, the dry source does not tell what it deploys, and a failure at any commit counts. A failure counts until another sync of it succeeds: the ApplicationSet controller
 // tries again and again.
 func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	for _, source := range a.Compared {
@@ -83,3 +83,6 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	}
 	return b, true
 }
+
+// rehydrated reports whether the target may deploy what was hydrated from another commit than the one that its dry source is at.
+func (t *Target) rehydrated() bool { return t.Hydration != "" && t.Hydration != "Hydrated" }

@@ -119,7 +119,7 @@ func (c *choices) target() policy.Target {
 		},
 		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:      c.sources(),
-		Hydration:     of(c, "", "", "Hydrated", "Hydrating", "Failed"),
+		Hydration:     of(c, "", "", "Hydrated", "Hydrating", "Failed", policy.Uncompared),
 		SyncStartedAt: of(c, second("102"), c.time()),
 		Ran:           of(c, nil, c.sources()),
 	}

@@ -120,9 +120,6 @@ func (in *Input) changedBehind() bool {
 	return in.changed() && slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return !slices.Contains(in.Target.Compared, w) })
 }
 
-// rehydrated reports whether the target may be hydrated from another commit than the one that it has been compared with.
-func (t *Target) rehydrated() bool { return t.Hydration != "" && t.Hydration != "Hydrated" }
-
 // runs reports whether the newest entry of the target's history that has the source has it at this revision.
 func (t *Target) runs(w Source) bool {
 	s, known := t.running(w.Key)

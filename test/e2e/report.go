@@ -202,7 +202,7 @@ func (t *totals) line(version string) string {
 
 const (
 	// mostRatio is how many times as long as without the gate a rollout may take with it, in the median. The median of 45 rollouts was 1.04 to
-	// 1.12 in six runs, and is known to 0.1 at best: a lower bound fails by chance. A gate that has a step wait for anything takes several times as long.
+	// 1.12 in six runs, and is known to 0.1 at best: a bound of 1.1 fails by chance.
 	mostRatio = 1.5
 	// ratioOf is the number of rollouts from which on that is asked for.
 	ratioOf = 10

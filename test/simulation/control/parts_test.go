@@ -20,3 +20,13 @@ func TestEveryPartIsThere(t *testing.T) {
 		}
 	}
 }
+
+// TestNamed fails for a name that no part has: CI would take nothing out, and find nothing wrong.
+func TestNamed(t *testing.T) {
+	g := NewWithT(t)
+	found, err := named("A5,NotSynced")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(2))
+	_, err = named("A5,Gone")
+	g.Expect(err).To(MatchError(ContainSubstring(`no part "Gone"`)))
+}
