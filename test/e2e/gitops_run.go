@@ -99,24 +99,29 @@ func (f *family) deploy(revision string) {
 	f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Succeeded" })
 }
 
-// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be.
+// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be. Argo CD may overlook a request:
+// see refreshed.
 func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(f.mode), f.name()
-	asked, last := time.Time{}, &argo.OperationState{}
+	asked, seen := time.Time{}, ""
 	err := f.within(deploysWithin, func() bool {
 		if time.Since(asked) > refreshWithin {
 			asked = time.Now()
-			script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, "normal")))
+			for _, value := range []string{"", "normal"} {
+				script.Must(f.Admin.Patch(f.ctx, app.DeepCopy(), annotation(argo.AnnotationKeyRefresh, value)))
+			}
 		}
 		live := f.recorder.app(app.Namespace, app.Name)
 		if live == nil || live.Status.OperationState == nil || live.Status.OperationState.SyncResult == nil {
 			return false
 		}
-		last = live.Status.OperationState
+		last := live.Status.OperationState
+		seen = fmt.Sprintf("compared with %s, refresh %q, operation set %v, last %s of %s: %s", live.Status.Sync.Revision,
+			live.Annotations[argo.AnnotationKeyRefresh], live.Operation != nil, last.Phase, last.SyncResult.Revision, last.Message)
 		return last.SyncResult.Revision == revision && as(last)
 	})
-	script.Mustf(err, "sync of %s at %s: %s: %s", f.name(), revision, last.Phase, last.Message)
+	script.Mustf(err, "sync of %s at %s: %s", f.name(), revision, seen)
 }
 
 // annotate sets an annotation of an ApplicationSet by hand, or removes it if the value is empty.
