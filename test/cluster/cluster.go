@@ -109,8 +109,9 @@ func Start(o Options) (*Cluster, error) {
 	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for start and end of the two programs.
 	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlaneStartTimeout, c.env.ControlPlaneStopTimeout = time.Minute, time.Minute
+	// The log is one file: an API server starts a new one after 100 MB by default, and a long run of e2e writes more.
 	c.env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", c.AuditLog).
-		Set("admission-control-config-file", admission)
+		Set("audit-log-maxsize", "10240").Set("admission-control-config-file", admission)
 	c.switchOn(o)
 	if o.Configure != nil {
 		if err := o.Configure(c.env.ControlPlane.GetAPIServer()); err != nil {

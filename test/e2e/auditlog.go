@@ -98,7 +98,8 @@ type auditLog struct {
 	read   []write
 }
 
-// writes are all writes that the log has now.
+// writes are all writes that the log has now. It fails if the log has become shorter: the API server has started a new file, and what was not read of
+// the old one would be missing.
 func (l *auditLog) writes() (all []write, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,6 +108,13 @@ func (l *auditLog) writes() (all []write, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if end < l.offset {
+		return nil, fmt.Errorf("%s has %d bytes, and %d of it were read before: it was rotated, and writes are missing", l.path, end, l.offset)
+	}
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
 		return nil, err
 	}

@@ -39,6 +39,9 @@ func TestTheAuditLogIsReadAsItGrows(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = log.writes()
 	g.Expect(err).To(MatchError(ContainSubstring(path)))
+	g.Expect(file.Truncate(1)).To(Succeed())
+	_, err = log.writes()
+	g.Expect(err).To(MatchError(ContainSubstring("rotated")))
 }
 
 func TestCountsOfTheAuditLog(t *testing.T) {
