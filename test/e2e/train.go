@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -38,13 +40,18 @@ func train(r *rollout, interval time.Duration) {
 	r.refreshAll(r.in(backwards()...))
 }
 
-// deployedChanges counts the changes that a member has deployed since the rollout began.
+// deployedChanges counts the changes that a member has deployed since the rollout began, without the one that it had at that time: it still shows this
+// as its last operation.
 func (r *rollout) deployedChanges(m *member) int {
-	changes := map[string]bool{}
+	before, since := sets.New[string](), sets.New[string]()
 	for _, o := range script.Get(r.recorder.seen(string(r.mode), map[string]bool{m.name: true})) {
-		if o.ResourceVersion > r.since && o.Finished() && o.StartedAt.After(r.began.Add(-time.Second)) {
-			changes[o.Operated.Revision] = true
+		switch {
+		case !o.Finished():
+		case o.ResourceVersion > r.since:
+			since.Insert(o.Operated.Revision)
+		default:
+			before.Insert(o.Operated.Revision)
 		}
 	}
-	return len(changes)
+	return since.Difference(before).Len()
 }
