@@ -64,16 +64,7 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
-		if c.synced {
-			q.next = clock.Add(noticedAfter + r.random(spread))
-		}
-		if c.pending || c.idle {
-			q.next = clock.Add(overlookedAfter + r.random(spread))
-		}
-		if c.unrecorded {
-			q.next = clock.Add(unrecordedAfter + r.random(spread))
-		}
+		q = &request{position: r.gate.Watch.Position(), next: clock.Add(c.firstAfter(p) + r.random(spread))}
 	}
 	now.requests[key] = q
 	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
@@ -93,6 +84,25 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		now.asked[c.app] = true
 	}
 	q.asked++
-	q.askedAt, q.next = clock, clock.Add(backoff(firstBackoff, q.asked)+r.random(spread))
+	first := firstBackoff
+	if c.settling {
+		first = firstBackoffStopped
+	}
+	q.askedAt, q.next = clock, clock.Add(backoff(first, q.asked)+r.random(spread))
 	return q.next.Sub(clock), c.pending || c.starts()
+}
+
+// firstAfter is after how long it is first asked for: at once, unless Argo CD may be about to make it by itself, or would make it too early.
+func (c comparison) firstAfter(p *siblings.Projection) time.Duration {
+	switch {
+	case c.unrecorded:
+		return unrecordedAfter
+	case c.pending || c.idle:
+		return overlookedAfter
+	case c.synced:
+		return noticedAfter
+	case c.settling && !p.Application.LastOperation.FinishedAt.After(c.comparedAt):
+		return nextSecond
+	}
+	return 0
 }

@@ -266,6 +266,29 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	}
 }
 
+// TestItsOperationHasJustEnded waits for the next second where a comparison in this one would not count.
+func TestItsOperationHasJustEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		compared time.Time
+		first    time.Duration
+	}{
+		"it was compared before that":        {compared: noon.Add(-time.Second)},
+		"it was compared in the same second": {compared: noon, first: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, r := prodMayStart()
+			dev := c.apps[0]
+			dev.Status.ReconciledAt = &metav1.Time{Time: tc.compared}
+			dev.Status.OperationState = &argo.OperationState{
+				Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: commit("a")}}, FinishedAt: &metav1.Time{Time: noon},
+			}
+			at := tc.first + jitter
+			g.Expect(r.until(10 * time.Second)).To(Equal([]time.Duration{at, at + 2*time.Second + jitter, at + 6*time.Second + 2*jitter}))
+		})
+	}
+}
+
 // TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
 func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)
