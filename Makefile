@@ -322,7 +322,7 @@ endef
 $(BIN)/etcd: test/tools/go.mod test/tools/go.sum
 	$(call build-tool,test/tools,,go.etcd.io/etcd/server/v3)
 
-# A folder for KUBEBUILDER_ASSETS. The etcd is that of the other suites. Up to 1.30 the API server has the SDKs of clouds in it, unless it is
+# A folder for KUBEBUILDER_ASSETS. The etcd is the one of the other suites. Up to 1.30 the API server has the SDKs of clouds in it, unless it is
 # built without.
 $(BIN)/kubernetes-v%/kube-apiserver: TAGS := -tags providerless
 $(BIN)/kubernetes-v%/kube-apiserver: SET := -X k8s.io/component-base/version

@@ -135,7 +135,7 @@ type Target struct {
 	ReconciledAt time.Time
 	// Compared are the sources and revisions of the last comparison.
 	Compared []Source
-	// Hydration is the same as that of an Application. Unless it is Hydrated, the dry source of Compared and Wanted may be at a newer commit
+	// Hydration means the same as for an Application. Unless it is Hydrated, the dry source of Compared and Wanted may be at a newer commit
 	// than the one that the hydrated revision was made of.
 	Hydration string
 	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.

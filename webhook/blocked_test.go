@@ -84,7 +84,7 @@ func TestBlockedSince(t *testing.T) {
 	}
 }
 
-// The metric is that of the oldest, and what is remembered is bounded: the newest are left out.
+// The metric shows the oldest, and what is remembered is bounded: the newest are left out.
 func TestBlockedKeepsTheOldest(t *testing.T) {
 	g := NewWithT(t)
 	now := noon

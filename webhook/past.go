@@ -44,7 +44,7 @@ const (
 	wishTTL    = 30 * time.Minute
 )
 
-// seen is what the watches have seen of the siblings and the target. The target's destination is that of the write: the
+// seen is what the watches have seen of the siblings and the target. The target's destination is the one of the write: the
 // watch may lag.
 func (g *Gate) seen(w *write, set *policy.ApplicationSet) policy.Seen {
 	seen := g.Watch.Seen(siblings.OwnerOf(set), g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))

@@ -30,7 +30,7 @@ type application struct {
 
 // deployment is a full sync of an Application.
 type deployment struct {
-	// sources are keys and revisions, and spec tells whether anything else of the sources is different from that of another sync.
+	// sources are keys and revisions, and spec tells whether anything else of the sources differs from another sync.
 	sources []policy.Source
 	spec    uint64
 	// started is when the operation was first taken up. finished is zero while it runs.

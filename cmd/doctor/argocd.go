@@ -150,7 +150,7 @@ func (f *Facts) unrecorded(namespace string) []string {
 // slowest is the timeout.reconciliation above which a rollout waits longer than people expect.
 const slowest = 10 * time.Minute
 
-// polling says how long Argo CD needs to see a commit that nobody tells it of. The default is that of argo-cd v3.5.7,
+// polling says how long Argo CD needs to see a commit that nobody tells it of. The default is the one of argo-cd v3.5.7,
 // cmd/argocd-application-controller/commands/argocd_application_controller.go.
 func (f *Facts) polling(a *ArgoCD) Check {
 	const name, key = "polling", "timeout.reconciliation"

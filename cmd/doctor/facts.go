@@ -23,7 +23,7 @@ type Read[T any] struct {
 type Facts struct {
 	// Now is the time of all of it.
 	Now time.Time
-	// Version is the version of this command line, and Kubernetes that of the API server.
+	// Version is the version of this command line, and Kubernetes the version of the API server.
 	Version    string
 	Kubernetes Read[string]
 	// BetaPolicies is whether somebody has switched on the ValidatingAdmissionPolicies of Kubernetes 1.28 and 1.29.

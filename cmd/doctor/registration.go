@@ -22,7 +22,7 @@ type Registration struct {
 	Labels, Annotations map[string]string
 	// Webhook has the fields that both kinds have.
 	Webhook admissionv1.ValidatingWebhook
-	// Reinvocation is that of a mutating webhook, else nil.
+	// Reinvocation is the policy of a mutating webhook, else nil.
 	Reinvocation *admissionv1.ReinvocationPolicyType
 }
 

@@ -74,7 +74,7 @@ func (g group) placement(steps []policy.Step, u universe) map[int]bool {
 	return found
 }
 
-// template is the template of a generator, merged with that of the ApplicationSet.
+// template is the template of a generator, merged with the template of the ApplicationSet.
 type templateOf struct {
 	name   string
 	labels map[string]string

@@ -85,7 +85,7 @@ type (
 	}
 )
 
-// SARIF is the report as a SARIF 2.1.0 log, for GitHub code scanning and the like. version is that of stepgate.
+// SARIF is the report as a SARIF 2.1.0 log, for GitHub code scanning and the like. version is the version of stepgate.
 func (r *Report) SARIF(version string) ([]byte, error) {
 	driver := sarifDriver{Name: "stepgate lint", Version: version, InformationURI: "https://github.com/stepgate/stepgate"}
 	index := map[string]int{}

@@ -91,7 +91,7 @@ func (r *Rollout) check() error {
 	return nil
 }
 
-// mode is the mode of stepgate for the ApplicationSet: its annotation overrides that of the installation. Where there is no stepgate, it
+// mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where there is no stepgate, it
 // has no effect.
 func (r *Rollout) mode(installation webhook.Mode) webhook.Mode {
 	text, annotated := r.Set.Annotations[webhook.ModeAnnotation]

@@ -138,7 +138,7 @@ func (p *progress) leave() {
 	}
 }
 
-// goal finds out for what to wait: KIND/NAME says it, and otherwise the name has to be that of one object only.
+// goal finds out for what to wait: KIND/NAME says it, and otherwise the name has to belong to one object only.
 func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.Goal, set types.NamespacedName, err error) {
 	goal.Revision = w.revision
 	kind := ""

@@ -21,7 +21,7 @@ type remote struct {
 }
 
 const (
-	// here is the name of the cluster in which Argo CD runs, and away that of the second one.
+	// here is the name of the cluster in which Argo CD runs, and away the name of the second one.
 	here, away = "in-cluster", "away"
 	// remoteShard is the shard of the second cluster. The first one always has shard 0.
 	remoteShard = 1

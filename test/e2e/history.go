@@ -28,7 +28,7 @@ type history struct {
 	rollouts, unclear int
 }
 
-// notOnRecord is why an early start was missed whose sync the Application has no record of, as that of a revision of the rollout: it
+// notOnRecord is why an early start was missed whose sync the Application has no record of, such as a sync of a revision of the rollout: it
 // failed, was a repetition of an older revision, or its record was dropped.
 const notOnRecord = "no such sync on record"
 

@@ -129,7 +129,7 @@ func (t *sizeTotals) took(sh shape, order string, m mode) time.Duration {
 	return 0
 }
 
-// ratio is the time of a rollout with the gate over that of the same rollout without it.
+// ratio is the time of a rollout with the gate over the time of the same rollout without it.
 func (t *sizeTotals) ratio(sh shape, order string) float64 {
 	return t.took(sh, order, on).Seconds() / max(t.took(sh, order, off).Seconds(), 0.001)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // waits are how long after nothing stood in their way the operations of later steps were written: one for each Application
-// and change, that of its first start. What users start tells nothing about Argo CD or the gate, and is left out.
+// and change, the one of its first start. What users start tells nothing about Argo CD or the gate, and is left out.
 func (o *outcome) waits() []time.Duration {
 	type started struct {
 		application string

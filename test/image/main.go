@@ -60,7 +60,7 @@ func parse(args []string) (r release, repository string, err error) {
 	platforms := f.String("platforms", "", "the platforms, as OS/ARCHITECTURE, separated by spaces")
 	f.StringVar(&r.version, "version", "", "the version, which is the tag of the image")
 	f.StringVar(&r.commit, "commit", "", "the commit that the binaries are built from")
-	seconds := f.Int64("time", 0, "the time of all files and documents, in `seconds` since 1970: that of the commit")
+	seconds := f.Int64("time", 0, "the time of all files and documents, in `seconds` since 1970: the time of the commit")
 	f.StringVar(&repository, "push", "", "the `repository` that the image is pushed to; if empty, it is only assembled")
 	if err := f.Parse(args); err != nil {
 		return r, "", err

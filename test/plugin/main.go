@@ -47,7 +47,7 @@ func run(args []string) error {
 	f.StringVar(&r.version, "version", "", "the version, such as v1.2.3")
 	f.StringVar(&r.url, "url", "https://github.com/stepgate/stepgate/releases/download", "the `address` below which VERSION/ARCHIVE can be downloaded")
 	platforms := f.String("platforms", "", "the platforms, as OS/ARCHITECTURE, separated by spaces")
-	seconds := f.Int64("time", 0, "the time of all files, in `seconds` since 1970: that of the commit")
+	seconds := f.Int64("time", 0, "the time of all files, in `seconds` since 1970: the time of the commit")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestStopGroupEndsChildren(t *testing.T) {
 	g.Eventually(p.end).Should(MatchRegexp(`^\d+\n$`))
 	child := "/proc/" + strings.TrimSpace(p.end()) + "/cmdline"
 	g.Expect(p.Wait(t.Context(), func() error { return nil })).To(Succeed())
-	// Until the child runs sleep, its command is that of its parent.
+	// Until the child runs sleep, its command is the one of its parent.
 	g.Eventually(func() ([]byte, error) { return os.ReadFile(child) }).Should(BeEquivalentTo("sleep\x00600\x00"))
 	p.StopGroup()
 	g.Eventually(func() string { // it is empty or gone once the child has ended

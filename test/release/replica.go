@@ -44,7 +44,7 @@ type Options struct {
 	Args []string
 	// Barrier has it use the write barrier that CreateBarrier creates.
 	Barrier bool
-	// MemoryLimit is GOMEMLIMIT; empty means that of a container with the chart's limit.
+	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
 	MemoryLimit string
 }
 

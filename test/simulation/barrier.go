@@ -16,7 +16,7 @@ func (s *Scenario) grace() time.Duration {
 	return 30 * time.Second
 }
 
-// errBarred ends upstream's PerformProgressiveSyncs where that of 3.6 returns because of its barrier.
+// errBarred ends upstream's PerformProgressiveSyncs where the one of 3.6 returns because of its barrier.
 var errBarred = errors.New("not all Applications have been compared")
 
 // barred is the refresh barrier of 3.6, ensureApplicationsReconciled (applicationset/progressivesync/progressive_sync.go:764-805,

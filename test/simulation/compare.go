@@ -110,7 +110,7 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 	}
 }
 
-// health has the time of the last transition, as in persistAppStatus: that of the patch, if it changes the health of the copy that the
+// health has the time of the last transition, as in persistAppStatus: the time of the patch, if it changes the health of the copy that the
 // comparison began with.
 func (c *appController) health(app *argo.Application, from, status *argo.ApplicationStatus) argo.AppHealthStatus {
 	h := argo.AppHealthStatus{Status: status.Health.Status, LastTransitionTime: app.Status.Health.LastTransitionTime}

@@ -90,7 +90,7 @@ func (w *world) same(m *member, i, a, b int) bool {
 // deployed reports whether the content of a state is what the cluster has.
 func (w *world) deployed(m *member, i, n int) bool { return w.has(&m.live.content, m, i, n) }
 
-// has reports whether a content is, in one component, that of a state.
+// has reports whether a content is, in one component, the content of a state.
 func (w *world) has(c *content, m *member, i, n int) bool {
 	p := w.part(m, i)
 	if p.branch != nil {

@@ -135,7 +135,7 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		kind = Retried
 	}
 	c.w.tell(Happening{Kind: kind, Application: name, Text: strings.Join(revisions, ",")})
-	// The operation may bring sources of its own. The destination is always that of the specification.
+	// The operation may bring sources of its own. The destination is always the one of the specification.
 	deployed := spec
 	switch {
 	case len(op.Sources) > 0:

@@ -58,7 +58,7 @@ type admitting struct {
 // that fails or drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new
 // ones.
 //
-// E is of an earlier step if it exists, is generated, and its step was lower than that of P, by its live label as by the
+// E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as by the
 // generator, already two seconds before the operation was admitted.
 //
 // A sync is never early if P is in the first step, or has run that state before, or has it deployed, or if it is what the last sync

@@ -18,7 +18,7 @@ const annotationPrefix = "stepgate.io/"
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
-	// MaxUpdate is that of each step, as written; empty where there is none. It is shown to people: the gate does not count.
+	// MaxUpdate has the maxUpdate of each step, as written; empty where there is none. It is shown to people: the gate does not count.
 	MaxUpdate []string
 }
 

@@ -29,7 +29,7 @@ const (
 // busyText is the answer to a request for which there is no memory in time.
 const busyText = "stepgate is busy with other large requests; try again"
 
-// budget bounds the memory that requests take at a time, so that no number of clients and no body can use up that of the Pod.
+// budget bounds the memory that requests take at a time, so that no number of clients and no body can use up the memory of the Pod.
 // Requests of usual size do not wait for large ones. A request waits until its deadline, and then fails with HTTP 503.
 type budget struct {
 	reading, light, heavy *semaphore.Weighted

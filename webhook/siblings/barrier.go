@@ -109,7 +109,7 @@ func (b *Barrier) pass(ctx context.Context) error {
 	return nil
 }
 
-// write returns the resourceVersion of a write that was made now. An unchanged object would have that of an older write: the annotation in
+// write returns the resourceVersion of a write that was made now. An unchanged object would have the one of an older write: the annotation in
 // the answer shows that this one has changed it.
 func (b *Barrier) write(ctx context.Context) (string, error) {
 	value := string(uuid.NewUUID())

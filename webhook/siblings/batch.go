@@ -14,7 +14,7 @@ const (
 )
 
 // batches shares live reads between concurrent requests. A request only ever gets a read that started after the request
-// arrived, as in the read-index protocols. The result is therefore as fresh as that of a read of its own. While a group's
+// arrived, as in the read-index protocols. The result is therefore as fresh as from a read of its own. While a group's
 // reads are under way, the requests that arrive wait together for the next one.
 type batches[T any] struct {
 	mu     sync.Mutex

@@ -55,7 +55,7 @@ type observed struct {
 	syncingTo string
 }
 
-// past is what a decision may know, by the position of the change that the target deploys and that of the target's comparison.
+// past is what a decision may know, by the position of the change that the target deploys and by the position of the target's comparison.
 func (o *observed) past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Fresh: o.fresh > changed, Later: o.fresh > max(changed, compared), Completed: o.completed, Applied: o.appliedAt, Failed: o.failed,
@@ -138,7 +138,7 @@ func (o *observed) fail(app *policy.Application) {
 	}
 }
 
-// elsewhere is a destination that is not known, and is not that of the spec.
+// elsewhere is a destination that is not known, and is not the destination of the spec.
 const elsewhere = "elsewhere"
 
 // deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full

@@ -30,7 +30,7 @@ type Observation struct {
 	Compared State
 	Health   string
 	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if known.
-	// An operation has no result of its own for the destination: Operated has that of the spec.
+	// An operation has no result of its own for the destination: Operated has the destination of the spec.
 	Phase string
 	// Parked says that the controller has taken up the operation that is set, and has left it without a revision: it waits for a
 	// sync window.

@@ -57,7 +57,7 @@ func versionOf(t *rapid.T, version string) string {
 	return version
 }
 
-// noGrace draws whether the ApplicationSet controller has no grace period. Only that of 3.6 has one: the histories of the others are drawn
+// noGrace draws whether the ApplicationSet controller has no grace period. Only the controller of 3.6 has one: the histories of the others are drawn
 // as ever.
 func noGrace(t *rapid.T, version string) bool {
 	return version == "3.6" && rapid.Bool().Draw(t, "no grace")
