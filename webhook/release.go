@@ -17,9 +17,6 @@ const (
 	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a refresh in
 	// between would only delay it.
 	noticedAfter = 500 * time.Millisecond
-	// nextSecond is how long to wait where Argo CD compared an Application in the second in which its operation ended: it records both in
-	// whole seconds, and a comparison counts from the next one on.
-	nextSecond = time.Second
 	// overlookedAfter is how long a refresh may be requested, or an operation be set, before Argo CD counts as having overlooked it: up to
 	// v3.5 that happens when it is written while the application controller records the end of an operation.
 	overlookedAfter = 10 * time.Second
@@ -39,12 +36,13 @@ const (
 )
 
 const (
-	// firstBackoff and firstBackoffStopped are the first wait before a request that has not helped is made again. The second
-	// is for a sync that was asked for, and stopped: its turn had gone, and has come again since. It is also for a comparison of an
-	// Application whose operation has just ended: one in the same second does not count.
-	firstBackoff        = 30 * time.Second
-	firstBackoffStopped = 2 * time.Second
-	longestBackoff      = 5 * time.Minute
+	// These are the first wait before a request that has not helped is made again. firstBackoffStopped is for a sync that was asked for, and
+	// stopped: its turn had gone, and has come again since. firstBackoffSettling is for an Application whose operation has just ended: Argo CD
+	// records whole seconds, and a comparison counts from the next one on.
+	firstBackoff         = 30 * time.Second
+	firstBackoffStopped  = 2 * time.Second
+	firstBackoffSettling = time.Second
+	longestBackoff       = 5 * time.Minute
 )
 
 // backoff is when a request that has not helped is made again, since the last time.
@@ -63,7 +61,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 // The Releaser admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at that moment.
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
-// so on if the sync came, and was stopped, and its turn has come again, or if an operation has just ended (HealthStale). All replicas do this: each waits for a random moment,
+// so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if an operation has just ended (HealthStale). All replicas do this: each waits for a random moment,
 // and leaves it if a request has been seen meanwhile.
 type Releaser struct {
 	gate     *Gate

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -52,6 +53,15 @@ func (s *waitingSet) knows(c comparison) bool {
 	return s.requests[comparisonKey{app: c.app, why: c.why, pending: c.pending}] != nil
 }
 
+// reason is why a comparison is asked for. Where an operation has just ended, each request has a reason of its own: the last one may have been
+// answered in the second in which the operation ended, and then the time of the comparison is still the same.
+func (q *request) reason(c comparison) string {
+	if !c.settling || q.asked == 0 {
+		return c.why
+	}
+	return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
+}
+
 // request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the places of those that
 // are under way: it was asked for, or is about to be. One that has not been made for long has lost its place.
 func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
@@ -64,7 +74,16 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.gate.Watch.Position(), next: clock.Add(c.firstAfter(p) + r.random(spread))}
+		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
+		if c.synced {
+			q.next = clock.Add(noticedAfter + r.random(spread))
+		}
+		if c.pending || c.idle {
+			q.next = clock.Add(overlookedAfter + r.random(spread))
+		}
+		if c.unrecorded {
+			q.next = clock.Add(unrecordedAfter + r.random(spread))
+		}
 	}
 	now.requests[key] = q
 	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
@@ -80,29 +99,14 @@ func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *wa
 	case c.pending:
 		r.gate.Refresh.AskAgain(app, c.comparedAt)
 	case !now.asked[c.app] && (q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position)):
-		r.gate.Refresh.Ask(app, c.why, c.comparedAt)
+		r.gate.Refresh.Ask(app, q.reason(c), c.comparedAt)
 		now.asked[c.app] = true
 	}
 	q.asked++
 	first := firstBackoff
 	if c.settling {
-		first = firstBackoffStopped
+		first = firstBackoffSettling
 	}
 	q.askedAt, q.next = clock, clock.Add(backoff(first, q.asked)+r.random(spread))
 	return q.next.Sub(clock), c.pending || c.starts()
-}
-
-// firstAfter is after how long it is first asked for: at once, unless Argo CD may be about to make it by itself, or would make it too early.
-func (c comparison) firstAfter(p *siblings.Projection) time.Duration {
-	switch {
-	case c.unrecorded:
-		return unrecordedAfter
-	case c.pending || c.idle:
-		return overlookedAfter
-	case c.synced:
-		return noticedAfter
-	case c.settling && !p.Application.LastOperation.FinishedAt.After(c.comparedAt):
-		return nextSecond
-	}
-	return 0
 }

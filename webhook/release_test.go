@@ -266,27 +266,29 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	}
 }
 
-// TestItsOperationHasJustEnded waits for the next second where a comparison in this one would not count.
+// TestItsOperationHasJustEnded has Argo CD compare dev in the second in which its operation ended, which does not count. A Queue makes
+// a request with the same reason once per comparison.
 func TestItsOperationHasJustEnded(t *testing.T) {
-	for name, tc := range map[string]struct {
-		compared time.Time
-		first    time.Duration
-	}{
-		"it was compared before that":        {compared: noon.Add(-time.Second)},
-		"it was compared in the same second": {compared: noon, first: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			c, r := prodMayStart()
-			dev := c.apps[0]
-			dev.Status.ReconciledAt = &metav1.Time{Time: tc.compared}
-			dev.Status.OperationState = &argo.OperationState{
-				Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: commit("a")}}, FinishedAt: &metav1.Time{Time: noon},
-			}
-			at := tc.first + jitter
-			g.Expect(r.until(10 * time.Second)).To(Equal([]time.Duration{at, at + 2*time.Second + jitter, at + 6*time.Second + 2*jitter}))
-		})
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	c.apps[0].Status.ReconciledAt = &metav1.Time{Time: noon}
+	c.apps[0].Status.OperationState = &argo.OperationState{
+		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: commit("a")}}, FinishedAt: &metav1.Time{Time: noon},
 	}
+	reasons := map[string]time.Duration{}
+	for again := r.Review(guestbook); r.now.Before(noon.Add(8 * time.Second)); again = r.Review(guestbook) {
+		for _, reason := range r.asked() {
+			reasons[reason] = r.now.Sub(noon)
+		}
+		r.now = r.now.Add(again)
+	}
+	const reason = "argocd/dev HealthStale compared in the second in which its last operation ended"
+	g.Expect(reasons).To(Equal(map[string]time.Duration{
+		reason + " at 12:00:00":            jitter,
+		reason + ", request 2 at 12:00:00": jitter + time.Second + jitter,
+		reason + ", request 3 at 12:00:00": jitter + 3*time.Second + 2*jitter,
+		reason + ", request 4 at 12:00:00": jitter + 7*time.Second + 3*jitter,
+	}))
 }
 
 // TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
