@@ -36,9 +36,9 @@ const (
 )
 
 const (
-	// These are the first wait before a request that has not helped is made again. firstBackoffStopped is for a sync that was asked for, and
-	// stopped: its turn had gone, and has come again since. firstBackoffSettling is for an Application whose operation has just ended: Argo CD
-	// records whole seconds, and a comparison counts from the next one on.
+	// The first three are how long after the first request the second one is made, if the first has not helped. firstBackoffStopped is for a sync
+	// that was asked for, and stopped: its turn had gone, and has come again since. firstBackoffSettling is for an Application whose operation has
+	// just ended: Argo CD records whole seconds, and a comparison counts from the next one on.
 	firstBackoff         = 30 * time.Second
 	firstBackoffStopped  = 2 * time.Second
 	firstBackoffSettling = time.Second
@@ -61,8 +61,8 @@ func backoff(first time.Duration, asked int) time.Duration {
 // The Releaser admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at that moment.
 //
 // It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
-// so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if an operation has just ended (HealthStale). All replicas do this: each waits for a random moment,
-// and leaves it if a request has been seen meanwhile.
+// so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the operation of a sibling has just ended
+// (HealthStale). All replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
 type Releaser struct {
 	gate     *Gate
 	known    KnownSets

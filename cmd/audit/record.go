@@ -30,7 +30,7 @@ type application struct {
 
 // deployment is a full sync of an Application.
 type deployment struct {
-	// sources are keys and revisions, and spec tells whether anything else of the sources differs from another sync.
+	// sources are keys and revisions, and spec differs between two syncs if anything else of their sources does.
 	sources []policy.Source
 	spec    uint64
 	// started is when the operation was first taken up. finished is zero while it runs.
