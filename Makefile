@@ -1,4 +1,5 @@
-# `make help` is the front door. CI runs `make test`, and `make vulncheck`, which needs the network.
+# `make help` is the front door. CI runs the parts of `make test-all` side by side, `make vulncheck`, which needs the network, and every night
+# the long suites.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -22,6 +23,8 @@ ARGOCD_VERSION ?= v3.5.7
 ARGOCD_OLDEST := v3.2.12
 ARGOCD_VERSIONS ?= v3.5.7 v3.4.13 v3.2.12
 ARGOCD_BINARIES = $(ARGOCD_VERSIONS:%=$(BIN)/argocd-%)
+# The scenarios of `make e2e-short`: both start out of order without stepgate, or e2e fails.
+SHORT_SCENARIOS := commit-prod-qa-dev,nine
 # The scenarios of `make e2e-oldest`.
 OLDEST_SCENARIOS := commit-prod-qa-dev,commit-at-once,nine,retry,kill-each,auto-commit,wait-pause
 # Every folder test/tools/kubernetes-VERSION builds the kube-apiserver of one more version, beside KUBERNETES_VERSION.
@@ -48,6 +51,8 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
 VULNCHECK ?= ./cmd/stepgate
+# The parts of `make test-all`: CI runs them side by side.
+PARTS := test test-argocd test-oldest test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
 CONTROL_QUICK := A5,NamedPin,AutomatedSources,Unrecorded
 # More flags: of bin/bench, bin/e2e and bin/node (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
@@ -89,15 +94,9 @@ demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a comm
 ##@ While you work
 
 .PHONY: check
-check: formatted $(LINTER) ## Format, vet, lint and short tests of the product's packages (a minute when warm)
-	go vet $(PRODUCT)
+check: formatted $(LINTER) ## Format, lint and short tests of the product's packages (a minute when warm)
 	$(LINTER) run --allow-parallel-runners $(PRODUCT)
 	go test -short $(PRODUCT)
-
-.PHONY: unit
-unit: ## Unit and property tests and the fuzz seeds, of all packages, with the race detector where it can find something
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
-	go test $(VIRTUAL:%=./%)
 
 .PHONY: lint
 lint: $(LINTER) ## Lint all packages; this also enforces which package may import which
@@ -109,39 +108,17 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 
 ##@ Before you push
 
+# Two at a time: one that computes beside one that waits for API servers and controllers. make begins them in this order.
 .PHONY: test
-test: check verify lint unit side-by-side fuzz-quick simulate-quick bench-quick soak-quick faults-quick demo demo-argocd e2e-quick e2e-oldest ## Everything that CI runs
+test: formatted tools ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
+	@$(MAKE) -j2 --output-sync=target --no-print-directory lint integration unit chart-test simulate-short e2e-short verify demo
 	@echo "==> make test: passed"
 
-.PHONY: verify
-verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
-	go run ./test/generate --helm $(BIN)/helm --check
-	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
-	go mod verify >/dev/null
+##@ One suite of it alone
 
-.PHONY: release-check
-release-check: ## Check that TAG, the chart's version and its appVersion agree
-	@for key in version appVersion; do grep -qx "$$key: $(TAG:v%=%)" charts/stepgate/Chart.yaml || \
-		{ echo "release-check: $(TAG) is not v and the $$key of charts/stepgate/Chart.yaml" >&2; exit 1; }; done
-
-.PHONY: release-image
-release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
-	@for platform in $(PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
-	done
-	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
-
-.PHONY: release-plugin
-release-plugin: ## Build the archives of the command line and krew's manifest into bin/release
-	@for platform in $(PLUGIN_PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
-	done
-	go run ./test/plugin -dir $(RELEASE) -platforms '$(PLUGIN_PLATFORMS)' -version '$(VERSION)' -time '$(SOURCE_DATE_EPOCH)'
-
-.PHONY: vulncheck
-vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
-	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
-		[ $$code = 3 ] || echo "vulncheck: govulncheck did not finish, and nothing was checked. It needs the network: it reads $(VULNDB)" >&2; exit $$code; }
+.PHONY: unit
+unit: ## Unit tests, the fuzz seeds and property tests with few draws, of all packages, with the race detector where it can find something
+	CGO_ENABLED=1 go test -short -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
 
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
@@ -150,6 +127,81 @@ integration: tools ## `stepgate serve` as a process, on a real etcd and kube-api
 .PHONY: chart-test
 chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Helm and cert-manager's controllers
 	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
+
+.PHONY: simulate-short
+simulate-short: ## The kept histories and some random rollouts, and whether they notice that a part of the rule is taken out
+	go test -short $(VIRTUAL:%=./%)
+	go run ./test/simulation/control -parts A5
+
+.PHONY: e2e-short
+e2e-short: tools argocd-tools $(BIN)/e2e ## Two rollouts through the real Argo CD, without stepgate and with it
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --scenarios $(SHORT_SCENARIOS) $(E2E_FLAGS)
+
+.PHONY: verify
+verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
+	go run ./test/generate --helm $(BIN)/helm --check
+	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
+	go mod verify >/dev/null
+
+##@ The parts that CI runs side by side
+
+.PHONY: test-all
+test-all: $(PARTS) ## make test, and all of this section, one after the other
+	@echo "==> make test-all: passed"
+
+.PHONY: test-argocd
+test-argocd: demo-argocd e2e-quick ## Some rollouts of every kind on the real Argo CD
+
+.PHONY: test-oldest
+test-oldest: e2e-oldest ## A few of them on the oldest Argo CD
+
+.PHONY: test-faults
+test-faults: faults-quick soak-quick bench-quick ## The short forms of faults, soak and benchmark
+
+.PHONY: test-random
+test-random: properties simulate-quick fuzz-quick ## Everything that draws at random, for some minutes
+
+.PHONY: test-release
+test-release: pages release-rehearsal ## The console blocks of the pages, and the release up to a registry on this machine
+
+##@ The suites of these parts
+
+.PHONY: e2e-quick
+e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --busy 10s $(E2E_PARTS) $(E2E_FLAGS)
+
+.PHONY: e2e-oldest
+e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) $(BIN)/e2e ## A few of these rollouts through the oldest Argo CD
+	@$(BIN)/e2e --argocd $(ARGOCD_OLDEST) --quick --modes off,on --scenarios $(OLDEST_SCENARIOS) --liveness --automated --conditions $(E2E_FLAGS)
+
+.PHONY: faults-quick
+faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
+faults-quick: faults ## The faults that take seconds, with fewer injections
+
+.PHONY: soak-quick
+soak-quick: tools ## Both soaks, short
+	go test -count=1 -timeout 10m -v -short ./test/soak
+
+.PHONY: bench-quick
+bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
+	@$(BIN)/bench --quick $(BENCH_FLAGS)
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./webhook/siblings ./cmd/audit ./cmd/rehearsal
+
+.PHONY: properties
+properties: ## The property tests with all their draws
+	go test $(PRODUCT) $(VIRTUAL:%=./%)
+
+.PHONY: simulate-quick
+simulate-quick: HISTORIES := 3000
+simulate-quick: HISTORIES_36 := 1000
+simulate-quick: CONDITIONS := 2000
+simulate-quick: simulate ## A few thousand random rollouts, and whether they notice that parts of the rule are taken out
+	go run ./test/simulation/control -parts $(CONTROL_QUICK)
+
+.PHONY: fuzz-quick
+fuzz-quick: FUZZTIME := 200x
+fuzz-quick: FUZZ_PACKAGES := ./policy
+fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
 
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
@@ -160,40 +212,12 @@ release-rehearsal: PLATFORMS := linux/amd64
 release-rehearsal: $(BIN)/kubectl ## Play the release on a registry of its own, and look at what comes out: image, SBOM, archives
 	PLATFORMS='$(PLATFORMS)' go test -count=1 -timeout 20m -v ./test/image ./test/plugin
 
-.PHONY: fuzz-quick
-fuzz-quick: FUZZTIME := 200x
-fuzz-quick: FUZZ_PACKAGES := ./policy
-fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
+.PHONY: vulncheck
+vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
+	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
+		[ $$code = 3 ] || echo "vulncheck: govulncheck did not finish, and nothing was checked. It needs the network: it reads $(VULNDB)" >&2; exit $$code; }
 
-.PHONY: simulate-quick
-simulate-quick: HISTORIES := 3000
-simulate-quick: HISTORIES_36 := 1000
-simulate-quick: CONDITIONS := 2000
-simulate-quick: simulate ## A few thousand random rollouts, and whether they notice that parts of the rule are taken out
-	go run ./test/simulation/control -parts $(CONTROL_QUICK)
-
-.PHONY: bench-quick
-bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
-	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./webhook/siblings ./cmd/audit ./cmd/rehearsal
-
-.PHONY: soak-quick
-soak-quick: tools ## Both soaks, short
-	go test -count=1 -timeout 10m -v -short ./test/soak
-
-.PHONY: faults-quick
-faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
-faults-quick: faults ## The faults that take seconds, with fewer injections
-
-.PHONY: e2e-quick
-e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --busy 10s $(E2E_PARTS) $(E2E_FLAGS)
-
-.PHONY: e2e-oldest
-e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) $(BIN)/e2e ## A few of these rollouts through the oldest Argo CD
-	@$(BIN)/e2e --argocd $(ARGOCD_OLDEST) --quick --modes off,on --scenarios $(OLDEST_SCENARIOS) --liveness --automated --conditions $(E2E_FLAGS)
-
-##@ The long suites
+##@ The long suites (CI runs them every night)
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
@@ -243,14 +267,6 @@ bench: tools $(BIN)/bench ## Measure a decision at up to 5,000 siblings, and the
 bench-size: tools $(BIN)/bench ## Memory, CPU, decisions and the watch's lag with 10,000 and 50,000 Applications, by one instance and by two
 	@$(BIN)/bench --parts 5 $(BENCH_FLAGS)
 
-.PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (30s)
-	@for package in $(FUZZ_PACKAGES); do \
-	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
-	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
-	  done; \
-	done
-
 .PHONY: simulate
 simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
@@ -261,6 +277,35 @@ simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIE
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice
 	go run ./test/simulation/control
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@for package in $(FUZZ_PACKAGES); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$package/*_test.go); do \
+	    echo "==> $$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+##@ Make a release
+
+.PHONY: release-check
+release-check: ## Check that TAG, the chart's version and its appVersion agree
+	@for key in version appVersion; do grep -qx "$$key: $(TAG:v%=%)" charts/stepgate/Chart.yaml || \
+		{ echo "release-check: $(TAG) is not v and the $$key of charts/stepgate/Chart.yaml" >&2; exit 1; }; done
+
+.PHONY: release-image
+release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
+	@for platform in $(PLATFORMS); do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	done
+	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
+
+.PHONY: release-plugin
+release-plugin: ## Build the archives of the command line and krew's manifest into bin/release
+	@for platform in $(PLUGIN_PLATFORMS); do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	done
+	go run ./test/plugin -dir $(RELEASE) -platforms '$(PLUGIN_PLATFORMS)' -version '$(VERSION)' -time '$(SOURCE_DATE_EPOCH)'
 
 ##@ Tools (built from source into bin/, each once; the suites call these themselves)
 
@@ -294,11 +339,6 @@ node-packages:
 .PHONY: formatted
 formatted:
 	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$files" || { echo "run gofmt -w on:"; echo "$$files"; exit 1; }
-
-# They wait for API servers and controllers most of the time.
-.PHONY: side-by-side
-side-by-side:
-	@$(MAKE) -j2 --output-sync=target --no-print-directory integration chart-test pages release-rehearsal
 
 # A suite of kubernetes-versions.
 .PHONY: e2e-rollouts

@@ -93,13 +93,23 @@ var (
 	// several is the recipe of a target that makes others at a time.
 	several = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*\n\t@\$\(MAKE\) -j\d+ (.*)$`)
 	goal    = regexp.MustCompile(`^[a-z]`)
+	// list is a variable with names, $(LIST) the use of one.
+	list = regexp.MustCompile(`(?m)^([A-Z_]+) := (.*)$`)
 )
 
 func parse(text string) makefile {
 	m := makefile{needs: map[string][]string{}, text: text}
+	lists := map[string]string{}
+	for _, match := range list.FindAllStringSubmatch(text, -1) {
+		lists["$("+match[1]+")"] = match[2]
+	}
 	for _, match := range rule.FindAllStringSubmatch(text, -1) {
 		needs, _, _ := strings.Cut(match[2], "##")
-		m.needs[match[1]] = append(m.needs[match[1]], strings.Fields(needs)...)
+		all := m.needs[match[1]]
+		for _, need := range strings.Fields(needs) {
+			all = append(all, names(need, lists)...)
+		}
+		m.needs[match[1]] = all
 	}
 	for _, match := range several.FindAllStringSubmatch(text, -1) {
 		for _, word := range strings.Fields(match[2]) {
@@ -111,15 +121,41 @@ func parse(text string) makefile {
 	return m
 }
 
-// closure are a target and everything that make makes for it.
-func (m makefile) closure(target string) []string {
-	all := []string{target}
+// names are a prerequisite, or those of a list.
+func names(need string, lists map[string]string) []string {
+	if all, ok := lists[need]; ok {
+		return strings.Fields(all)
+	}
+	return []string{need}
+}
+
+// closure are targets and everything that make makes for them.
+func (m makefile) closure(targets ...string) []string {
+	all := slices.Clone(targets)
 	for i := 0; i < len(all); i++ {
 		for _, need := range m.needs[all[i]] {
 			if !slices.Contains(all, need) {
 				all = append(all, need)
 			}
 		}
+	}
+	return all
+}
+
+var (
+	matrix = regexp.MustCompile(`(?ms)^        target:( \[[^\]]*\]|(?:\n {10}- [a-z0-9-]+)+)`)
+	target = regexp.MustCompile(`[a-z][a-z0-9-]*`)
+	made   = regexp.MustCompile(`(?m)^ +(?:- )?run: (?:sudo --preserve-env=PATH )?make ([a-z][a-z0-9-]*)`)
+)
+
+// jobs are the targets that a workflow makes: by name, and those of its matrix.
+func jobs(workflow string) []string {
+	var all []string
+	for _, match := range matrix.FindAllStringSubmatch(workflow, -1) {
+		all = append(all, target.FindAllString(match[1], -1)...)
+	}
+	for _, match := range made.FindAllStringSubmatch(workflow, -1) {
+		all = append(all, match[1])
 	}
 	return all
 }

@@ -35,40 +35,32 @@ func pages(g Gomega) map[string]string {
 	return all
 }
 
-// quick are the targets that are too long for CI, each with the target that CI runs in its place.
-var quick = map[string]string{
-	"bench":            "bench-quick",
-	"bench-size":       "bench-quick",
-	"e2e":              "e2e-quick",
-	"e2e-versions":     "e2e-oldest", // with e2e-quick, which runs the default version
-	"e2e-clusters":     "e2e-quick",
-	"faults":           "faults-quick",
-	"fuzz":             "fuzz-quick",
-	"simulate":         "simulate-quick",
-	"simulate-control": "simulate-quick",
-	"soak-certs":       "soak-quick",
-	"soak-restarts":    "soak-quick",
-	"generate":         "verify", // generates into memory and compares
-	"build":            "chart-test",
-	"help":             "unit", // TestMakeHelp
-	"release-check":    "unit", // TestReleaseCheck
-	"release-image":    "release-rehearsal",
-	"release-plugin":   "release-rehearsal",
-	"vulncheck":        "unit", // TestVulncheck, with databases of its own
+// instead are the targets that no workflow makes, each with the one that a workflow makes in its place.
+var instead = map[string]string{
+	"generate":       "verify", // generates into memory and compares
+	"check":          "lint", // and unit
+	"build":          "chart-test",
+	"help":           "unit", // TestMakeHelp
+	"release-check":  "unit", // TestReleaseCheck
+	"release-image":  "release-rehearsal",
+	"release-plugin": "release-rehearsal",
 }
 
-// notInCI are the targets that are documented and not run, with the reason.
-var notInCI = map[string]string{
-	"clean":       "it removes what the other targets have built",
-	"e2e-size":    "it plays ordinary rollouts, with many Applications, and takes most of an hour",
-	"e2e-node":    "it needs root, cgroups and a kernel that lets it make namespaces",
-	"e2e-control": "it plays the rollouts of e2e-quick, with parts of stepgate switched off",
+// notRun are the targets that are documented and not run, with the reason.
+var notRun = map[string]string{
+	"clean":    "it removes what the other targets have built",
+	"test-all": "its parts run side by side",
 }
 
-func TestCIRunsEveryDocumentedMakeTarget(t *testing.T) {
+// made are all targets that the workflows of changes and of every night make.
+func madeByWorkflows(g Gomega, m makefile) []string {
+	return m.closure(append(jobs(read(g, ".github/workflows/ci.yaml")), jobs(read(g, ".github/workflows/nightly.yaml"))...)...)
+}
+
+func TestSomeJobRunsEveryDocumentedMakeTarget(t *testing.T) {
 	g := NewWithT(t)
 	m := parse(read(g, "Makefile"))
-	ci := append(m.closure("test"), m.closure("kubernetes-versions")...)
+	run := madeByWorkflows(g, m)
 	for page, text := range pages(g) {
 		for _, command := range commands(text) {
 			words := strings.Fields(command)
@@ -85,8 +77,8 @@ func TestCIRunsEveryDocumentedMakeTarget(t *testing.T) {
 					break // the value of a variable, or a placeholder
 				}
 				g.Expect(m.needs).To(HaveKey(word), "%s names `make %s`, which is not a target", page, word)
-				if notInCI[word] == "" && !slices.Contains(ci, word) {
-					g.Expect(ci).To(ContainElement(quick[word]), "%s names `make %s`, and CI runs neither it nor a quick form of it", page, word)
+				if notRun[word] == "" && !slices.Contains(run, word) {
+					g.Expect(run).To(ContainElement(instead[word]), "%s names `make %s`, and no job runs it or one in its place", page, word)
 				}
 			}
 		}
@@ -99,19 +91,27 @@ func TestMakeHelp(t *testing.T) {
 	command.Dir = root
 	text, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
-	for name := range quick {
+	for name := range instead {
 		g.Expect(string(text)).To(ContainSubstring("make " + name + " "))
 	}
 }
 
-// TestCIRunsThreeTargets wants `make test`, and jobs of their own for `make vulncheck`, which needs the network, and for
-// `make kubernetes-versions`, which takes too long for `make test`. All run every week, too.
-func TestCIRunsThreeTargets(t *testing.T) {
+// A change runs every part of `make test-all` in a job of its own, and every night runs every suite that `make help` calls long.
+func TestTheWorkflows(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(read(g, ".ci/run")).To(HaveSuffix("exec make test\n"))
-	workflow := read(g, ".github/workflows/ci.yaml")
-	g.Expect(regexp.MustCompile(`run: (.*)`).FindAllString(workflow, -1)).To(Equal([]string{"run: make test", "run: make vulncheck", "run: make kubernetes-versions"}))
-	g.Expect(workflow).To(MatchRegexp(`schedule:\n +- cron: "\d+ \d+ \* \* \d"`))
+	g.Expect(read(g, ".ci/run")).To(HaveSuffix("exec make test e2e-quick faults-quick\n"))
+	m := parse(read(g, "Makefile"))
+	changes := jobs(read(g, ".github/workflows/ci.yaml"))
+	g.Expect(changes).To(ConsistOf(append(m.needs["test-all"], "vulncheck", "kubernetes-versions")))
+	nightly := read(g, ".github/workflows/nightly.yaml")
+	g.Expect(nightly).To(MatchRegexp(`schedule:\n +- cron: "\d+ \d+ \* \* \*"`))
+	_, long, _ := strings.Cut(m.text, "##@ The long suites")
+	long, _, _ = strings.Cut(long, "##@")
+	var suites []string
+	for _, match := range regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindAllStringSubmatch(long, -1) {
+		suites = append(suites, match[1])
+	}
+	g.Expect(jobs(nightly)).To(ConsistOf(append(suites, "vulncheck"))) // for vulnerabilities that become known while nothing changes here
 }
 
 // run says for every other documented command where CI runs it: a file, and a text in that file that runs it. A command
@@ -147,7 +147,7 @@ var run = map[string]struct{ file, text string }{
 	"go version":        {"test/image/sbom_test.go", `"version", "-m"`},
 }
 
-func TestCIRunsEveryOtherDocumentedCommand(t *testing.T) {
+func TestSomeJobRunsEveryOtherDocumentedCommand(t *testing.T) {
 	g := NewWithT(t)
 	for page, text := range pages(g) {
 		for _, command := range commands(text) {
@@ -202,6 +202,17 @@ func TestCommandsOfAPage(t *testing.T) {
 }
 
 func TestClosureOfATarget(t *testing.T) {
-	m := parse("test: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\ntwo:\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\n")
-	NewWithT(t).Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
+	m := parse("PARTS := test slow\ntest: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\n" +
+		"two:\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\nall: $(PARTS)\n")
+	g := NewWithT(t)
+	g.Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
+	g.Expect(m.closure("all", "unit")[:4]).To(Equal([]string{"all", "unit", "test", "slow"}))
+}
+
+func TestJobsOfAWorkflow(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(jobs("      matrix:\n        target: [test, test-faults]\n    steps:\n      - run: make ${{ matrix.target }}\n      - run: make vulncheck\n")).
+		To(Equal([]string{"test", "test-faults", "vulncheck"}))
+	g.Expect(jobs("        target:\n          - e2e\n          - soak-certs\n    steps:\n      - run: sudo --preserve-env=PATH make e2e-node\n")).
+		To(Equal([]string{"e2e", "soak-certs", "e2e-node"}))
 }
