@@ -13,7 +13,7 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart pages faults soak image plugin
+SUITES := integration chart pages faults soak image plugin vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := test/simulation/random cmd/rehearsal
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -111,7 +111,7 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 # Two at a time: one that computes beside one that waits for API servers and controllers. make begins them in this order.
 .PHONY: test
 test: formatted tools ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
-	@$(MAKE) -j2 --output-sync=target --no-print-directory lint integration unit chart-test simulate-short e2e-short verify demo
+	@$(MAKE) -j2 --output-sync=target --no-print-directory lint integration unit chart-test generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
 
 ##@ One suite of it alone
@@ -137,11 +137,9 @@ simulate-short: ## The kept histories and some random rollouts, and whether they
 e2e-short: tools argocd-tools $(BIN)/e2e ## Two rollouts through the real Argo CD, without stepgate and with it
 	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --scenarios $(SHORT_SCENARIOS) $(E2E_FLAGS)
 
-.PHONY: verify
-verify: formatted $(BIN)/helm ## Check that the generated files, go.mod and go.sum are as the tools leave them
+.PHONY: generated
+generated: $(BIN)/helm ## Check that the generated files are as `make generate` writes them
 	go run ./test/generate --helm $(BIN)/helm --check
-	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
-	go mod verify >/dev/null
 
 ##@ The parts that CI runs side by side
 
@@ -162,7 +160,7 @@ test-faults: faults-quick soak-quick bench-quick ## The short forms of faults, s
 test-random: properties simulate-quick fuzz-quick ## Everything that draws at random, for some minutes
 
 .PHONY: test-release
-test-release: pages release-rehearsal ## The console blocks of the pages, and the release up to a registry on this machine
+test-release: verify pages release-rehearsal ## The modules, the console blocks of the pages, and the release up to a registry on this machine
 
 ##@ The suites of these parts
 
@@ -202,6 +200,12 @@ simulate-quick: simulate ## A few thousand random rollouts, and whether they not
 fuzz-quick: FUZZTIME := 200x
 fuzz-quick: FUZZ_PACKAGES := ./policy
 fuzz-quick: fuzz ## The fuzz targets of the rule for a moment; the build of the others takes minutes
+
+.PHONY: verify
+verify: generated ## Check that every go.mod and go.sum is as go mod tidy leaves it, and that vulncheck finds what there is to find
+	for module in . test/tools test/tools/*/; do (cd $$module && GOTOOLCHAIN=auto go mod tidy -diff); done
+	go mod verify >/dev/null
+	go test -count=1 ./test/vulncheck
 
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
