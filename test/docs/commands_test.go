@@ -38,7 +38,7 @@ func pages(g Gomega) map[string]string {
 // instead are the targets that no workflow makes, each with the one that a workflow makes in its place.
 var instead = map[string]string{
 	"generate":       "generated", // generates into memory and compares
-	"check":          "lint", // and unit
+	"check":          "lint",      // and unit
 	"build":          "chart-test",
 	"help":           "unit", // TestMakeHelp
 	"release-check":  "unit", // TestReleaseCheck
