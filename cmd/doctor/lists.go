@@ -4,7 +4,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// longList is the number of Applications above which the LIST of an allow costs most of it: docs/performance.md has the figures.
+// longList is the number of Applications above which the LIST of an allow costs most of it: docs/scale.md has the figures.
 const longList = 1000
 
 // lists says whether a sync that is allowed costs the API server a long LIST, which the write barrier would save.

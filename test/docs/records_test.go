@@ -1,0 +1,149 @@
+package docs
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// decided are the pages by which users decide. The records that they rest on are in test/results.
+var decided = []string{"docs/argocd.md", "docs/argocd-versions.md", "docs/scale.md", "docs/reliability.md"}
+
+// mostWords is the number of words of these pages together, as wc -w counts them.
+const mostWords = 2500
+
+func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
+	g := NewWithT(t)
+	words := 0
+	for _, page := range decided {
+		words += len(strings.Fields(read(g, page)))
+	}
+	g.Expect(words).To(BeNumerically("<=", mostWords), "words of %s: move records to test/results", strings.Join(decided, ", "))
+}
+
+// A record tells of one run. It belongs into test/results: the next run makes it old. The changelog is a record.
+func TestNoPageHasARecord(t *testing.T) {
+	g := NewWithT(t)
+	for page, text := range pages(g) {
+		if page != "CHANGELOG.md" {
+			g.Expect(records(text)).To(BeEmpty(), "%s: say what follows for users, and move the record to test/results", page)
+		}
+	}
+}
+
+var (
+	// revision is a word that may be a commit, after a word that says so.
+	revision = regexp.MustCompile("(?i)\\b(?:commits?|at)\\s+`?([0-9a-f]{7,40})\\b")
+	// moment is an example of a value, in a code span: a record has a date alone.
+	moment = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`)
+	ofARun = []*regexp.Regexp{
+		regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`),
+		regexp.MustCompile(`(?i)\bload\s+average\b`),
+		regexp.MustCompile(`(?i)\ba\s+load\s+of\b`),
+		regexp.MustCompile(`(?i)\bearlier\s+commits?\b`),
+		regexp.MustCompile(`(?i)\b(?:this|the\s+same|an\s+earlier|a\s+later)\s+run\b`),
+	}
+)
+
+// records are the words of a page, outside its fenced blocks, that tell of one run.
+func records(page string) []string {
+	page = fence.ReplaceAllString(page, "")
+	page = inline.ReplaceAllStringFunc(page, func(span string) string { return moment.ReplaceAllString(span, "") })
+	var found []string
+	for _, match := range revision.FindAllStringSubmatch(page, -1) {
+		if strings.ContainsAny(match[1], "0123456789") && strings.ContainsAny(strings.ToLower(match[1]), "abcdef") {
+			found = append(found, match[0])
+		}
+	}
+	for _, pattern := range ofARun {
+		found = append(found, pattern.FindAllString(page, -1)...)
+	}
+	return found
+}
+
+func TestRecordsOfAPage(t *testing.T) {
+	for text, want := range map[string][]string{
+		"It was run at commit 44ff0a0.":                        {"commit 44ff0a0"},
+		"It was run (commit\n`44ff0a0`).":                      {"commit\n`44ff0a0"},
+		"The figures at 44ff0a0b":                              {"at 44ff0a0b"},
+		"All passed on 2026-11-24.":                            {"2026-11-24"},
+		"All passed on `2026-11-24`.":                          {"2026-11-24"},
+		"The load average was 5":                               {"load average"},
+		"On a machine with a load of 5, it took":               {"a load of"},
+		"At an earlier\ncommit it failed":                      {"earlier\ncommit"},
+		"No write was refused in this run.":                    {"this run"},
+		"until `2026-11-24T10:00:00Z`":                         nil,
+		"```text\ndone at 44ff0a0, 2026-11-24\n```\n":          nil,
+		"  ```text\n  done at 44ff0a0\n  ```\n":                nil,
+		"A commit added later, at 1000000 Applications, at ff": nil,
+	} {
+		NewWithT(t).Expect(records(text)).To(Equal(want), text)
+	}
+}
+
+// result is a row of test/results/README.md: a file, and the commands that write it.
+type result struct {
+	linked  bool
+	targets []string
+}
+
+var (
+	resultRow = regexp.MustCompile(`(?m)^\| (\[?)([a-z0-9-]+\.md)(?:\]\(([^)]*)\))? \|.*\| ([^|]*) \|$`)
+	target    = regexp.MustCompile("`make ([a-z0-9-]+)`")
+)
+
+// results are the rows of the table, by file.
+func results(g Gomega, readme string) map[string]result {
+	all := map[string]result{}
+	for _, row := range resultRow.FindAllStringSubmatch(readme, -1) {
+		r := result{linked: row[1] != ""}
+		if r.linked {
+			g.Expect(row[3]).To(Equal(row[2]), "the link of %s", row[2])
+		}
+		for _, command := range target.FindAllStringSubmatch(row[4], -1) {
+			r.targets = append(r.targets, command[1])
+		}
+		all[row[2]] = r
+	}
+	return all
+}
+
+func TestEveryRecordIsExplained(t *testing.T) {
+	g := NewWithT(t)
+	named := results(g, read(g, "test/results/README.md"))
+	needs := parse(read(g, "Makefile")).needs
+	paths, err := filepath.Glob(filepath.Join(root, "test", "results", "*"))
+	g.Expect(err).NotTo(HaveOccurred())
+	exists := map[string]bool{}
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if name == "README.md" {
+			continue
+		}
+		exists[name] = true
+		g.Expect(named).To(HaveKey(name), "test/results/README.md has no row for %s", name)
+		text := read(g, filepath.Join("test", "results", name))
+		g.Expect(text).To(HavePrefix("# "+strings.TrimSuffix(name, ".md")+": "), name)
+		for _, key := range []string{"command", "version", "commit", "machine", "date"} {
+			g.Expect(text).To(MatchRegexp(`(?m)^\| %s \| .+ \|$`, key), "%s does not say its %s", name, key)
+		}
+	}
+	g.Expect(exists).NotTo(BeEmpty())
+	for name, r := range named {
+		g.Expect(r.linked).To(Equal(exists[name]), "test/results/README.md links %s if and only if it has been written", name)
+		g.Expect(r.targets).NotTo(BeEmpty(), "test/results/README.md does not say which command writes %s", name)
+		for _, name := range r.targets {
+			g.Expect(needs).To(HaveKey(name), "test/results/README.md names `make %s`, which is not a target", name)
+		}
+	}
+}
+
+func TestRowsOfTheRecords(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(results(g, "| file | suite | by |\n|---|---|---|\n| [a.md](a.md) | x | `make a`, `make b` |\n| b.md | y | nothing |\n")).To(Equal(map[string]result{
+		"a.md": {linked: true, targets: []string{"a", "b"}}, "b.md": {},
+	}))
+}
