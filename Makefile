@@ -18,7 +18,7 @@ SUITES := integration chart pages faults soak image plugin vulncheck
 VIRTUAL := test/simulation/random cmd/rehearsal
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
-# docs/argocd-versions.md.
+# test/results/README.md.
 ARGOCD_VERSION ?= v3.5.7
 ARGOCD_OLDEST := v3.2.12
 ARGOCD_VERSIONS ?= v3.5.7 v3.4.13 v3.2.12

@@ -144,7 +144,7 @@ func (m makefile) closure(targets ...string) []string {
 
 var (
 	matrix = regexp.MustCompile(`(?ms)^        target:( \[[^\]]*\]|(?:\n {10}- [a-z0-9-]+)+)`)
-	target = regexp.MustCompile(`[a-z][a-z0-9-]*`)
+	word   = regexp.MustCompile(`[a-z][a-z0-9-]*`)
 	made   = regexp.MustCompile(`(?m)^ +(?:- )?run: (?:sudo --preserve-env=PATH )?make ([a-z][a-z0-9-]*)`)
 )
 
@@ -152,7 +152,7 @@ var (
 func jobs(workflow string) []string {
 	var all []string
 	for _, match := range matrix.FindAllStringSubmatch(workflow, -1) {
-		all = append(all, target.FindAllString(match[1], -1)...)
+		all = append(all, word.FindAllString(match[1], -1)...)
 	}
 	for _, match := range made.FindAllStringSubmatch(workflow, -1) {
 		all = append(all, match[1])
