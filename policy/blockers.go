@@ -40,7 +40,7 @@ func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks b
 
 // blocker reports whether a live sibling holds up a target of the step.
 func (in *Input) blocker(sibling Sibling, step int) (b Blocker, blocks bool) {
-	if !sibling.before(step) {
+	if !sibling.Before(step) {
 		return Blocker{}, false
 	}
 	reason, detail := in.notDone(sibling.Application)
@@ -53,18 +53,28 @@ func (in *Input) blocker(sibling Sibling, step int) (b Blocker, blocks bool) {
 		reason = Soaking
 	}
 	return Blocker{
-		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.Step, Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt, NotBefore: until,
+		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.earliest(), Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt, NotBefore: until,
 	}, in.isEarlier(sibling, step)
 }
 
 // isEarlier reports whether a sibling has to be done before a target of the step.
 func (in *Input) isEarlier(sibling Sibling, step int) bool {
-	return sibling.before(step) && !sibling.Deleting && sibling.Name != in.Target.Name && !in.Settings.Excluded[sibling.Name]
+	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name && !in.Settings.Excluded[sibling.Name]
 }
 
-// before reports whether a sibling is in a step before step. It reads nothing of the Application: with thousands of siblings that counts.
-func (s *Sibling) before(step int) bool {
-	return 0 <= s.Step && s.Step < step && s.RecordedStep != -1
+// Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a label off an
+// Application that is not done is no way round the gate. One that is recorded under no step is in none. It reads nothing of the
+// Application: with thousands of siblings that counts.
+func (s *Sibling) Before(step int) bool {
+	return s.RecordedStep != -1 && (0 <= s.Step && s.Step < step || 0 < s.RecordedStep && s.RecordedStep <= step)
+}
+
+// earliest is the earlier one of its steps by its labels and by the status.
+func (s *Sibling) earliest() int {
+	if s.RecordedStep > 0 && (s.Step < 0 || s.RecordedStep <= s.Step) {
+		return s.RecordedStep - 1
+	}
+	return s.Step
 }
 
 // missing are the Applications that are recorded under a step before step, and are not among the siblings.

@@ -67,7 +67,7 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	}
 	first := ""
 	for _, a := range in.Siblings {
-		if !a.before(step) {
+		if !a.Before(step) {
 			continue
 		}
 		if found, is := in.outdatedBy(a.Application); is && in.isEarlier(a, step) && (!outdated || a.Name < first) {
@@ -126,6 +126,8 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Allow, SelfHeal), true
 	case in.Settings.Conditions.Paused.Has(step):
 		return in.paused(), true
+	case step > 0 && op.Foreign && !op.RollsBack:
+		return in.decision(Deny, ForeignContent), true
 	case in.Settings.Pin && !in.Target.SpecCompared:
 		return in.decision(Deny, TargetNotCompared), true
 	case in.Settings.Pin && op.Automated && !op.Pinned:
@@ -163,19 +165,24 @@ func (in *Input) ranOther() bool {
 	}))
 }
 
-// step is the later of the target's old and new step: editing a label in the same write is no way round the gate. Only
-// the new one counts if the ApplicationSet's status records it: then the ApplicationSet itself has moved the Application.
-// Its controller writes that status first, and then the label and the operation in one patch.
+// step is the latest of the target's steps by its new labels, by its old ones, and by the ApplicationSet's status: editing a
+// label is no way round the gate, in the same write or in one before. Only the new one counts if the status records it: then
+// the ApplicationSet itself has moved the Application. Its controller writes that status first, by the labels that it
+// generates, and then the label and the operation in one patch (argo-cd v3.5.7, buildAppDependencyList in
+// applicationset/progressivesync/progressive_sync.go). It removes the status where progressive syncs are switched off.
 func (in *Input) step() int {
 	set, t := in.ApplicationSet, &in.Target
 	if set == nil {
 		return -1
 	}
-	step := StepOf(set.Steps, t.Labels)
-	if t.OldLabels == nil || step >= 0 && set.Recorded[t.Name].Step == step+1 {
+	step, recorded := StepOf(set.Steps, t.Labels), set.Recorded[t.Name].Step-1
+	if step >= 0 && step == recorded {
 		return step
 	}
-	return max(step, StepOf(set.Steps, t.OldLabels))
+	if t.OldLabels != nil {
+		step = max(step, StepOf(set.Steps, t.OldLabels))
+	}
+	return max(step, recorded)
 }
 
 func (in *Input) decision(o Outcome, r Reason) Decision {

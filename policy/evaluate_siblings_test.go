@@ -20,6 +20,9 @@ func labelRows() map[string]row {
 		"the old step is later":                 {scenario: "1:dev=Degraded > 1:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the new step is later":                 {scenario: "1:dev=Degraded > 3:prod,was:1", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the old step selected it, the new not": {scenario: "1:dev=Degraded > 0:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"it is recorded in a later step":        {scenario: "1:dev=Degraded > 1:prod | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"it is recorded, and labelled in none":  {scenario: "1:dev=Degraded > 0:prod | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"it is created again in an earlier one": {scenario: "1:dev=Degraded > 1:prod,created | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it comes into a step":                  {scenario: "1:dev=Degraded > 3:prod,was:0", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it is being created in a later step":   {scenario: "1:dev=Degraded > 3:prod,created", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the siblings between the two steps count": {
@@ -38,23 +41,31 @@ func siblingRows() map[string]row {
 		wantReason: policy.NotCreated, wantBlockers: "1:dev=NotCreated",
 		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotCreated). Next: wait until the ApplicationSet controller has created dev",
 	}
+	relabelled := func(scenario string) row {
+		return row{
+			scenario: scenario, wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
+			wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
+		}
+	}
 	absent := func(scenario string) row { r := notCreated; r.scenario = scenario; return r }
 	return map[string]row{
-		"siblings of the same step do not count":          admit("1:dev 2:other=Degraded > 2:prod"),
-		"siblings of later steps do not count":            admit("1:dev 3:other=Degraded > 2:prod"),
-		"siblings of no step do not count":                admit("0:other=Degraded > 2:prod"),
-		"the target is not its own sibling":               admit("1:dev 1:prod=Degraded,op > 2:prod"),
-		"nor is it absent":                                admit("1:dev > 2:prod | prod/1"),
-		"a sibling that is being deleted":                 admit("1:dev=Degraded,deleting > 2:prod"),
-		"a deleted sibling is not absent":                 admit("1:dev=Degraded,deleting > 2:prod | dev/1"),
-		"a sibling that is not generated any more":        admit("1:dev=Degraded > 2:prod | dev/-1"),
-		"absent, and not generated any more":              admit("> 2:prod | dev/-1"),
-		"absent, of the same step":                        admit("> 2:prod | dev/2"),
-		"absent, of a later step":                         admit("> 2:prod | dev/3"),
-		"absent, with a step that is no number":           admit("> 2:prod | dev/0"),
-		"recorded under an earlier step, live in a later": admit("3:dev=Degraded > 2:prod | dev/1"),
-		"absent":                               absent("> 2:prod | dev/1"),
-		"absent, while the target is recorded": absent("> 2:prod | dev/1 prod/2/50"),
+		"siblings of the same step do not count":           admit("1:dev 2:other=Degraded > 2:prod"),
+		"siblings of later steps do not count":             admit("1:dev 3:other=Degraded > 2:prod"),
+		"siblings of no step do not count":                 admit("0:other=Degraded > 2:prod"),
+		"the target is not its own sibling":                admit("1:dev 1:prod=Degraded,op > 2:prod"),
+		"nor is it absent":                                 admit("1:dev > 2:prod | prod/1"),
+		"a sibling that is being deleted":                  admit("1:dev=Degraded,deleting > 2:prod"),
+		"a deleted sibling is not absent":                  admit("1:dev=Degraded,deleting > 2:prod | dev/1"),
+		"a sibling that is not generated any more":         admit("1:dev=Degraded > 2:prod | dev/-1"),
+		"absent, and not generated any more":               admit("> 2:prod | dev/-1"),
+		"absent, of the same step":                         admit("> 2:prod | dev/2"),
+		"absent, of a later step":                          admit("> 2:prod | dev/3"),
+		"absent, with a step that is no number":            admit("> 2:prod | dev/0"),
+		"recorded under an earlier step, live in a later":  relabelled("3:dev=Degraded > 2:prod | dev/1"),
+		"recorded under an earlier step, live in none":     relabelled("0:dev=Degraded > 2:prod | dev/1"),
+		"live and recorded in later steps":                 admit("3:dev=Degraded > 2:prod | dev/2"),
+		"absent":                                           absent("> 2:prod | dev/1"),
+		"absent, while the target is recorded":             absent("> 2:prod | dev/1 prod/2/50"),
 		"absent, although a namesake of the target's step": absent("2:other > 2:prod | dev/1 other/2"),
 		"a sibling recorded under another step, and live": {
 			scenario: "1:dev=Degraded > 2:prod | dev/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",

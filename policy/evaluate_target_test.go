@@ -20,6 +20,8 @@ func targetRows() map[string]row {
 	notPinned := "NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest when it starts). " +
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
 	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared prod"
+	foreign := "ForeignContent: the operation brings manifests or sources of its own, which no earlier step has). " +
+		"Next: bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }
 	heal := func(scenario string) row {
 		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true}
@@ -33,6 +35,10 @@ func targetRows() map[string]row {
 		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.TargetNotCompared, notCompared),
 		"spec and operation in one patch, by somebody":   refused("1:dev > 2:prod,respec", policy.TargetNotCompared, notCompared),
 		"spec and operation, where nothing is pinned":    allowed("1:dev > 2:prod,auto,respec"),
+		"content of its own":                             refused("1:dev > 2:prod,foreign", policy.ForeignContent, foreign),
+		"content of its own, named and automated":        refused("1:dev > 2:prod,auto,pinned,foreign", policy.ForeignContent, foreign),
+		"the sources of an older sync, by somebody":      {scenario: "1:dev=Degraded@c > 2:prod@b,foreign,back", wantOutcome: policy.Allow, wantReason: policy.Rollback, wantMessage: "allow (Rollback)", wantSettled: true},
+		"content of its own in the first step":           {scenario: "> 1:prod,foreign", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"the first step needs no revision":               {scenario: "> 1:prod,auto", settings: pin, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto"),
 		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),

@@ -83,12 +83,14 @@ func applications(n int) string {
 
 // aboutTarget reports whether the target itself is not ready.
 func (d Decision) aboutTarget() bool {
-	return d.Reason == TargetNotCompared || d.Reason == NotPinned || d.Reason == TargetOutdated
+	return slices.Contains([]Reason{ForeignContent, TargetNotCompared, NotPinned, TargetOutdated}, d.Reason)
 }
 
 // targetProblem says what is wrong with the target.
 func (d Decision) targetProblem() string {
 	switch d.Reason {
+	case ForeignContent:
+		return "the operation brings manifests or sources of its own, which no earlier step has"
 	case TargetNotCompared:
 		return "Argo CD has not compared it with its new spec"
 	case NotPinned:

@@ -115,7 +115,7 @@ func (c *choices) target() policy.Target {
 	t := policy.Target{
 		Managed: !c.rarely(30), SameSources: !c.rarely(4), SpecCompared: !c.rarely(20),
 		Operation: policy.Operation{
-			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Pinned: c.rarely(2), Redeploys: c.rarely(20),
+			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Foreign: c.rarely(20), Pinned: c.rarely(2), Redeploys: c.rarely(20),
 		},
 		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:      c.sources(),

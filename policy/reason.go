@@ -29,6 +29,7 @@ const (
 // hold. The siblings of TooManyFailures are in the target's own step.
 const (
 	Paused            Reason = "Paused"
+	ForeignContent    Reason = "ForeignContent"
 	TargetNotCompared Reason = "TargetNotCompared"
 	NotPinned         Reason = "NotPinned"
 	TargetOutdated    Reason = "TargetOutdated"
@@ -61,7 +62,7 @@ func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
 		Bypassed, NotSelected, FirstStep, Rollback, SelfHeal, EarlierStepsDone,
-		Paused, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
+		Paused, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, NotHydrated, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder, Soaking,
 	}
@@ -112,6 +113,8 @@ func (r Reason) wayOut(application string) string {
 		return "wait until Argo CD has compared " + application
 	case NotHydrated:
 		return "wait until the source hydrator has hydrated " + application + ", or read its status.sourceHydrator"
+	case ForeignContent:
+		return "bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	case NotPinned:
 		return "check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
 	case NotHealthy:

@@ -190,7 +190,7 @@ func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int,
 			current = append(current, set.Place(&p.Application))
 			continue
 		}
-		if listed := set.Place(&policy.Application{Name: v.Name, Labels: v.Labels}); listed.Step < 0 || listed.Step >= step {
+		if listed := set.Place(&policy.Application{Name: v.Name, Labels: v.Labels}); !listed.Before(step) {
 			current = append(current, listed)
 		} else {
 			outdated = append(outdated, v.Name)
