@@ -133,7 +133,7 @@ func (in *Input) passed(a *Application) bool {
 	done := in.Seen.Past(a.Name).Completed
 	for _, source := range a.Compared {
 		wanted := in.mismatch(source)
-		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !completed(a) || !slices.Contains(done, source)) {
+		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !a.completedCompared() || !slices.Contains(done, source)) {
 			return false
 		}
 		for _, w := range wanted {
@@ -145,8 +145,8 @@ func (in *Input) passed(a *Application) bool {
 	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
 }
 
-// completed reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.
-func completed(a *Application) bool {
+// completedCompared reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.
+func (a *Application) completedCompared() bool {
 	return a.Health == "Healthy" && a.SyncStatus == "Synced" && a.SpecCompared && a.LastSync.AtCompared && a.ReconciledAt.After(a.LastSync.FinishedAt)
 }
 

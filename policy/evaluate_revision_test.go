@@ -47,10 +47,13 @@ func revisionRows() map[string]row {
 		"it has tried it, and gone back to the target's": deny("1:dev@d,ran:a+c+b+d > 2:prod@c,ran:a+b,pinned", "d", "c"),
 		"it has run it twice, back and forth":            deny("1:dev@a,ran:b+a+b > 2:prod@b,pinned", "a", "b"),
 		"history of another source proves nothing":       deny("1:dev@c,ran:lib:b > 2:prod@b,pinned", "c", "b"),
-		"a fresh comparison has found a newer one":       allowed("1:dev@c,later > 2:prod@b,pinned"),
+		"a fresh comparison has found a newer one":       outdated("1:dev@c,later > 2:prod@b,pinned", "b, and dev to c"),
+		"that, and it was done with the wanted one":      allowed("1:dev@c,later,ran:b > 2:prod@b,pinned"),
+		"that, and it was not done with the wanted one":  outdated("1:dev@c,later,ran:b,incomplete > 2:prod@b,pinned", "b, and dev to c"),
 		"the target was compared since that":             deny("1:dev@c,fresh > 2:prod@b,pinned", "c", "b"),
 		"fresh, but the wish was never compared":         deny("1:dev@c,later > 2:prod@a,wants:b,pinned", "c", "b"),
 		"an explicit wish that it has run":               allowed("1:dev@c,later,ran:b > 2:prod@a,wants:b,pinned"),
+		"an explicit wish that it was not done with":     deny("1:dev@c,later,ran:b,incomplete > 2:prod@a,wants:b,pinned", "c", "b"),
 		"an explicit wish that only a user has tried":    deny("1:dev@c,later,tried:b > 2:prod@a,wants:b,pinned", "c", "b"),
 		"an explicit wish that it was compared with":     allowed("1:dev@b,at:50 > 2:prod@a,wants:b,pinned"),
 		"the same, with other sources, and fresh":        allowed("1:dev@b,fresh > 2:prod@a,wants:b,pinned,respecified"),
@@ -59,7 +62,7 @@ func revisionRows() map[string]row {
 		// The branch went back to what the target has run: the target's comparison is the old one.
 		"fresh, at what the target has run":          outdated("1:dev@a,later > 2:prod@b,ran:a,pinned", "b, and dev to a"),
 		"in its history, at what the target has run": outdated("1:dev@a,later,ran:b > 2:prod@b,ran:a,pinned", "b, and dev to a"),
-		"the target ran that in another source":      allowed("1:dev@c,later > 2:prod@b,ran:lib:c,pinned"),
+		"the target ran that in another source":      allowed("1:dev@c,later,ran:b > 2:prod@b,ran:lib:c,pinned"),
 
 		// Without a revision, the operation deploys the newest one that there is.
 		"no revision, and a sibling has gone on":       outdated("1:dev@c,later,at:200,ran:a+b+c > 2:prod@b,auto", "b, and dev to c"),

@@ -60,8 +60,8 @@ type Past struct {
 	Fresh bool
 	// Later says that it is Fresh, and that the request was also seen after the target's own last comparison.
 	Later bool
-	// Completed are the sources and revisions at which it was seen to be done, Healthy and Synced, after a sync of its present
-	// sources.
+	// Completed are the sources and revisions at which it was last seen to be done, Healthy and Synced, by a sync of its present
+	// sources or without one.
 	Completed []Source
 	// Synced says that it was seen Synced with what it is compared with, and without an operation since, although it is OutOfSync now.
 	Synced Synced

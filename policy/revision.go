@@ -2,8 +2,9 @@ package policy
 
 import "slices"
 
-// notCompared asks whether the sibling was compared with what the target is about to deploy: by revision for a source
-// that both have, else by a comparison that is known to be fresh. Times decide nothing: Argo CD takes reconciledAt before
+// notCompared asks whether the sibling was compared with what the target is about to deploy, or has completed it and gone on: by
+// revision for a source that both have, else by a comparison that is known to be fresh. One that has gone on without completing
+// it makes the target outdated, and does not block it. Times decide nothing: Argo CD takes reconciledAt before
 // it resolves the revision, may use cached refs that are three minutes old, and the clocks of its shards differ.
 func (in *Input) notCompared(a *Application) (Reason, string) {
 	for _, source := range a.Compared {
@@ -39,18 +40,26 @@ func (t *Target) deploys(key string) []Source {
 
 // newer reports whether a sibling's revision is known to be newer than the wanted ones. Its comparison has to be later than the
 // target's: without that, the branch may have come to the wanted one since, or come back to it. And the target was compared
-// with the wanted ones before, or the sibling ran them before.
+// with the wanted ones before, or the sibling completed them before.
 func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
-	later := in.Seen.Past(a.Name).Later
+	past := in.Seen.Past(a.Name)
 	for _, w := range wanted {
 		if w.Key != source.Key || w.Revision == "" {
 			continue
 		}
-		if !later || !slices.Contains(in.Target.Compared, w) && !in.ranBefore(a, w, source) {
+		ran := slices.Contains(past.Completed, w) && in.ranBefore(a, w, source)
+		if !past.Later || !slices.Contains(in.Target.Compared, w) && !ran {
 			return false
 		}
 	}
 	return true
+}
+
+// completed reports whether the sibling was seen to complete a source at all wanted revisions. To be compared with a newer one shows
+// nothing: it may have skipped them, or have failed at them.
+func (in *Input) completed(a *Application, wanted []Source, key string) bool {
+	done := in.Seen.Past(a.Name).Completed
+	return !slices.ContainsFunc(wanted, func(w Source) bool { return w.Key == key && !slices.Contains(done, w) })
 }
 
 // ranBefore reports whether what the sibling followed, oldest first, has a source at one revision, and has it at the later
@@ -69,10 +78,12 @@ func (in *Input) ranBefore(a *Application, earlier, later Source) bool {
 
 // outdatedBy reports whether a sibling of an earlier step, which is done, was compared with a newer revision than the
 // target. An operation that names no revision then deploys the newer one, before its turn. One that names its revision
-// deploys the older one. That is right, unless the target has already run the newer one: then the branch went back.
+// deploys the older one. That is right if the sibling has completed that one, unless the target has already run the newer one:
+// then the branch went back.
 func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 	for _, source := range a.Compared {
-		if wanted := in.mismatch(source); wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source)) {
+		wanted := in.mismatch(source)
+		if wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source) || !in.completed(a, wanted, source.Key)) {
 			return differs(a, source, wanted), true
 		}
 	}

@@ -14,6 +14,7 @@ func (w *world) schedule() (last time.Duration) {
 		w.after(last-w.now, func() {
 			w.logf("* %s", e.Do)
 			w.happen(strings.Fields(e.Do))
+			w.noteAll()
 		})
 	}
 	return last

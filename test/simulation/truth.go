@@ -14,6 +14,8 @@ const sameMoment = 2 * time.Second
 type truth struct {
 	// reached is the latest state that the Application has completed, or needs nothing of.
 	reached states
+	// completed are the states, by component, that it has completed or needs nothing of. A later one says nothing of an earlier one.
+	completed [5]map[int]bool
 	// ran is the latest state that it has started to sync.
 	ran states
 	// admitting is of the operation that runs, or ran last, and latest of the one that was written last. One that is written
@@ -50,13 +52,14 @@ type admitting struct {
 // An Application P starts something when the application controller has resolved the revisions of an operation of P, and one of
 // its components (a source, the values or the destination of the template, or its own parameter) is at a newer state than P has ever run, with a content that differs from the states
 // before. The change is the push, or the change of the template, that brought that content. The start is early if an
-// Application E of an earlier step has not reached the change: of a component that both share, that very state, and of the
-// others every state that had landed two seconds before the change.
+// Application E of an earlier step has not completed the change: of a component that both share, the very state that P starts, or
+// one since the change at which P has the same content; and of the others the last state that had landed two seconds before the change, or
+// a later one.
 //
-// E has reached a state if, at any time since that state landed, E had the content of that state deployed, by a sync that
-// succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. Nothing takes a state back: an Application
-// that fails or drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new
-// ones.
+// E has completed a state if, at any time since that state landed, E had the content of that state deployed, by a sync that
+// succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. A later state says nothing of an earlier one: E
+// may have skipped it, or have failed at it. Nothing takes a state back: an Application that fails or drifts after it was done,
+// or is rolled back, has been done. States that a branch points to once more are new ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as by the
 // generator, already two seconds before the operation was admitted.
@@ -121,12 +124,22 @@ func (w *world) note(m *member) {
 		m.truth.had[i][m.live.content.source[i]] = true
 	}
 	for i := range m.components() {
-		for n := w.part(m, i).count() - 1; n > m.truth.reached[i]; n-- {
+		if m.truth.completed[i] == nil {
+			m.truth.completed[i] = map[int]bool{}
+		}
+		for n := range w.part(m, i).count() {
 			if w.deployed(m, i, n) {
-				m.truth.reached[i] = n
-				break
+				m.truth.completed[i][n] = true
+				m.truth.reached[i] = max(m.truth.reached[i], n)
 			}
 		}
+	}
+}
+
+// noteAll is called when a state may have landed: who has its content already has completed it.
+func (w *world) noteAll() {
+	for _, name := range w.names {
+		w.note(w.members[name])
 	}
 }
 
@@ -165,10 +178,13 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		}
 		w.note(e)
 		for j := range e.components() {
-			if need := w.needed(m, i, n, e, j); e.truth.reached[j] < need && !w.proven(e, j, need) {
+			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(e, j, need) {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
 				switch {
+				case e.truth.reached[j] >= need:
+					found.Kind = "skipped"
+					w.early = append(w.early, found)
 				case limit:
 					found.Kind = "destination under way"
 					w.limits = append(w.limits, found)
@@ -184,6 +200,20 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 			}
 		}
 	}
+}
+
+// misses reports whether e has not completed what m starts with state n of its component i, and which state of component j that is.
+func (w *world) misses(m *member, at states, i, n int, e *member, j int) (need int, missing bool) {
+	need = w.needed(m, i, n, e, j)
+	if w.part(m, i) != w.part(e, j) {
+		return need, e.truth.reached[j] < need
+	}
+	for k := n; k <= at[i]; k++ {
+		if e.truth.completed[j][k] {
+			return need, false
+		}
+	}
+	return need, true
 }
 
 // shares reports whether m starts a state of component j of e that e has reached.

@@ -104,27 +104,38 @@ func (o *observed) refresh(app *policy.Application, position uint64) {
 	}
 }
 
-// mostCompleted bounds what is remembered of an Application: as many revisions as Argo CD keeps in a history.
-const mostCompleted = 10
+// mostCompleted bounds what is remembered of an Application.
+const mostCompleted = 20
 
-// complete notices what the Application is done with. Other sources than those that it has synced end that: a revision
-// may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
+// complete notices what the Application is done with: by a sync, or because it was found Synced without one, as with a commit that does not
+// touch it. What it is not Healthy with any more, it is not done with any more. Other sources than those that it has synced end all: a
+// revision may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
 // is not if a comparison before it was of after the sync, too, and found something else than Healthy.
 func (o *observed) complete(app *policy.Application) {
-	switch last := &app.LastSync; {
+	last, compared := &app.LastSync, app.Compared
+	switch {
 	case !app.SpecCompared || !last.SameSources:
 		o.completed = nil
-	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !last.AtCompared:
-	case app.Health != "Healthy":
+		return
+	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced":
+		return
+	case app.Health != "Healthy" && last.AtCompared:
 		o.settling = last.FinishedAt
-	case app.ReconciledAt.After(last.FinishedAt) || o.settling.Equal(last.FinishedAt):
-		for _, s := range app.Compared {
-			if !slices.Contains(o.completed, s) {
-				o.completed = append(slices.Clone(o.completed), s)
-			}
-		}
-		o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
 	}
+	if app.Health != "Healthy" {
+		o.completed = slices.DeleteFunc(slices.Clone(o.completed), func(s policy.Source) bool { return slices.Contains(compared, s) })
+		return
+	}
+	untouched := !last.AtCompared && o.deployed != 0 && o.deployed == o.fingerprint
+	if !untouched && (!last.AtCompared || !app.ReconciledAt.After(last.FinishedAt) && !o.settling.Equal(last.FinishedAt)) {
+		return
+	}
+	for _, s := range compared {
+		if !slices.Contains(o.completed, s) {
+			o.completed = append(slices.Clone(o.completed), s)
+		}
+	}
+	o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
 }
 
 // fail notices that a sync of what is compared failed, and that one succeeded.
