@@ -117,8 +117,8 @@ func (o *observed) complete(app *policy.Application) {
 	case !app.SpecCompared || !last.SameSources:
 		o.completed = nil
 		return
-	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced":
-		return
+	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || app.Hydration != "" && app.Hydration != "Hydrated":
+		return // a dry source is compared before it is hydrated
 	case app.Health != "Healthy" && last.AtCompared:
 		o.settling = last.FinishedAt
 	}

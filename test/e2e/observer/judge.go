@@ -106,14 +106,14 @@ func (a Application) start(o Observation, change int) Start {
 	return Start{Application: a.Name, Step: a.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: change}
 }
 
-// completed reports whether an Application of an earlier step had completed the change of a start when it happened: a
-// successful sync of it or of a later one, or a comparison with it that found nothing to do. If healthy, it also had to be Healthy then. A deleted
-// Application holds nobody up.
+// completed reports whether an Application of an earlier step had completed the change of a start when it happened: it was found Synced and
+// Healthy with exactly that state, after its sync or without one. A later state says nothing of it: the Application may have skipped
+// this one, or have failed at it. If healthy, it also had to be Healthy at the start. A deleted Application holds nobody up.
 func completed(app Application, s Start, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
 	for _, o := range before(s, history) {
 		last = o
-		done = done || o.Synced && app.change(o.Compared) >= s.Change || o.Finished() && app.change(o.Operated) >= s.Change
+		done = done || o.found(app.Changes[s.Change])
 	}
 	if last.Gone {
 		return true

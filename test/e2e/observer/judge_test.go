@@ -10,7 +10,7 @@ import (
 
 // The histories are written as one word per observation: APPLICATION:WHAT, in resourceVersion order.
 //
-//	new      first seen, never compared
+//	new      never compared; every Application is Healthy at first
 //	sees2    compared with change 2, and OutOfSync
 //	same2    compared with change 2, which left nothing to do
 //	start    an operation appeared
@@ -18,21 +18,25 @@ import (
 //	takes2   its operation was taken up, and shows that the one before has deployed change 2
 //	retries  its operation is about to be tried again
 //	parked   its operation was taken up, and waits for a sync window before it resolves its revision
-//	done2    its operation ended, successful, having deployed change 2
+//	ended2   its operation ended, successful, having deployed change 2, and was not compared since
+//	done2    the same, and a comparison found it Synced with change 2
 //	failed2  its operation ended, failed
 //	sick     Degraded
+//	well     Healthy
 //	gone     deleted
 func history(words string) []Observation {
 	var all []Observation
 	last := map[string]Observation{}
 	for i, word := range strings.Fields(words) {
 		name, what, _ := strings.Cut(word, ":")
-		o := last[name]
+		o, seen := last[name]
+		if !seen {
+			o.Health = "Healthy"
+		}
 		o.Name, o.ResourceVersion, o.At = name, uint64(i+1), moment(i)
 		state := State{Revision: what[len(what)-1:]}
 		switch strings.TrimRight(what, "0123456789") {
 		case "new":
-			o.Health = "Healthy"
 		case "sees":
 			o.Synced, o.Compared = false, state
 		case "same":
@@ -47,13 +51,17 @@ func history(words string) []Observation {
 			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, false
 		case "parked":
 			o.OperationSet, o.Phase, o.Operated, o.Parked = true, "Running", State{}, true
+		case "ended":
+			o.OperationSet, o.Phase, o.Operated, o.Parked = false, "Succeeded", state, false
 		case "done":
-			o.Parked = false
-			o.OperationSet, o.Phase, o.Operated = false, "Succeeded", state
+			o.OperationSet, o.Phase, o.Operated, o.Parked = false, "Succeeded", state, false
+			o.Synced, o.Compared = true, state
 		case "failed":
 			o.OperationSet, o.Phase, o.Operated = false, "Failed", state
 		case "sick":
 			o.Health = "Degraded"
+		case "well":
+			o.Health = "Healthy"
 		case "gone":
 			o.Gone = true
 		default:
@@ -92,6 +100,30 @@ func TestJudge(t *testing.T) {
 		"dev's sync of the change failed": {
 			history: "dev:same1 dev:start dev:failed2 prod:start prod:done2",
 			want:    "dev@2 prod@2<dev",
+		},
+		"dev skipped the change": {
+			history: "dev:same1 prod:same1 prod:sees2 dev:sees3 dev:start dev:done3 prod:start prod:done2",
+			want:    "dev@3 prod@2<dev",
+		},
+		"dev failed at the change, and went on": {
+			history: "dev:same1 prod:same1 dev:start dev:sick dev:done2 dev:start dev:done3 dev:well prod:start prod:done2",
+			want:    "dev@2 dev@3 prod@2<dev",
+		},
+		"a hook of dev's sync failed, and it is Synced": {
+			history: "dev:same1 dev:start dev:failed2 dev:same2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev's sync was not compared yet": {
+			history: "dev:same1 dev:sees2 dev:start dev:ended2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev is Progressing with the change": {
+			history: "dev:same1 dev:start dev:sick dev:done2 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev completed the change, and went on": {
+			history: "dev:start dev:done2 dev:start dev:done3 prod:start prod:done2",
+			want:    "dev@2 dev@3 prod@2",
 		},
 		"dev completed only the change before": {
 			history: "dev:start dev:done1 dev:same1 prod:start prod:done2",
@@ -169,11 +201,13 @@ func TestJudge(t *testing.T) {
 			if tc.devSame {
 				dev.Changes[2] = one
 			}
-			rollout := Rollout{
-				Applications: []Application{dev, {Name: "prod", Step: 1, Changes: []State{{}, one, two}}},
-				ChangedAt:    []time.Time{moment(-2), moment(-1), moment(tc.secondAt)},
-				Healthy:      tc.needHealthy,
+			prod := Application{Name: "prod", Step: 1, Changes: []State{{}, one, two}}
+			rollout := Rollout{ChangedAt: []time.Time{moment(-2), moment(-1), moment(tc.secondAt)}, Healthy: tc.needHealthy}
+			if strings.Contains(tc.history, "3") {
+				dev.Changes, prod.Changes = append(dev.Changes, State{Revision: "3"}), append(prod.Changes, State{Revision: "3"})
+				rollout.ChangedAt = append(rollout.ChangedAt, moment(tc.secondAt))
 			}
+			rollout.Applications = []Application{dev, prod}
 			NewWithT(t).Expect(words(Judge(rollout, history(tc.history)))).To(Equal(tc.want))
 		})
 	}
@@ -187,11 +221,11 @@ func TestJudgeDropsOldResults(t *testing.T) {
 		keeps      bool
 		wantStarts string
 	}{
-		"another change":        {"dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", true, "prod@1 prod@2"},
+		"another change":        {"dev:same1 dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", true, "prod@1 prod@2"},
 		"the same change again": {"dev:same2 prod:start prod:done2 prod:start prod:takes2 prod:runs2 prod:done2", true, strings.TrimSpace(strings.Repeat("prod@2 ", 2))},
 		"before its turn":       {"dev:same1 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", true, "prod@1 prod@2<dev"},
 		"a sync window opens":   {"dev:same1 prod:start prod:done1 prod:start prod:takes1 prod:parked dev:same2 prod:parked prod:runs2", true, "prod@1 prod@2<dev prod@2"},
-		"where none is shown":   {"dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", false, strings.Repeat("prod@1 ", 2) + "prod@2"},
+		"where none is shown":   {"dev:same1 dev:same2 prod:start prod:done1 prod:start prod:takes1 prod:runs2 prod:done2", false, strings.Repeat("prod@1 ", 2) + "prod@2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states := []State{{}, {Revision: "1"}, {Revision: "2"}}

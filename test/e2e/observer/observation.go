@@ -81,5 +81,11 @@ func (o Observation) TakenUp() bool {
 	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
+// found says that the Application was found Synced and Healthy with a state, after the last operation, which has not failed with it.
+func (o Observation) found(s State) bool {
+	failed := o.Operated == s && o.Phase != "Succeeded"
+	return !o.OperationSet && !failed && o.Synced && o.Compared == s && o.Health == "Healthy"
+}
+
 // Finished says that no operation is waiting or running, and the last one succeeded.
 func (o Observation) Finished() bool { return !o.OperationSet && o.Phase == "Succeeded" }

@@ -14,7 +14,7 @@ func TestOpen(t *testing.T) {
 		want int
 	}{
 		"dev is Synced at the change last": {
-			history: "dev:new prod:new prod:sees2 dev:sees2 dev:start dev:done2 dev:same2 prod:sees2 dev:same2 prod:start", want: 6,
+			history: "dev:new prod:new prod:sees2 dev:sees2 dev:start dev:ended2 dev:same2 prod:sees2 dev:same2 prod:start", want: 6,
 		},
 		"prod is compared with the change last": {
 			history: "dev:new prod:new dev:sees2 dev:same2 prod:sees2 dev:same2 prod:sees2 prod:start", want: 4,
