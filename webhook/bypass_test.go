@@ -39,7 +39,6 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		"an operation on some resources only": {write: func(a *attempt) {
 			a.after.Operation.Sync.Resources = []argo.SyncOperationResource{{Kind: "ConfigMap", Name: "one"}}
 		}},
-		"local manifests": {write: func(a *attempt) { a.after.Operation.Sync.Manifests = []string{"{}"} }},
 		"the label moved to an earlier step": {write: func(a *attempt) {
 			a.after.Labels["step"] = "1"
 		}},

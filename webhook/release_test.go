@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,8 +67,11 @@ func (r *releasing) until(end time.Duration) (at []time.Duration) {
 }
 
 func pending(c *cluster, names ...string) {
-	for _, name := range names {
-		c.sets[0].Status.ApplicationStatus = append(c.sets[0].Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: name, Step: "3", Status: "Pending"})
+	for _, app := range c.apps {
+		if slices.Contains(names, app.Name) {
+			record := argo.ApplicationSetApplicationStatus{Application: app.Name, Step: app.Labels["step"], Status: "Pending"}
+			c.sets[0].Status.ApplicationStatus = append(c.sets[0].Status.ApplicationStatus, record)
+		}
 	}
 }
 

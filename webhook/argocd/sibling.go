@@ -46,15 +46,19 @@ func Sibling(app *argo.Application) policy.Application {
 }
 
 // compared are the sources and revisions of a comparison. A hydrated Application also has its dry source: the revision
-// that the hydrator has looked at last.
+// that the hydrator has looked at last, or, while it hydrates that, the one that the compared revision was made of.
 func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.SourceHydratorStatus) []policy.Source {
 	all := Sources(oneOrMany(sync.ComparedTo.Source, sync.ComparedTo.Sources), revisions(sync.Revision, sync.Revisions))
 	if spec.SourceHydrator == nil {
 		return all
 	}
-	dry := hydrator.LastComparedDryRevision
-	if dry == "" && hydrator.CurrentOperation != nil {
-		dry = hydrator.CurrentOperation.DrySHA // argo-cd before v3.3
+	dry, op, made := hydrator.LastComparedDryRevision, hydrator.CurrentOperation, hydrator.LastSuccessfulOperation
+	switch {
+	case op == nil:
+	case op.Phase != argo.HydrateOperationPhaseHydrated && made != nil && made.HydratedSHA == sync.Revision:
+		dry = made.DrySHA
+	case dry == "":
+		dry = op.DrySHA // argo-cd before v3.3
 	}
 	return append(all, policy.Source{Key: shared(dryKey(spec.SourceHydrator)), Revision: shared(dry)})
 }
