@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -68,6 +69,11 @@ func (r *rollout) changed() {
 // version gives members a new version, Healthy, or Progressing for some of them. It commits to the branches in the order of
 // the members; all commits are one change.
 func (r *rollout) version(version string, members []*member, progressing ...*member) {
+	r.versionAs(version, members, "Progressing", progressing...)
+}
+
+// versionAs gives members a new version, Healthy, or with another health for some of them.
+func (r *rollout) versionAs(version string, members []*member, other string, some ...*member) {
 	changed := map[branch]files{}
 	var order []branch
 	for _, m := range members {
@@ -82,10 +88,8 @@ func (r *rollout) version(version string, members []*member, progressing ...*mem
 			order = append(order, b)
 		}
 		health := "Healthy"
-		for _, p := range progressing {
-			if p == m {
-				health = "Progressing"
-			}
+		if slices.Contains(some, m) {
+			health = other
 		}
 		maps.Copy(changed[b], m.file(health))
 	}

@@ -18,6 +18,8 @@ func special() []scenario {
 		{key: "nine", title: "3 steps of 3 Applications, named against the order of the steps; prod refreshed first", each: 3, quick: true, play: commitRefreshedIn(backwards())},
 		{key: "install", title: "first installation", each: 1, fresh: true, play: installed},
 		{key: "degraded", title: "an Application of step 1 becomes Degraded, and recovers", each: 1, needHealthy: true, play: degraded},
+		{key: "bad", title: "a commit is bad in step 1, and the next one repairs it; the others were compared with the bad one", each: 1, quick: true, play: bad},
+		{key: "bad-one-of-three", title: "the same with three Applications in each step, of which one is bad", each: 3, play: bad},
 		{key: "failed", title: "the sync of step 1 fails, and a new commit mends it", each: 1, noRetry: true, play: failed},
 		{key: "overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtaken},
 		{key: "overtaken-at-once", title: "a second commit lands the moment that step 2 has synced the first", each: 1, play: overtakenAtOnce},
@@ -64,6 +66,23 @@ func degraded(r *rollout) {
 	r.refresh(r.in("prod", "qa")...)
 	r.pause(5 * time.Second)
 	r.health(dev, "Healthy")
+}
+
+// bad has an Application of step 1 become Degraded with a commit that everybody was compared with. The next one repairs it, and the others
+// are compared with that only when step 1 is done. Nobody may deploy the bad one any more.
+func bad(r *rollout) {
+	r.begin()
+	dev := r.in("dev")
+	r.versionAs("2", r.members, "Degraded", dev[0])
+	r.refresh(r.in(backwards()...)...)
+	r.untilEach("Degraded", dev[:1], func(_ *member, app *argo.Application) bool {
+		return app.Status.Health.Status == "Degraded" && app.Operation == nil
+	})
+	r.version("3", r.members)
+	r.refresh(dev...)
+	r.untilNewest(dev[0])
+	r.pause(5 * time.Second)
+	r.refresh(r.in("prod", "qa")...)
 }
 
 // health has the health of a member in the cluster differ from git, and waits until Argo CD has noticed.
