@@ -118,6 +118,8 @@ func Scope(in Input) (d Decision, settled bool) {
 	switch {
 	case step < 0:
 		return in.decision(NotGated, NotSelected), true
+	case in.Target.Deleting && op.Automated:
+		return in.decision(Deny, TargetDeleting), true
 	case step == 0 && !in.conditional(step):
 		return in.decision(Allow, FirstStep), true
 	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved:

@@ -22,6 +22,8 @@ func targetRows() map[string]row {
 	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared prod"
 	foreign := "ForeignContent: the operation brings manifests or sources of its own, which no earlier step has). " +
 		"Next: bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
+	dying := "TargetDeleting: it is being deleted, and a sync would create again what the deletion removes). " +
+		"Next: wait until prod is deleted; if it stays, look at its finalizers"
 	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }
 	heal := func(scenario string) row {
 		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true}
@@ -35,6 +37,9 @@ func targetRows() map[string]row {
 		"spec and a pinned operation in one patch":       refused("1:dev > 2:prod,auto,pinned,respec", policy.TargetNotCompared, notCompared),
 		"spec and operation in one patch, by somebody":   refused("1:dev > 2:prod,respec", policy.TargetNotCompared, notCompared),
 		"spec and operation, where nothing is pinned":    allowed("1:dev > 2:prod,auto,respec"),
+		"it is being deleted":                            refused("1:dev > 2:prod,auto,pinned,dying", policy.TargetDeleting, dying),
+		"it is being deleted, in the first step":         {scenario: "> 1:prod,auto,dying", wantReason: policy.TargetDeleting, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + dying},
+		"it is being deleted, and somebody syncs it":     allowed("1:dev > 2:prod,dying"),
 		"content of its own":                             refused("1:dev > 2:prod,foreign", policy.ForeignContent, foreign),
 		"content of its own, named and automated":        refused("1:dev > 2:prod,auto,pinned,foreign", policy.ForeignContent, foreign),
 		"the sources of an older sync, by somebody":      {scenario: "1:dev=Degraded@c > 2:prod@b,foreign,back", wantOutcome: policy.Allow, wantReason: policy.Rollback, wantMessage: "allow (Rollback)", wantSettled: true},

@@ -124,7 +124,9 @@ type Target struct {
 	// OldLabels are its labels before the write; nil when it is being created.
 	OldLabels map[string]string
 	// Managed says that an ApplicationSet controls it, before or after the write.
-	Managed   bool
+	Managed bool
+	// Deleting says that it is being deleted.
+	Deleting  bool
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source

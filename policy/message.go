@@ -83,12 +83,14 @@ func applications(n int) string {
 
 // aboutTarget reports whether the target itself is not ready.
 func (d Decision) aboutTarget() bool {
-	return slices.Contains([]Reason{ForeignContent, TargetNotCompared, NotPinned, TargetOutdated}, d.Reason)
+	return slices.Contains([]Reason{TargetDeleting, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated}, d.Reason)
 }
 
 // targetProblem says what is wrong with the target.
 func (d Decision) targetProblem() string {
 	switch d.Reason {
+	case TargetDeleting:
+		return "it is being deleted, and a sync would create again what the deletion removes"
 	case ForeignContent:
 		return "the operation brings manifests or sources of its own, which no earlier step has"
 	case TargetNotCompared:

@@ -113,7 +113,7 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 
 func (c *choices) target() policy.Target {
 	t := policy.Target{
-		Managed: !c.rarely(30), SameSources: !c.rarely(4), SpecCompared: !c.rarely(20),
+		Managed: !c.rarely(30), Deleting: c.rarely(20), SameSources: !c.rarely(4), SpecCompared: !c.rarely(20),
 		Operation: policy.Operation{
 			Written: !c.rarely(30), DryRun: c.rarely(30), Automated: c.rarely(2), RollsBack: c.rarely(10), Foreign: c.rarely(20), Pinned: c.rarely(2), Redeploys: c.rarely(20),
 		},

@@ -19,7 +19,7 @@ const (
 
 // targetReasons are those of denials without blockers.
 var targetReasons = []policy.Reason{
-	policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
+	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.

@@ -28,6 +28,7 @@ const (
 // Reasons why a gated write is denied although no sibling holds it up: the target itself is not ready, or a condition of its step does not
 // hold. The siblings of TooManyFailures are in the target's own step.
 const (
+	TargetDeleting    Reason = "TargetDeleting"
 	Paused            Reason = "Paused"
 	ForeignContent    Reason = "ForeignContent"
 	TargetNotCompared Reason = "TargetNotCompared"
@@ -62,7 +63,7 @@ func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
 		Bypassed, NotSelected, FirstStep, Rollback, SelfHeal, EarlierStepsDone,
-		Paused, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
+		TargetDeleting, Paused, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, NotHydrated, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder, Soaking,
 	}
@@ -113,6 +114,8 @@ func (r Reason) wayOut(application string) string {
 		return "wait until Argo CD has compared " + application
 	case NotHydrated:
 		return "wait until the source hydrator has hydrated " + application + ", or read its status.sourceHydrator"
+	case TargetDeleting:
+		return "wait until " + application + " is deleted; if it stays, look at its finalizers"
 	case ForeignContent:
 		return "bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	case NotPinned:

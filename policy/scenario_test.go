@@ -37,6 +37,7 @@ import (
 //	                                                          these, and no operation since; its operation applied all, failed
 //	healthy:SECOND  since:SECOND  by:USER                     Healthy since, what it runs was first deployed, who synced it last by hand
 //	none  dryrun  unmanaged  auto  pinned  back  heal  foreign  target: no operation written, its kind, who controls it
+//	dying                                                     target: it is being deleted
 //	began:SECOND  respecified  mend                           target: when its last sync began, other sources than it ran,
 //	                                                          OutOfSync since
 //	wants:REVISIONS                                           target: explicit revisions
@@ -248,6 +249,8 @@ func setTargetFlag(t *policy.Target, name, value string) bool {
 		t.OldLabels = inStep(value)
 	case "created":
 		t.OldLabels = nil
+	case "dying":
+		t.Deleting = true
 	case "foreign":
 		t.Operation.Foreign = true
 	case "heal":

@@ -15,10 +15,11 @@ import (
 // decoder skips the bulk of a real one (status.resources, the operation's results, managedFields).
 type Application struct {
 	Metadata struct {
-		UID             types.UID         `json:"uid"`
-		Name            string            `json:"name"`
-		Labels          map[string]string `json:"labels"`
-		OwnerReferences ownerReferences   `json:"ownerReferences"`
+		UID               types.UID         `json:"uid"`
+		Name              string            `json:"name"`
+		Labels            map[string]string `json:"labels"`
+		OwnerReferences   ownerReferences   `json:"ownerReferences"`
+		DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Operation *Operation `json:"operation"`
 	Spec      spec       `json:"spec"`

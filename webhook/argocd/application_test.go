@@ -99,6 +99,7 @@ func TestDecodeKeepsWhatATargetNeeds(t *testing.T) {
 // for it would always see its zero value.
 func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write := realistic()
+	write.DeletionTimestamp = at(54)
 	write.Operation.Sync.DryRun = true
 	write.Operation.InitiatedBy.Automated = true
 	write.Operation.Sync.Revisions = write.Status.History[0].Revisions

@@ -17,6 +17,8 @@ func Target(app, old *Application) policy.Target {
 		Name:    app.Metadata.Name,
 		Labels:  app.Metadata.Labels,
 		Managed: len(Owners(app, old)) > 0,
+
+		Deleting: app.Metadata.DeletionTimestamp != nil,
 	}
 	var before status
 	var previous *Operation
