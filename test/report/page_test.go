@@ -35,7 +35,7 @@ func play(g Gomega, dir string, suite Suite, text string, problem error) {
 func masked(text string) string {
 	for name, pattern := range map[string]string{
 		"VERSION": `(\| version \| )\S+( \|)`, "COMMIT": `(\| commit \| )[0-9a-f]{40}( \|)`, "DATE": `(\| date \| )\d{4}-\d\d-\d\d \d\d:\d\d UTC( \|)`,
-		"MACHINE": `(\| machine \| ).+, \d+ cores, [\d.]+ GiB( \|)`, "TOOK": `(\| took \| )\ds( \|)`,
+		"MACHINE": `(\| machine \| ).+, \d+ cores, [\d.]+ GiB( \|)`, "TOOK": `(\| took \| )[\dhms]+( \|)`,
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, "${1}"+name+"${2}")
 	}
