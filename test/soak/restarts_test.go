@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,7 +14,7 @@ const recovery = time.Second
 
 // TestRestarts restarts every replica in turn, over and over, and then kills replicas.
 func TestRestarts(t *testing.T) {
-	s := start(t)
+	s := start(t, "Restarts")
 	s.rolling(full(20, 1), full(10000, 100))
 	s.killing(full(20, 3))
 }
@@ -30,7 +29,7 @@ func (s *soak) rolling(rounds, calls int) {
 			s.t.Logf("rolling restart %d: %s", round+1, tally)
 		}
 	})
-	fmt.Printf("soak-restarts: SIGTERM %s rolling_restarts=%d replicas_restarted=%d\n", m, round, round*len(replicas))
+	s.page.Line("soak-restarts: SIGTERM %s rolling_restarts=%d replicas_restarted=%d", m, round, round*len(replicas))
 	goals := load.Goals(s.t)
 	m.ExpectNoneWrong(goals)
 	goals.Expect(m.Calls()).To(BeNumerically(">=", calls), "calls")
@@ -51,7 +50,7 @@ func (s *soak) killing(count int) {
 		}
 	})
 	slowest := slowestRecovery(kills, m.Failures())
-	fmt.Printf("soak-restarts: SIGKILL %s kills=%d recovered_within=%s\n", m, len(kills), slowest.Round(time.Millisecond))
+	s.page.Line("soak-restarts: SIGKILL %s kills=%d recovered_within=%s", m, len(kills), slowest.Round(time.Millisecond))
 	goals := load.Goals(s.t)
 	m.ExpectNoneWrong(goals)
 	goals.Expect(slowest).To(BeNumerically("<=", recovery), "recovered after every SIGKILL")
