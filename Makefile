@@ -111,10 +111,10 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 
 ##@ Before you push
 
-# Two at a time: one that computes beside one that waits for API servers and controllers. make begins them in this order.
+# Three at a time: one that computes beside two that wait for API servers and controllers. make begins them in this order.
 .PHONY: test
 test: formatted tools ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
-	@$(MAKE) -j2 --output-sync=target --no-print-directory lint integration unit chart-test generated simulate-short e2e-short demo
+	@$(MAKE) -j3 --output-sync=target --no-print-directory chart-test integration lint unit generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
 
 ##@ One suite of it alone
