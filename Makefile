@@ -15,7 +15,7 @@ COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
-VIRTUAL := test/simulation/random cmd/rehearsal
+VIRTUAL := test/simulation test/simulation/random cmd/rehearsal
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
 # test/results/README.md.
@@ -62,6 +62,9 @@ E2E_FLAGS ?=
 E2E_PARTS := --liveness --automated --command-line --conditions --gitops --clusters
 NODE_FLAGS ?=
 FAULTS_FLAGS ?=
+# RESULTS=test/results has a suite write its results there: see test/results/README.md.
+RESULTS ?=
+WRITE_RESULTS = $(if $(RESULTS),-results $(RESULTS))
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
 FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
@@ -108,10 +111,10 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 
 ##@ Before you push
 
-# Two at a time: one that computes beside one that waits for API servers and controllers. make begins them in this order.
+# Three at a time: one that computes beside two that wait for API servers and controllers. make begins them in this order.
 .PHONY: test
 test: formatted tools ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
-	@$(MAKE) -j2 --output-sync=target --no-print-directory lint integration unit chart-test generated simulate-short e2e-short demo
+	@$(MAKE) -j3 --output-sync=target --no-print-directory chart-test integration lint unit generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
 
 ##@ One suite of it alone
@@ -225,62 +228,62 @@ vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that
 
 .PHONY: e2e
 e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --busy 2m $(E2E_PARTS) $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --busy 2m $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-versions
 e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same, without audit mode, through several versions of Argo CD in turn (ARGOCD_VERSIONS)
-	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --modes off,on --busy 30s $(E2E_PARTS) $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --modes off,on --busy 30s $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-clusters
 e2e-clusters: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --scenarios clusters-,skew-,dead- --clusters --modes off,on $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --scenarios clusters-,skew-,dead- --clusters --modes off,on $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-size
 e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --size $(E2E_FLAGS)
+	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --size $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: kubernetes-versions
 kubernetes-versions: $(KUBE_APISERVERS) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
-	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
+	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(if $(RESULTS),--results $(RESULTS)) $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
 
 .PHONY: e2e-node
 e2e-node: node-packages tools node-tools argocd-tools $(BIN)/helm $(BIN)/kubectl $(BIN)/node ## The chart on two nodes with real kubelets, on this machine; needs root
-	@$(BIN)/node $(NODE_FLAGS)
+	@$(BIN)/node $(WRITE_RESULTS) $(NODE_FLAGS)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
-	go test -count=1 -timeout 60m -v ./test/faults $(FAULTS_FLAGS)
+	go test -count=1 -timeout 60m -v ./test/faults $(WRITE_RESULTS) $(FAULTS_FLAGS)
 
 .PHONY: soak-certs
 soak-certs: tools ## Rotate certificates and CAs under load: no call fails
-	go test -count=1 -timeout 30m -v -run TestCertificates ./test/soak
+	go test -count=1 -timeout 30m -v -run TestCertificates ./test/soak $(WRITE_RESULTS)
 
 .PHONY: soak-restarts
-soak-restarts: tools ## Restart and kill replicas under load: no call fails, recovered within a second
-	go test -count=1 -timeout 30m -v -run TestRestarts ./test/soak
+soak-restarts: tools ## Restart and kill replicas under load: a restart fails no call, a kill those of one burst at most
+	go test -count=1 -timeout 30m -v -run TestRestarts ./test/soak $(WRITE_RESULTS)
 
 .PHONY: bench
 bench: tools $(BIN)/bench ## Measure a decision at up to 5,000 siblings, and the memory at 10,000 Applications
-	@$(BIN)/bench $(BENCH_FLAGS)
+	@$(BIN)/bench $(WRITE_RESULTS) $(BENCH_FLAGS)
 
 .PHONY: bench-size
 bench-size: tools $(BIN)/bench ## Memory, CPU, decisions and the watch's lag with 10,000 and 50,000 Applications, by one instance and by two
-	@$(BIN)/bench --parts 5 $(BENCH_FLAGS)
+	@$(BIN)/bench --parts 5 $(WRITE_RESULTS) $(BENCH_FLAGS)
 
 .PHONY: simulate
 simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
-	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1)
-	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1)
-	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1)
+	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
+	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
+	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice
-	go run ./test/simulation/control
+	go run ./test/simulation/control $(WRITE_RESULTS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (30s)

@@ -57,7 +57,7 @@ func TestSelfPublishesToEveryConfiguration(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	start(t, source.Start)
 
-	g.Eventually(source.Ready, "10s").Should(Succeed())
+	g.Eventually(source.Ready).Should(Succeed())
 	g.Expect(bundles(g, client, four)).To(Equal(allFour(own.pem())))
 	g.Expect(gauges(g, metrics)).To(HaveKeyWithValue(inSyncMetric, 1.0))
 	g.Expect(patches(client)).To(HaveLen(4))
@@ -65,11 +65,11 @@ func TestSelfPublishesToEveryConfiguration(t *testing.T) {
 	g.Expect(client.Tracker().Update(mutatingResources, mutatingOf("m2", nil), "")).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(bundles(g, client, four)).To(Equal(allFour(own.pem())), "the wiped one is restored")
-	}, "5s").Should(Succeed())
+	}).Should(Succeed())
 	g.Expect(client.Tracker().Update(configurations, validatingOf("v1", nil), "")).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(bundles(g, client, four)).To(Equal(allFour(own.pem())), "and the one of the other kind")
-	}, "5s").Should(Succeed())
+	}).Should(Succeed())
 	g.Expect(patches(client)).To(HaveLen(6), "the others are not written again")
 	expectNamedOnly(g, client)
 }
@@ -124,21 +124,21 @@ func TestOneConfigurationDoesNotStopTheOthers(t *testing.T) {
 	delete(want, "ValidatingWebhookConfiguration v1")
 	delete(want, "MutatingWebhookConfiguration m1")
 	written := Configurations{Validating: []string{"v2"}, Mutating: []string{"m2"}}
-	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }, "10s").Should(Succeed())
+	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }).Should(Succeed())
 	const (
 		forbidden = `writing the caBundle of ValidatingWebhookConfiguration v1: validatingwebhookconfigurations.admissionregistration.k8s.io "v1" is forbidden: no patch`
 		injector  = "MutatingWebhookConfiguration m1 is annotated cert-manager.io/inject-ca-from, so cert-manager's cainjector owns its " +
 			"caBundle and stepgate does not write it: remove the annotation, or use --cert-mode files"
 	)
-	g.Eventually(source.publisher.LastError, "10s").Should(MatchError(forbidden + "; " + injector))
+	g.Eventually(source.publisher.LastError).Should(MatchError(forbidden + "; " + injector))
 	g.Expect(apierrors.IsForbidden(source.publisher.LastError())).To(BeTrue())
-	g.Eventually(source.Ready, "10s").Should(MatchError("a serving certificate is signed, but held back: " +
+	g.Eventually(source.Ready).Should(MatchError("a serving certificate is signed, but held back: " +
 		"ValidatingWebhookConfiguration v1: webhook a.stepgate.io has no caBundle, so the API server cannot verify stepgate: " + selfRemedy + "; " +
 		"MutatingWebhookConfiguration m1: webhook a.stepgate.io has no caBundle, so the API server cannot verify stepgate: " + selfRemedy +
 		"; the last attempt to publish the CA bundle failed: " + forbidden + "; " + injector))
 
 	g.Expect(client.Tracker().Update(mutatingResources, mutatingOf("m2", nil), "")).To(Succeed())
-	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }, "5s").Should(Succeed(), "a wiped one is restored all the same")
+	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }).Should(Succeed(), "a wiped one is restored all the same")
 	g.Expect(bundles(g, client, Configurations{Mutating: []string{"m1"}})).To(Equal(map[string]string{"MutatingWebhookConfiguration m1": ""}))
 }
 

@@ -49,7 +49,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 
 	mount(t, dir, "..2", second.leaf(t, now.Add(-time.Second)))
 	g.Expect(os.RemoveAll(filepath.Join(dir, "..1"))).To(Succeed())
-	g.Eventually(func() bool { return servedBy(source, second) }, 2*rereadInterval).Should(BeTrue())
+	g.Eventually(func() bool { return servedBy(source, second) }).Should(BeTrue())
 	g.Expect(source.Ready()).To(MatchError("ValidatingWebhookConfiguration stepgate: the caBundle of webhook a.stepgate.io " +
 		"lacks the CA of the serving certificate: " + filesRemedy))
 	g.Expect(gauges(g, metrics)).To(HaveKeyWithValue(inSyncMetric, 0.0))

@@ -38,7 +38,7 @@ func start(t *testing.T, run func(context.Context) error) {
 	go func() { done <- run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		NewWithT(t).Eventually(done, "10s").Should(Receive(BeNil()))
+		NewWithT(t).Eventually(done).Should(Receive(BeNil()))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -53,9 +52,7 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 			c := clusterOf(scenario)
 			trial := newTrial(testConfig(), sideBySide{c, make(chan struct{}), make(chan struct{})})
 			trial.gate.Known = watchedCluster{c}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			resp := trial.gate.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
+			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
 			g.Expect(resp.Allowed).To(Equal(wantAllowed))
 			g.Expect(resp.AuditAnnotations).NotTo(HaveKey("error"))
 			g.Expect(c.reads).To(Equal(2))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -30,7 +29,7 @@ func burst(ctx context.Context, s *suite) []goal {
 		n, wall := s.together(ctx, p, r)
 		took, lists = append(took, wall), append(lists, n)
 	}
-	fmt.Printf("\n%d concurrent allows at %d siblings, %d times: %v metadata LISTs at most, wall time p50 %s, at most %s\n",
+	s.out.Line("\n%d concurrent allows at %d siblings, %d times: %v metadata LISTs at most, wall time p50 %s, at most %s",
 		concurrent, r.siblings, bursts, slices.Max(lists), ms(quantile(took, 0.5)), ms(slices.Max(took)))
 	return []goal{{what: "metadata LISTs for 100 concurrent allows, the worst of 10 bursts", measured: slices.Max(lists), most: 10}}
 }

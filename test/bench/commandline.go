@@ -18,7 +18,7 @@ const asked = 7
 func commandLine(ctx context.Context, s *suite) []goal {
 	r := s.rollout(ctx, s.options.asked)
 	kubeconfig := script.Get(s.AdminKubeconfig())
-	fmt.Printf("\nthe command line with %d Applications\n", s.options.asked)
+	s.out.Line("\nthe command line with %d Applications", s.options.asked)
 	var goals []goal
 	for _, c := range []struct {
 		args []string
@@ -43,7 +43,7 @@ func commandLine(ctx context.Context, s *suite) []goal {
 			took = append(took, time.Since(began))
 		}
 		p50 := quantile(took, 0.5)
-		fmt.Printf("bench: command=%q applications=%d p50=%s max=%s\n", c.args, s.options.asked, ms(p50), ms(quantile(took, 1)))
+		s.out.Line("bench: command=%q applications=%d p50=%s max=%s", c.args, s.options.asked, ms(p50), ms(quantile(took, 1)))
 		if c.most > 0 {
 			goals = append(goals, goal{what: fmt.Sprintf("stepgate %s with %d Applications, p50", c.args, s.options.asked), measured: p50.Seconds(), most: c.most, unit: " s"})
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -48,16 +49,23 @@ type options struct {
 	memoryLimit string
 	// barrier says that the instance of part 5 that watches all namespaces has the write barrier.
 	barrier bool
+	results *report.Results
 }
 
 func main() {
 	o, err := parse()
+	var page *report.Page
+	if err == nil {
+		page, err = o.results.Page(o.suite())
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the processes that it has started end with it
-	err = run(ctx, o)
+	err = run(ctx, o, page.Printer)
+	err = errors.Join(err, ctx.Err())
+	err = errors.Join(err, page.Close(err))
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -83,6 +91,7 @@ func parse() (options, error) {
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the load of part 5 is measured")
 	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
 	flag.BoolVar(&o.barrier, "barrier", false, "give the instance of part 5 that watches all namespaces the write barrier")
+	o.results = report.Flag(flag.CommandLine)
 	quick := flag.Bool("quick", false, "every part, with one sample and few Applications: does it run?")
 	flag.Parse()
 	if *quick {
@@ -101,6 +110,14 @@ func parse() (options, error) {
 	return o, nil
 }
 
+// suite says which page the results are for.
+func (o options) suite() report.Suite {
+	if slices.Equal(o.parts, []int{5}) {
+		return report.Suite{Name: "bench-size", Title: "what stepgate needs with tens of thousands of Applications whose statuses Argo CD writes"}
+	}
+	return report.Suite{Name: "bench", Title: "what a decision costs, in time and in reads, and the memory of an instance"}
+}
+
 // numbers parses numbers with commas between them.
 func numbers(into *[]int) func(string) error {
 	return func(text string) error {
@@ -116,7 +133,7 @@ func numbers(into *[]int) func(string) error {
 	}
 }
 
-func run(ctx context.Context, o options) (err error) {
+func run(ctx context.Context, o options, out *report.Printer) (err error) {
 	if o.profiles != "" {
 		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
 			return fmt.Errorf("--profiles: %w", err)
@@ -129,7 +146,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, e.Stop()) }()
 	return script.Run(func() {
-		s := newSuite(e, o)
+		s := newSuite(e, o, out)
 		defer s.stop()
 		s.users(ctx)
 		if slices.Min(o.parts) < 5 {
@@ -144,9 +161,9 @@ func run(ctx context.Context, o options) (err error) {
 				goals = append(goals, parts[part-1](ctx, s)...)
 			}
 		}
-		fmt.Printf("\n%s\n", machine(began))
+		s.out.Line("\n%s", machine(began))
 		for _, g := range goals {
-			fmt.Println(g)
+			s.out.Line("%s", g)
 		}
 	})
 }

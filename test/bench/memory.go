@@ -16,19 +16,19 @@ func memory(ctx context.Context, s *suite) []goal {
 	progress("memory of a stepgate that starts with %d Applications", have)
 	start := time.Now()
 	gate := s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
-	fmt.Printf("\nstepgate with %d Applications: ready after %s\n", have, time.Since(start).Round(10*time.Millisecond))
-	printMemory(ctx, gate, "when ready")
+	s.out.Line("\nstepgate with %d Applications: ready after %s", have, time.Since(start).Round(10*time.Millisecond))
+	s.printMemory(ctx, gate, "when ready")
 	select {
 	case <-ctx.Done():
 		script.Must(ctx.Err())
 	case <-time.After(s.options.rest): // the figure is of an instance at rest
 	}
-	printMemory(ctx, gate, fmt.Sprintf("%.0f s later", s.options.rest.Seconds()))
+	s.printMemory(ctx, gate, fmt.Sprintf("%.0f s later", s.options.rest.Seconds()))
 	p := newPoster(gate.Webhook)
 	for range 100 {
 		script.Must(p.post(ctx, r, allow))
 	}
-	printMemory(ctx, gate, "after 100 decisions")
+	s.printMemory(ctx, gate, "after 100 decisions")
 	what := fmt.Sprintf("resident memory with %d Applications at any moment", have)
 	return []goal{{what: what, measured: script.Get(gate.PeakMiB()), most: 192, unit: " MiB"}}
 }
@@ -54,10 +54,10 @@ func (s *suite) fill(ctx context.Context) int {
 }
 
 // printMemory prints the memory of a process at a moment.
-func printMemory(ctx context.Context, gate *release.Replica, moment string) {
+func (s *suite) printMemory(ctx context.Context, gate *release.Replica, moment string) {
 	const mib = 1 << 20
 	resident, peak := script.Get(gate.ResidentMiB()), script.Get(gate.PeakMiB())
 	heap := script.Get(gate.Metric(ctx, "go_memstats_heap_inuse_bytes"))
 	system := script.Get(gate.Metric(ctx, "go_memstats_sys_bytes"))
-	fmt.Printf("  %-20s resident %6.1f MiB, at most %6.1f MiB so far, heap in use %6.1f MiB, obtained from the system %6.1f MiB\n", moment, resident, peak, heap/mib, system/mib)
+	s.out.Line("  %-20s resident %6.1f MiB, at most %6.1f MiB so far, heap in use %6.1f MiB, obtained from the system %6.1f MiB", moment, resident, peak, heap/mib, system/mib)
 }

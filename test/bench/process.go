@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // tick is the unit of the times in /proc/PID/stat (USER_HZ, 100 on every Linux that Go runs on).
@@ -72,16 +74,7 @@ func cpuTime(pid int) (time.Duration, error) {
 
 // machine describes where and when this ran.
 func machine(began time.Time) string {
-	model := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("machine: %s, %d cores, %s/%s, %s; began %s, took %s, load average at the end %s\ncommand: %s",
-		model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), began.UTC().Format(time.RFC3339),
+	return fmt.Sprintf("machine: %s, %s/%s, %s; began %s, took %s, load average at the end %s\ncommand: %s",
+		report.Machine(), runtime.GOOS, runtime.GOARCH, runtime.Version(), began.UTC().Format(time.RFC3339),
 		time.Since(began).Round(time.Second), loadAverage(), strings.Join(os.Args, " "))
 }

@@ -52,20 +52,20 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 		return nil
 	})
 	script.Must(group.Wait())
-	fmt.Printf("\nprofiles of %s, %d siblings, %d times in %s\n", name, siblings, times, profiled)
-	printProfile(ctx, "kube-apiserver", file("kube-apiserver"), profiledFunctions)
-	printProfile(ctx, "stepgate", file("stepgate"), nil)
+	s.out.Line("\nprofiles of %s, %d siblings, %d times in %s", name, siblings, times, profiled)
+	s.printProfile(ctx, "kube-apiserver", file("kube-apiserver"), profiledFunctions)
+	s.printProfile(ctx, "stepgate", file("stepgate"), nil)
 }
 
 // printProfile prints the sum of a profile, and the shares of some functions.
-func printProfile(ctx context.Context, process, file string, functions []string) {
+func (s *suite) printProfile(ctx context.Context, process, file string, functions []string) {
 	text := script.Get(exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=400", file).Output())
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "Duration") {
-			fmt.Print(process + ": " + line)
+			s.out.Line("%s: %s", process, strings.TrimSuffix(line, "\n"))
 		}
 		if slices.ContainsFunc(functions, func(f string) bool { return strings.HasSuffix(strings.TrimSpace(line), f) }) {
-			fmt.Print(line)
+			s.out.Line("%s", strings.TrimSuffix(line, "\n"))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -68,11 +67,12 @@ func (e *experiment) print() {
 			r.reads, r.bytes = same.reads, same.bytes
 		}
 	}
-	fmt.Println("\nfloor, plain, allow and deny are decisions, as the webhook's client sees them; write-* are server dry-run merge PATCHes")
-	fmt.Println("through the API server. write-named and write-pinned are by the ApplicationSet controller: one names its revision and meets the")
-	fmt.Println("validating webhook only, the other meets both webhooks and is pinned. write-held is by the controller, too. Reads, bytes on the wire (both ways, with TLS) and CPU time of the API server are per decision.")
-	fmt.Println()
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	e.out.Line("\nfloor, plain, allow and deny are decisions, as the webhook's client sees them; write-* are server dry-run merge PATCHes")
+	e.out.Line("through the API server. write-named and write-pinned are by the ApplicationSet controller: one names its revision and meets the")
+	e.out.Line("validating webhook only, the other meets both webhooks and is pinned. write-held is by the controller, too. Reads, bytes on the")
+	e.out.Line("wire (both ways, with TLS) and CPU time of the API server are per decision.")
+	e.out.Line("")
+	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "siblings\tcase\tsamples\tp50\tp99\treads\tbytes\tAPI server CPU\tfaster than plain\tover floor\tover no webhook\t")
 	for _, r := range e.rows {
 		plain, none := baselines(r)
@@ -81,14 +81,14 @@ func (e *experiment) print() {
 			times(e.ratio(r.siblings, plain, r.name)), times(e.ratio(r.siblings, r.name, "floor")), times(e.ratio(r.siblings, r.name, none)))
 	}
 	_ = table.Flush()
-	fmt.Println()
+	e.out.Line("")
 	for _, r := range e.rows {
 		plain, _ := baselines(r)
-		fmt.Printf("bench: siblings=%d case=%s p50=%s p99=%s reads=%.1f bytes=%.0f vs_plain=%.2fx vs_floor=%.2fx\n", r.siblings, r.name,
+		e.out.Line("bench: siblings=%d case=%s p50=%s p99=%s reads=%.1f bytes=%.0f vs_plain=%.2fx vs_floor=%.2fx", r.siblings, r.name,
 			ms(r.p50()), ms(quantile(r.took, 0.99)), r.reads, r.bytes, e.ratio(r.siblings, plain, r.name), e.ratio(r.siblings, r.name, "floor"))
 	}
 	for _, siblings := range e.options.siblings {
-		fmt.Printf("bench: siblings=%d pinned_over_named=%.2fx held_over_denied=%.2fx\n", siblings,
+		e.out.Line("bench: siblings=%d pinned_over_named=%.2fx held_over_denied=%.2fx", siblings,
 			e.ratio(siblings, "write-pinned", "write-named"), e.ratio(siblings, "write-held", "write-deny"))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -38,7 +39,9 @@ const (
 type suite struct {
 	*environment.Environment
 	options options
-	server  int // the process of the kube-apiserver
+	// out is where results are printed.
+	out    *report.Printer
+	server int // the process of the kube-apiserver
 
 	// gate is measured. counted is another instance, whose reads go through meter; it is not called by the API server.
 	gate, counted *release.Replica
@@ -54,8 +57,8 @@ type suite struct {
 	replicas []*release.Replica
 }
 
-func newSuite(e *environment.Environment, o options) *suite {
-	return &suite{Environment: e, options: o, rollouts: map[int]*rollout{}, patchers: map[string]*patcher{}}
+func newSuite(e *environment.Environment, o options, out *report.Printer) *suite {
+	return &suite{Environment: e, options: o, out: out, rollouts: map[int]*rollout{}, patchers: map[string]*patcher{}}
 }
 
 // start starts three instances of stepgate, which have nothing to decide yet. Like all steps of the benchmark it is a part of

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -42,35 +39,20 @@ func crds(t *testing.T) []string {
 	}
 }
 
-// removedWithin is how long the API server may take to remove a CRD. Now and then it needs several attempts to delete the instances, each of up
-// to a minute, although there are none.
-const removedWithin = 6 * time.Minute
-
-// installCRDs installs them until the test ends.
+// installCRDs installs them for good. To remove CRDs takes the API server minutes now and then: it tries several times to delete
+// instances, although there are none. So the one test that needs a cluster without them is the first of the package.
 func installCRDs(t *testing.T) {
 	t.Helper()
 	// The ten seconds of envtest are not enough on a busy machine.
-	options := envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true, MaxTime: time.Minute}
-	installed, err := envtest.InstallCRDs(shared.Config, options)
+	_, err := envtest.InstallCRDs(shared.Config, envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true, MaxTime: 2 * time.Minute})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		g := NewWithT(t)
-		g.Expect(envtest.UninstallCRDs(shared.Config, options)).To(Succeed())
-		// The next test may install them again, and cannot while one is still being deleted.
-		for _, crd := range installed {
-			o := &metav1.PartialObjectMetadata{}
-			o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-			g.Eventually(func() bool {
-				return apierrors.IsNotFound(shared.Admin.Get(contextOfCleanup(), client.ObjectKeyFromObject(crd), o))
-			}).WithTimeout(removedWithin).Should(BeTrue(), crd.GetName())
-		}
-	})
 }
 
 // Every object of every set of values is accepted by the API server, and none has a field that it does not know.
-// Without the CRDs of prometheus-operator its objects are left out; with them they are created.
+// Without the CRDs of prometheus-operator its objects are left out; with them they are created. It is the first test of the package: see installCRDs.
 func TestEveryObjectIsAccepted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
+	g.Expect(served(g, "ServiceMonitor")).To(BeFalse(), "another test has installed the CRDs before this one")
 	sets := valueSets(t)
 	for _, namespace := range []string{"accepted", "argocd", "team-a"} {
 		g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())

@@ -22,7 +22,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
+	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	o := environment.Options{Options: cluster.Options{AdmissionPolicies: true}}
 	os.Exit(environment.MainWith(m, o, func(e *environment.Environment) (err error) {
 		shared = e

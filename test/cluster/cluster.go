@@ -28,6 +28,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/test/checkout"
 )
 
 // Cluster is an etcd and a kube-apiserver with RBAC, on loopback.
@@ -75,7 +77,7 @@ type Options struct {
 
 // Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make tools).
 func Start(o Options) (*Cluster, error) {
-	root, err := root()
+	root, err := checkout.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -215,24 +217,6 @@ func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server str
 		return "", err
 	}
 	return file.Name(), clientcmd.WriteToFile(*config, file.Name())
-}
-
-// root is the folder of the go.mod that is nearest to the working directory.
-func root() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("this is not a checkout of stepgate: no go.mod in this folder or above")
-		}
-		dir = parent
-	}
 }
 
 func assets(root string) (string, error) {

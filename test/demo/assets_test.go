@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -78,7 +77,6 @@ func TestAssets(t *testing.T) {
 				}
 			}
 			t.Setenv("CGO_ENABLED", "0") // as in the Makefile, also under the race detector
-			// The tool itself is built before the time is taken.
 			build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "setup-envtest"), "sigs.k8s.io/controller-runtime/tools/setup-envtest")
 			build.Dir = "../tools/envtest"
 			text, err := build.CombinedOutput()
@@ -88,10 +86,8 @@ func TestAssets(t *testing.T) {
 			command.Env = append(os.Environ(), "ENVTEST_INDEX="+tc.index, "MAKE=echo", "KUBEBUILDER_ASSETS=")
 			var said bytes.Buffer
 			command.Stderr = &said
-			start := time.Now()
-			folder, err := command.Output()
+			folder, err := command.Output() // where nobody answers, it would never end if it did not give up by itself
 			g.Expect(err).NotTo(HaveOccurred(), said.String())
-			g.Expect(time.Since(start)).To(BeNumerically("<", 30*time.Second), "10 s of trying, on a busy machine")
 			g.Expect(said.String()).To(ContainSubstring(tc.want))
 			if tc.want[:5] != "build" {
 				g.Expect(filepath.Join(string(bytes.TrimSpace(folder)), "etcd")).To(BeARegularFile())

@@ -185,6 +185,9 @@ func checkBinary(g Gomega, page, name string, args []string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		code += string(text)
 	}
+	if strings.Contains(code, "report.Flag(") {
+		code += read(g, "test/report/results.go") // the flag --results
+	}
 	g.Expect(read(g, "Makefile")).To(MatchRegexp(`\$\(BIN\)/%s -`, name), "%s names bin/%s, which CI does not run", page, name)
 	for _, arg := range args {
 		if flag, ok := strings.CutPrefix(arg, "--"); ok {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -59,7 +60,7 @@ func overMaxUpdate(chosen []scenario, all table, modes ...mode) int {
 }
 
 // printAtOnce prints the rollouts whose steps have a maxUpdate, step by step. Nothing keeps it: it is counted and shown.
-func printAtOnce(chosen []scenario, all table, version string) {
+func printAtOnce(out *report.Printer, chosen []scenario, all table, version string) {
 	header := "| Argo CD | rollout | maxUpdate | mode | operations of a step at once, by step | over maxUpdate |\n|---|---|---|---|---|---|\n"
 	for _, sc := range chosen {
 		for _, m := range []mode{off, on} {
@@ -71,12 +72,12 @@ func printAtOnce(chosen []scenario, all table, version string) {
 			for step := range sc.environments() {
 				text += fmt.Sprintf(", %d", o.atOnce.most[step])
 			}
-			fmt.Printf("%s| %s | `%s` | %d | %s | %s | %d |\n", header, version, sc.key, sc.maxUpdate, m, text[2:], o.atOnce.over())
+			out.Line("%s| %s | `%s` | %d | %s | %s | %d |", header, version, sc.key, sc.maxUpdate, m, text[2:], o.atOnce.over())
 			header = ""
 		}
 	}
 	if header == "" {
-		fmt.Println()
+		out.Line("")
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -40,14 +39,14 @@ func (s *suite) compareAudit(chosen []scenario, all table) error {
 		auditTook = append(auditTook, o.took)
 		m := match(o, events)
 		found, missed, needless = found+m.found, missed+len(m.missed), needless+len(m.alone)
-		for _, s := range m.missed {
-			fmt.Printf("audit: %s: no Event for %s at +%.1fs, before %v\n", sc.key, s.Application, s.At.Sub(o.rollout.began).Seconds(), s.Behind)
+		for _, start := range m.missed {
+			s.out.Line("audit: %s: no Event for %s at +%.1fs, before %v", sc.key, start.Application, start.At.Sub(o.rollout.began).Seconds(), start.Behind)
 		}
 		for _, e := range m.alone {
-			fmt.Printf("audit: %s: an Event, but nothing out of order: +%.1fs %s\n", sc.key, e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
+			s.out.Line("audit: %s: an Event, but nothing out of order: +%.1fs %s", sc.key, e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
 		}
 	}
-	fmt.Printf("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs\n", found, missed, needless,
+	s.out.Line("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs", found, missed, needless,
 		outOfOrderOff, outOfOrderAudit, median(offTook).Seconds(), median(auditTook).Seconds())
 	return nil
 }

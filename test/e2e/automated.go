@@ -102,7 +102,7 @@ func (s *suite) measureAutomated(ctx context.Context, chosen []scenario, modes [
 	if err := s.unordered(ctx); err != nil {
 		return err
 	}
-	fmt.Println("\nautomated sync, without progressive syncs in the ApplicationSet controller:")
+	s.out.Line("\nautomated sync, without progressive syncs in the ApplicationSet controller:")
 	all := table{}
 	for _, sc := range chosen {
 		var err error
@@ -114,13 +114,13 @@ func (s *suite) measureAutomated(ctx context.Context, chosen []scenario, modes [
 	if err != nil {
 		return err
 	}
-	printTable(chosen, all, writes)
-	printWaits(chosen, all)
+	printTable(s.out, chosen, all, writes)
+	printWaits(s.out, chosen, all)
 	t := total(chosen, all)
 	ratio := median(t.on).Seconds() / max(median(t.off).Seconds(), 0.1)
-	fmt.Printf("automated: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs median_on=%.1fs ratio=%.1f\n",
+	s.out.Line("automated: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs median_on=%.1fs ratio=%.1f",
 		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, median(t.off).Seconds(), median(t.on).Seconds(), ratio)
-	problems := slices.Concat(t.problems, []error{printHistory(chosen, all)})
+	problems := slices.Concat(t.problems, []error{printHistory(s.out, chosen, all)})
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("automated sync: %d starts out of order with the gate", t.onOutOfOrder))
 	}

@@ -65,8 +65,8 @@ func (s *suite) measureBusy(ctx context.Context, lasting time.Duration) error {
 		})
 	}
 	group.Wait()
-	fmt.Println("\nThe ApplicationSet controller while a sync has to wait, per minute:")
-	fmt.Println("| the write that waits | gate | reconciles | writes | refused | held | goes on afterwards |\n|---|---|---|---|---|---|---|")
+	s.out.Line("\nThe ApplicationSet controller while a sync has to wait, per minute:")
+	s.out.Line("| the write that waits | gate | reconciles | writes | refused | held | goes on afterwards |\n|---|---|---|---|---|---|---|")
 	for _, b := range all {
 		b.print()
 	}
@@ -198,7 +198,7 @@ func (b *busy) print() {
 		return b.halves[0].perMinute(count(b.halves[0])) + ", then " + b.halves[1].perMinute(count(b.halves[1]))
 	}
 	after := map[bool]string{true: "yes", false: "no"}[b.completed]
-	fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", variant, gate,
+	b.out.Line("| %s | %s | %s | %s | %s | %s | %s |", variant, gate,
 		cells(func(l load) float64 { return l.reconciles }), cells(func(l load) float64 { return float64(l.writes) }),
 		cells(func(l load) float64 { return float64(l.refusals) }), cells(func(l load) float64 { return float64(l.holds) }), after)
 }

@@ -156,7 +156,7 @@ func (s *suite) measureClusters(ctx context.Context, plays []clusterPlay, outage
 	if err := s.startRemote(ctx, modes); err != nil {
 		return fmt.Errorf("the second cluster: %w", err)
 	}
-	fmt.Println("\ntwo clusters, and shards of the application controller:")
+	s.out.Line("\ntwo clusters, and shards of the application controller:")
 	var results []*clusterResult
 	for _, p := range plays {
 		settings := quietSettings()
@@ -174,7 +174,7 @@ func (s *suite) measureClusters(ctx context.Context, plays []clusterPlay, outage
 	if err != nil {
 		return err
 	}
-	problems := []error{printClusters(results, writes, s.argo.Traits.HasBarrier())}
+	problems := []error{printClusters(s.out, results, writes, s.argo.Traits.HasBarrier())}
 	if len(outages) > 0 {
 		problems = append(problems, s.measureOutages(ctx, outages))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -78,7 +79,7 @@ func (s *suite) measureOutages(ctx context.Context, all []outage) error {
 		}
 		results = append(results, r)
 	}
-	return printOutages(results)
+	return printOutages(s.out, results)
 }
 
 func (s *suite) playOutage(ctx context.Context, o *outageResult) {
@@ -151,14 +152,14 @@ func stepgate(r *rollout, args ...string) (string, error) {
 }
 
 // printOutages prints a table and a line, and says what may not be.
-func printOutages(results []*outageResult) error {
-	fmt.Println("| the second cluster | lasted, seconds | out of order off / on | complete after it was back, seconds, off / on | beside it, seconds off / on |")
-	fmt.Println("|---|---|---|---|---|")
+func printOutages(out *report.Printer, results []*outageResult) error {
+	out.Line("| the second cluster | lasted, seconds | out of order off / on | complete after it was back, seconds, off / on | beside it, seconds off / on |")
+	out.Line("|---|---|---|---|---|")
 	var problems []error
 	early, offEarly, completed := 0, 0, 0
 	for _, r := range results {
 		without, with := r.rollouts[off], r.rollouts[on]
-		fmt.Printf("| %s (`%s`) | %.0f | %d / %d | %s / %s | %s / %s |\n", r.title, r.key, r.lasted.Seconds(), without.outOfOrder(), with.outOfOrder(),
+		out.Line("| %s (`%s`) | %.0f | %d / %d | %s / %s | %s / %s |", r.title, r.key, r.lasted.Seconds(), without.outOfOrder(), with.outOfOrder(),
 			r.after(without), r.after(with), seconds(r.beside[off].took), seconds(r.beside[on].took))
 		offEarly, early = offEarly+without.outOfOrder(), early+with.outOfOrder()+r.beside[on].outOfOrder()
 		switch {
@@ -173,7 +174,7 @@ func printOutages(results []*outageResult) error {
 			problems = append(problems, fmt.Errorf("%s: the rollout in the other cluster did not complete with the gate: %s", r.key, r.beside[on].rollout.summary()), r.beside[on].problem)
 		}
 	}
-	fmt.Printf("\ne2e-clusters: outages=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d\n", len(results), offEarly, early, completed)
+	out.Line("\ne2e-clusters: outages=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results), offEarly, early, completed)
 	if early > 0 {
 		problems = append(problems, fmt.Errorf("a cluster that does not answer: %d starts out of order with the gate", early))
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // clusterResult is a clusterPlay that was played without the gate and with it.
@@ -13,18 +15,18 @@ type clusterResult struct {
 }
 
 // printClusters prints a table and a line, and says what may not be. barrier says that Argo CD alone may start nothing out of order.
-func printClusters(results []*clusterResult, writes []write, barrier bool) error {
+func printClusters(out *report.Printer, results []*clusterResult, writes []write, barrier bool) error {
 	if len(results) == 0 {
 		return nil
 	}
-	fmt.Println("| rollout | clocks | starts off / on | out of order off / on | seconds off / on | held | refreshes |")
-	fmt.Println("|---|---|---|---|---|---|---|")
+	out.Line("| rollout | clocks | starts off / on | out of order off / on | seconds off / on | held | refreshes |")
+	out.Line("|---|---|---|---|---|---|---|")
 	var problems []error
 	early, offEarly, completed, skewed := 0, 0, 0, 0
 	for _, r := range results {
 		without, with := r.outcomes[off], r.outcomes[on]
 		a, b := without.row(writes), with.row(writes)
-		fmt.Printf("| %s (`%s`) | %s | %d / %d | %s / %s | %s / %s | %s | %s |\n", r.title, r.key, r.clocks(),
+		out.Line("| %s (`%s`) | %s | %d / %d | %s / %s | %s / %s | %s | %s |", r.title, r.key, r.clocks(),
 			len(without.starts), len(with.starts), a.outOfOrder, b.outOfOrder, a.took, b.took, b.held, b.refreshes)
 		offEarly, early = offEarly+without.outOfOrder(), early+with.outOfOrder()
 		if with.completed() {
@@ -37,7 +39,7 @@ func printClusters(results []*clusterResult, writes []write, barrier bool) error
 		}
 		problems = append(problems, r.checkClocks())
 	}
-	fmt.Printf("\ne2e-clusters: rollouts=%d skewed=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d\n", len(results), skewed, offEarly, early, completed)
+	out.Line("\ne2e-clusters: rollouts=%d skewed=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results), skewed, offEarly, early, completed)
 	if early > 0 {
 		problems = append(problems, fmt.Errorf("two clusters: %d starts out of order with the gate", early))
 	}

@@ -89,7 +89,7 @@ func (c *commandLine) play(r *rollout) {
 	complete := time.Now()
 	script.Mustf(wait.Wait(), "stepgate wait: %s", said)
 	r.untilWithin(seenWithin, "the end of the rollout on the screen", func() bool { return strings.Contains(show(), "Complete") })
-	fmt.Printf("command line: stepgate wait ended %.1f s after the rollout, and said:\n%s", time.Since(complete).Seconds(), indented(said.String()))
+	r.out.Line("command line: stepgate wait ended %.1f s after the rollout, and said:\n%s", time.Since(complete).Seconds(), indented(said.String()))
 	r.pause(time.Second)
 	script.Must(watch.Process.Signal(os.Interrupt))
 	script.Must(ended())
@@ -198,5 +198,5 @@ func (c *commandLine) write(r *cast.Recording, frames []cast.Frame) error {
 }
 
 func indented(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ")
 }

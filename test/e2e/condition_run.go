@@ -60,7 +60,7 @@ func (s *suite) measureConditions(ctx context.Context, chosen []condition, modes
 	if err := s.argo.Restart(ctx, quietSettings()); err != nil {
 		return err
 	}
-	return printConditions(append(all, more...))
+	return printConditions(s.out, append(all, more...))
 }
 
 // automatedConditions are the same conditions where Applications sync by themselves.

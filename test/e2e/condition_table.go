@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // print says in a line what became of a condition in one mode, and lists the early starts that the gate had to prevent.
@@ -31,9 +33,9 @@ func (o *conditionOutcome) print() {
 }
 
 // printConditions prints the table, and returns an error unless the gate kept every condition and nothing else did.
-func printConditions(all []*conditionOutcome) error {
-	fmt.Println("\nA step waits for a condition:")
-	fmt.Println("| condition | kind | held for | released after it was due: p50, p99 | early starts | without stepgate |\n|---|---|---|---|---|---|")
+func printConditions(out *report.Printer, all []*conditionOutcome) error {
+	out.Line("\nA step waits for a condition:")
+	out.Line("| condition | kind | held for | released after it was due: p50, p99 | early starts | without stepgate |\n|---|---|---|---|---|---|")
 	var problems []error
 	var released []time.Duration
 	played, early, without := 0, 0, 0
@@ -60,12 +62,12 @@ func printConditions(all []*conditionOutcome) error {
 		}
 		held, after := o.times()
 		released = append(released, after...)
-		fmt.Printf("| %s | %s | %s | %s | %d | %s |\n", o.condition.name, o.kind, span(held), percentiles(after), n, cell)
+		out.Line("| %s | %s | %s | %s | %d | %s |", o.condition.name, o.kind, span(held), percentiles(after), n, cell)
 	}
 	for _, name := range slices.Sorted(maps.Keys(controls)) {
 		problems = append(problems, tells(controls[name]))
 	}
-	fmt.Printf("conditions: rollouts=%d early=%d early_without=%d released=%d p50=%.2fs p99=%.2fs\n", played, early, without, len(released),
+	out.Line("conditions: rollouts=%d early=%d early_without=%d released=%d p50=%.2fs p99=%.2fs", played, early, without, len(released),
 		percentile(released, 50).Seconds(), percentile(released, 99).Seconds())
 	return errors.Join(problems...)
 }

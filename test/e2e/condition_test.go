@@ -1,12 +1,14 @@
 package main
 
 import (
+	"io"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 func TestHold(t *testing.T) {
@@ -65,13 +67,13 @@ func TestTells(t *testing.T) {
 	o := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: off}}}
 	quiet := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "auto-wait-pause", mode: off}}}
 	g.Expect(tells([]*conditionOutcome{o, quiet})).To(MatchError(ContainSubstring("this tests nothing")))
-	g.Expect(printConditions([]*conditionOutcome{o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}})).To(MatchError(ContainSubstring("this tests nothing")))
+	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}})).To(MatchError(ContainSubstring("this tests nothing")))
 	o.holds = []*hold{{members: []*member{{name: "qa"}}}}
 	o.starts = []observer.Start{{Application: "qa"}}
 	g.Expect(tells([]*conditionOutcome{quiet, o})).To(Succeed())
 	with := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}
 	with.holds, with.starts = o.holds, o.starts
-	g.Expect(printConditions([]*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
+	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
 }
 
 func TestGitOpsPage(t *testing.T) {

@@ -32,9 +32,9 @@ func (s *suite) control(ctx context.Context, chosen, automated []scenario) error
 		return err
 	}
 	sums.refused(writes, refusing)
-	fmt.Printf("control: without release, %d of %d rollouts stand still: %s\n", len(c.still), c.played, strings.Join(c.still, ", "))
-	fmt.Printf("control: without hold, the ApplicationSet controller was refused %d times\n", sums.onRefused)
-	fmt.Printf("control: out_of_order=%d\n", c.outOfOrder)
+	s.out.Line("control: without release, %d of %d rollouts stand still: %s", len(c.still), c.played, strings.Join(c.still, ", "))
+	s.out.Line("control: without hold, the ApplicationSet controller was refused %d times", sums.onRefused)
+	s.out.Line("control: out_of_order=%d", c.outOfOrder)
 	switch {
 	case c.outOfOrder > 0:
 		return fmt.Errorf("%d starts out of order without release or without hold", c.outOfOrder)

@@ -171,15 +171,15 @@ func (s *suite) measureGitOps(ctx context.Context, chosen []parent, modes []mode
 		group.Go(func() { f.problem = script.Run(f.play) })
 	}
 	group.Wait()
-	fmt.Printf("\nGitOps, after %.0fs: what Argo CD does with annotations of an ApplicationSet that it deploys.\n", time.Since(began).Seconds())
-	fmt.Println(rowHeading + "\n|---|---|---|---|---|---|---|")
+	s.out.Line("\nGitOps, after %.0fs: what Argo CD does with annotations of an ApplicationSet that it deploys.", time.Since(began).Seconds())
+	s.out.Line("%s\n|---|---|---|---|---|---|---|", rowHeading)
 	var problems []error
 	for _, f := range all {
 		if f.problem != nil {
 			problems = append(problems, fmt.Errorf("gitops, %s: %w", f.key, f.problem))
 			continue
 		}
-		fmt.Println(f.row())
+		s.out.Line("%s", f.row())
 		if !strings.Contains(page.text, f.row()+"\n") {
 			problems = append(problems, fmt.Errorf("docs/gitops.md does not say this: %s", f.row()))
 		}

@@ -11,6 +11,7 @@ import (
 
 	past "github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -195,23 +196,24 @@ func (t *historyTotals) verdict() error {
 }
 
 // printHistory prints a table and the sums.
-func printHistory(chosen []scenario, all table) error {
+func printHistory(out *report.Printer, chosen []scenario, all table) error {
 	var t historyTotals
-	fmt.Println("stepgate audit, afterwards, from the live Applications alone:")
-	fmt.Println("| rollout | mode | revisions | found | missed | false | cannot tell | why missed |\n|---|---|---|---|---|---|---|---|")
+	var alone []string
+	out.Line("stepgate audit, afterwards, from the live Applications alone:")
+	out.Line("| rollout | mode | revisions | found | missed | false | cannot tell | why missed |\n|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
 		for _, m := range slices.Sorted(maps.Keys(all[sc.key])) {
 			h := all[sc.key][m].history
 			if h == nil {
 				continue
 			}
-			fmt.Printf("| `%s` | %s | %d | %d | %d | %d | %d | %s |\n", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
+			out.Line("| `%s` | %s | %d | %d | %d | %d | %d | %s |", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
 			kind := "false"
 			if sc.repairs {
 				kind = "a repair of drift"
 			}
 			for _, e := range h.alone {
-				fmt.Printf("  %s: %s, before %s\n", kind, recorded(e.Sync), recorded(e.Before[0]))
+				alone = append(alone, fmt.Sprintf("%s, %s: %s: %s, before %s", sc.key, m, kind, recorded(e.Sync), recorded(e.Before[0])))
 			}
 			if sc.repairs {
 				h.alone = nil // no error of the audit: a record does not tell a repair from a rollout
@@ -219,6 +221,9 @@ func printHistory(chosen []scenario, all table) error {
 			t.add(m, h)
 		}
 	}
-	fmt.Printf("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d\n", t.rollouts, t.found, t.missed, t.alone, t.unclear)
+	for _, line := range alone {
+		out.Line("%s", line)
+	}
+	out.Line("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d", t.rollouts, t.found, t.missed, t.alone, t.unclear)
 	return t.verdict()
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // options are the flags.
@@ -37,6 +38,9 @@ type options struct {
 	grace int
 	sizeOptions
 	clusters bool
+	results  *report.Results
+	// out is the page of the results.
+	out *report.Printer
 }
 
 func main() {
@@ -59,6 +63,7 @@ func main() {
 	flag.BoolVar(&o.clusters, "clusters", false, "play also the scenarios with two clusters, and with shards whose clocks differ")
 	flag.IntVar(&o.parallel, "parallel", 3, "how many ApplicationSets to install at a time")
 	flag.StringVar(&o.keep, "keep", "", "folder to copy the logs to")
+	o.results = report.Flag(flag.CommandLine)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := o.run(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // slower is by how much a rollout may take longer with the gate than without.
@@ -28,11 +29,12 @@ func (r results) print() (line string, err error) {
 	if err != nil {
 		return "", err
 	}
-	fmt.Printf("\nArgo CD %s:\n", r.suite.argo.Version)
-	printTable(r.chosen, r.all, writes)
-	printBeside(r.chosen, r.all, writes)
-	printAtOnce(r.chosen, r.all, r.suite.argo.Version)
-	printWaits(r.chosen, r.all)
+	out := r.suite.out
+	out.Line("")
+	printTable(out, r.chosen, r.all, writes)
+	printBeside(out, r.chosen, r.all, writes)
+	printAtOnce(out, r.chosen, r.all, r.suite.argo.Version)
+	printWaits(out, r.chosen, r.all)
 	t := total(r.chosen, r.all)
 	t.strict, t.barrier = r.strict, r.suite.argo.Traits.HasBarrier()
 	t.refused(writes, on, proven, conditional)
@@ -44,7 +46,7 @@ func (r results) print() (line string, err error) {
 		if err != nil {
 			return "", err
 		}
-		printEvents(m, events)
+		printEvents(out, m, events)
 		t.warned(r.all, m, events)
 	}
 	if t.audited > 0 {
@@ -52,10 +54,10 @@ func (r results) print() (line string, err error) {
 			return "", err
 		}
 	}
-	t.printRatio()
+	t.printRatio(out)
 	line = t.line(r.suite.argo.Version)
-	fmt.Println(line)
-	return line, t.verdict()
+	out.Line("%s", line)
+	return line, t.verdict(out)
 }
 
 // totals are the sums over all rollouts.
@@ -187,9 +189,9 @@ func tooSlow(without, with *outcome) time.Duration {
 
 // printRatio compares each rollout with itself: the median of all without the gate and the one of all with it are often of
 // different rollouts.
-func (t *totals) printRatio() {
+func (t *totals) printRatio(out *report.Printer) {
 	if len(t.ratios) > 0 {
-		fmt.Printf("each rollout, seconds on / off: rollouts=%d median_ratio=%.2f\n", len(t.ratios), medianOfAll(t.ratios))
+		out.Line("each rollout, seconds on / off: rollouts=%d median_ratio=%.2f", len(t.ratios), medianOfAll(t.ratios))
 	}
 }
 
@@ -208,7 +210,8 @@ const (
 	ratioOf = 10
 )
 
-func (t *totals) verdict() error {
+// verdict is an error if the run fails, and prints what it lets pass.
+func (t *totals) verdict(out *report.Printer) error {
 	problems := t.problems
 	if ratio := medianOfAll(t.ratios); len(t.ratios) >= ratioOf && ratio > mostRatio {
 		t.tolerated = append(t.tolerated, fmt.Errorf("in the median, a rollout takes %.2f times as long with the gate as without", ratio))
@@ -216,7 +219,7 @@ func (t *totals) verdict() error {
 	if t.strict {
 		problems = append(problems, t.tolerated...)
 	} else if len(t.tolerated) > 0 {
-		fmt.Printf("this does not fail a quick run: %v\n", errors.Join(t.tolerated...))
+		out.Line("this does not fail a quick run: %v", errors.Join(t.tolerated...))
 	}
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("%d starts out of order with the gate", t.onOutOfOrder))

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 var began = time.Unix(1_800_000_000, 0)
@@ -63,7 +65,7 @@ func TestVerdict(t *testing.T) {
 			}
 			all := total([]scenario{sc}, table{"x": modes})
 			all.strict, all.barrier = true, tc.barrier
-			err := all.verdict()
+			err := all.verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -77,10 +79,10 @@ func TestSlowRolloutsFailOnlyAStrictRun(t *testing.T) {
 	g := NewWithT(t)
 	sc, outcomes := scenario{key: "x"}, map[mode]*outcome{off: ended(off, 1, 3), on: ended(on, 0, 30)}
 	lenient := total([]scenario{sc}, table{"x": outcomes})
-	g.Expect(lenient.verdict()).To(Succeed())
+	g.Expect(lenient.verdict(report.To(io.Discard))).To(Succeed())
 	strict := total([]scenario{sc}, table{"x": outcomes})
 	strict.strict = true
-	g.Expect(strict.verdict()).To(MatchError(ContainSubstring("x took 30.0s")))
+	g.Expect(strict.verdict(report.To(io.Discard))).To(MatchError(ContainSubstring("x took 30.0s")))
 }
 
 // TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun has a rollout that cannot be played to its end, without the gate and with it.
@@ -97,10 +99,10 @@ func TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun(t *testing.T) {
 			sums := total([]scenario{{key: "x"}}, table{"x": outcomes})
 			sums.strict = tc.strict
 			if tc.want {
-				g.Expect(sums.verdict()).To(Succeed())
+				g.Expect(sums.verdict(report.To(io.Discard))).To(Succeed())
 				return
 			}
-			g.Expect(sums.verdict()).To(MatchError(ContainSubstring("it did not happen")))
+			g.Expect(sums.verdict(report.To(io.Discard))).To(MatchError(ContainSubstring("it did not happen")))
 		})
 	}
 }
@@ -127,10 +129,10 @@ func TestMostOfManyRolloutsMayNotBeSlower(t *testing.T) {
 			sums := total(chosen, all)
 			sums.strict = true
 			if tc.want == "" {
-				g.Expect(sums.verdict()).To(Succeed())
+				g.Expect(sums.verdict(report.To(io.Discard))).To(Succeed())
 				return
 			}
-			g.Expect(sums.verdict()).To(MatchError(ContainSubstring(tc.want)))
+			g.Expect(sums.verdict(report.To(io.Discard))).To(MatchError(ContainSubstring(tc.want)))
 		})
 	}
 }
@@ -170,7 +172,7 @@ func TestVerdictOfProven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			modes := map[mode]*outcome{off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), proven: tc.proven, on: ended(on, 0, 3)}
-			err := total([]scenario{{key: "x", beside: []mode{unpinned, proven}}}, table{"x": modes}).verdict()
+			err := total([]scenario{{key: "x", beside: []mode{unpinned, proven}}}, table{"x": modes}).verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return

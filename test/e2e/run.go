@@ -91,6 +91,9 @@ func (o options) runOne(ctx context.Context) (line string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if !o.demo {
+		o.out.Line("\n## Argo CD %s\n", o.argocd)
+	}
 	fmt.Printf("starting etcd, kube-apiserver, Argo CD %s and stepgate (about half a minute)\n", o.argocd)
 	s, err := start(ctx, o, p.started(o), len(p.parents) > 0)
 	if err != nil {
@@ -144,6 +147,6 @@ func (s *suite) measure(ctx context.Context, o options, p plan) (line string, er
 		return "", err
 	}
 	line, err = results{s, p.ordinary, outcomes, !o.quick}.print()
-	problems = append(problems, err, printHistory(p.ordinary, outcomes))
+	problems = append(problems, err, printHistory(s.out, p.ordinary, outcomes))
 	return line, errors.Join(problems...)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -41,7 +42,7 @@ const (
 // measureSize plays the parts of --size. Its last line has the figures.
 func (s *suite) measureSize(ctx context.Context, o sizeOptions) error {
 	began := time.Now()
-	t := &sizeTotals{}
+	t := &sizeTotals{out: s.out}
 	var problems []error
 	for part := range strings.SplitSeq(o.parts, ",") {
 		var err error
@@ -61,7 +62,7 @@ func (s *suite) measureSize(ctx context.Context, o sizeOptions) error {
 	}
 	load, err := os.ReadFile("/proc/loadavg")
 	problems = append(problems, err)
-	t.print(o, time.Since(began), strings.Join(strings.Fields(string(load))[:3], " "))
+	t.print(s.out, o, time.Since(began), strings.Join(strings.Fields(string(load))[:3], " "))
 	return errors.Join(append(problems, t.problems...)...)
 }
 
@@ -83,7 +84,7 @@ func (s *suite) playFleets(ctx context.Context, o sizeOptions, sh shape, t *size
 		fleets[m].prepare()
 		defer fleets[m].uninstall()
 	}
-	fmt.Printf("\n%s\n%s\n", sh.title, sizeHeader)
+	s.out.Line("\n%s\n%s", sh.title, sizeHeader)
 	// Without the gate, nothing but the order of the refreshes keeps the steps apart: this is how fast it is in order.
 	t.add(sh, stepByStep, off, fleets[off].rollOut(stepByStep))
 	for _, order := range refreshOrders {
@@ -102,6 +103,7 @@ func (s *suite) playFleets(ctx context.Context, o sizeOptions, sh shape, t *size
 
 // sizeTotals are the results of all parts.
 type sizeTotals struct {
+	out      *report.Printer
 	rollouts []sizeResult
 	monorepo []monorepoResult
 	problems []error
@@ -115,7 +117,7 @@ type sizeResult struct {
 }
 
 func (t *sizeTotals) add(sh shape, order string, m mode, o *fleetOutcome) {
-	fmt.Println(o.row(m, order))
+	t.out.Line("%s", o.row(m, order))
 	t.rollouts = append(t.rollouts, sizeResult{sh.key, order, m, o})
 }
 
@@ -143,7 +145,7 @@ func (t *sizeTotals) isSlow(sh shape, order string) bool {
 func (t *sizeTotals) judge(sh shape) {
 	for _, order := range refreshOrders {
 		ordered := t.took(sh, order, on).Seconds() / max(t.took(sh, stepByStep, off).Seconds(), 0.001)
-		fmt.Printf("%s, refreshed %s: %.2fx of the time without the gate, and %.2fx of that refreshed step by step\n", sh.key, order, t.ratio(sh, order), ordered)
+		t.out.Line("%s, refreshed %s: %.2fx of the time without the gate, and %.2fx of that refreshed step by step", sh.key, order, t.ratio(sh, order), ordered)
 		if t.isSlow(sh, order) {
 			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the gate makes it %.2fx as long, twice in a row", sh.key, order, t.ratio(sh, order)))
 		}

@@ -45,14 +45,14 @@ func (s *suite) playMonorepo(ctx context.Context, o sizeOptions, t *sizeTotals) 
 	f := newFleet(ctx, s, monorepo(o.applications), on, o.limit)
 	f.prepare()
 	defer f.uninstall()
-	fmt.Printf("\n%s\n%s\n", f.title, monorepoHeader)
+	s.out.Line("\n%s\n%s", f.title, monorepoHeader)
 	last := len(f.steps) - 1
 	target, first := f.in(last), f.in(0)
 	play := func(key, title string, changed, told []*member) {
 		r := f.commitToMonorepo(changed, told)
 		r.key = key
 		t.monorepo = append(t.monorepo, *r)
-		fmt.Println(r.row(title))
+		s.out.Line("%s", r.row(title))
 		if r.early > 0 {
 			t.problems = append(t.problems, fmt.Errorf("%s: %d early starts", title, r.early))
 		}

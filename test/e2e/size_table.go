@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // sizeHeader heads the rows of fleetOutcome.
@@ -27,7 +29,7 @@ func (o *fleetOutcome) row(m mode, order string) string {
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // print prints the last line.
-func (t *sizeTotals) print(o sizeOptions, took time.Duration, load string) {
+func (t *sizeTotals) print(out *report.Printer, o sizeOptions, took time.Duration, load string) {
 	var rollouts, offEarly, onEarly, refused, overtaken, starts int
 	worst := 0.0
 	for _, r := range t.rollouts {
@@ -49,5 +51,5 @@ func (t *sizeTotals) print(o sizeOptions, took time.Duration, load string) {
 			text += fmt.Sprintf(" %s_found=%.1fs/%d", m.key, m.foundAfter.Seconds(), m.foundRefreshes)
 		}
 	}
-	fmt.Printf("\n%s took=%.0fs load=%q\n", text, took.Seconds(), load)
+	out.Line("\n%s took=%.0fs load=%q", text, took.Seconds(), load)
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 func TestParseStat(t *testing.T) {
@@ -52,7 +55,7 @@ func TestSlowerWithTheGate(t *testing.T) {
 		"more, of a rollout that takes no time": {off: 5 * time.Second, on: 9 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := &sizeTotals{}
+			all := &sizeTotals{out: report.To(io.Discard)}
 			for m, took := range map[mode]time.Duration{off: tc.off, on: tc.on} {
 				all.rollouts = append(all.rollouts, sizeResult{"one", inNameOrder, m, &fleetOutcome{took: took}})
 			}
@@ -74,7 +77,7 @@ func TestRefusalsOfAFleet(t *testing.T) {
 		"overtaken too often of few": {starts: 12, overtaken: 2, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := &sizeTotals{}
+			all := &sizeTotals{out: report.To(io.Discard)}
 			all.add(shape{key: "one"}, inNameOrder, on, &fleetOutcome{starts: tc.starts, writes: fleetWrites{refused: tc.refused, overtaken: tc.overtaken}})
 			all.judge(shape{key: "one"})
 			NewWithT(t).Expect(all.problems).To(HaveLen(tc.want))

@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // mode is how a rollout is gated. It is also the namespace of its Applications; each gate is registered for one.
@@ -81,6 +82,8 @@ func (m mode) args() []string {
 // suite is everything that runs: the cluster, Argo CD, and the gates.
 type suite struct {
 	*environment.Environment
+	// out is where results are printed. What a run says meanwhile goes to stdout.
+	out        *report.Printer
 	argo       *argocd.ArgoCD
 	recorder   *recorder
 	audit      *auditLog
@@ -109,7 +112,7 @@ func start(ctx context.Context, flags options, modes []mode, appOfApps bool) (s 
 	if err != nil {
 		return nil, err
 	}
-	s = &suite{gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
+	s = &suite{out: flags.out, gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
 	s.Environment, err = environment.Start(ctx, environment.Options{Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true})
 	if err != nil {
 		return nil, err

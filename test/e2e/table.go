@@ -1,23 +1,27 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
 
-func printTable(chosen []scenario, all table, writes []write) {
+	"github.com/stepgate/stepgate/test/report"
+)
+
+func printTable(out *report.Printer, chosen []scenario, all table, writes []write) {
 	if len(chosen) == 0 {
 		return
 	}
-	fmt.Println("| rollout | out of order off / on | seconds off / on | at once off / on | held | controller refused | others denied | refreshes | controller writes per minute off / on |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	out.Line("| rollout | out of order off / on | seconds off / on | at once off / on | held | controller refused | others denied | refreshes | controller writes per minute off / on |")
+	out.Line("|---|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
 		without, with := all[sc.key][off].row(writes), all[sc.key][on].row(writes)
-		fmt.Printf("| %s (`%s`) | %s / %s | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |\n", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
+		out.Line("| %s (`%s`) | %s / %s | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
 			without.took, with.took, without.atOnce, with.atOnce, with.held, with.refusals, with.denials, with.refreshes, without.perMinute, with.perMinute)
 	}
-	fmt.Println()
+	out.Line("")
 }
 
 // printBeside prints the rollouts in other modes than off, on and audit, with those beside them.
-func printBeside(chosen []scenario, all table, writes []write) {
+func printBeside(out *report.Printer, chosen []scenario, all table, writes []write) {
 	header := "| rollout | mode | starts | out of order | seconds | held | note |\n|---|---|---|---|---|---|---|\n"
 	for _, sc := range chosen {
 		if len(sc.beside) == 0 {
@@ -29,11 +33,11 @@ func printBeside(chosen []scenario, all table, writes []write) {
 				continue
 			}
 			r := o.row(writes)
-			fmt.Printf("%s| `%s` | %s | %d | %s | %s | %s | %s |\n", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.held, o.rollout.note)
+			out.Line("%s| `%s` | %s | %d | %s | %s | %s | %s |", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.held, o.rollout.note)
 			header = ""
 		}
 	}
-	fmt.Println()
+	out.Line("")
 }
 
 type row struct{ outOfOrder, took, atOnce, held, refusals, denials, refreshes, perMinute string }

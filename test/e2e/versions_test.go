@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 func TestVersionsOfTheFlag(t *testing.T) {
@@ -29,7 +32,7 @@ func TestVersionsInTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var played []string
-			err := inTurn([]string{"a", "b", "c"}, func(version string) (string, error) {
+			err := inTurn(report.To(io.Discard), []string{"a", "b", "c"}, func(version string) (string, error) {
 				played = append(played, version)
 				return "e2e: argocd=" + version, tc.problems[version]
 			})

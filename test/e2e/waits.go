@@ -1,9 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // waits are how long after nothing stood in their way the operations of later steps were written: one for each Application
@@ -30,7 +31,7 @@ func (o *outcome) waits() []time.Duration {
 
 // printWaits prints how long it takes from the moment at which the last Application of an earlier step is done until the
 // operation is written, over all starts of later steps.
-func printWaits(chosen []scenario, all table) {
+func printWaits(out *report.Printer, chosen []scenario, all table) {
 	for _, m := range []mode{off, on} {
 		var waits []time.Duration
 		longest, where := time.Duration(0), ""
@@ -44,7 +45,7 @@ func printWaits(chosen []scenario, all table) {
 			}
 		}
 		if len(waits) > 0 {
-			fmt.Printf("from the last blocker done to the operation written, %s: starts=%d p50=%.2fs p99=%.2fs max=%.2fs (%s)\n",
+			out.Line("from the last blocker done to the operation written, %s: starts=%d p50=%.2fs p99=%.2fs max=%.2fs (%s)",
 				m, len(waits), percentile(waits, 50).Seconds(), percentile(waits, 99).Seconds(), longest.Seconds(), where)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // gateController is how stepgate's Events name it.
@@ -47,10 +49,10 @@ func (t *totals) warned(all table, m mode, events []eventsv1.Event) {
 }
 
 // printEvents prints how many Events told of held and of released syncs.
-func printEvents(m mode, events []eventsv1.Event) {
+func printEvents(out *report.Printer, m mode, events []eventsv1.Event) {
 	counts := map[string]int{}
 	for _, e := range events {
 		counts[e.Reason]++
 	}
-	fmt.Printf("Events, %s: SyncHeld=%d SyncReleased=%d SyncDenied=%d\n", m, counts["SyncHeld"], counts["SyncReleased"], counts["SyncDenied"])
+	out.Line("Events, %s: SyncHeld=%d SyncReleased=%d SyncDenied=%d", m, counts["SyncHeld"], counts["SyncReleased"], counts["SyncDenied"])
 }

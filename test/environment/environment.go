@@ -38,6 +38,9 @@ type Options struct {
 	cluster.Options
 	// OnlyArgoCD leaves out the RBAC by which the tests write as Argo CD's accounts: a real Argo CD brings its own.
 	OnlyArgoCD bool
+	// End is called by Main at the end, and after an interrupt with context.Canceled. It is told what went wrong, but not which tests have
+	// failed, and returns that and what else went wrong.
+	End func(problem error) error
 }
 
 // Start starts the cluster, builds stepgate, and lets the accounts of cluster write Applications.
@@ -91,23 +94,29 @@ func MainWith(m *testing.M, o Options, prepare func(*Environment) error) int {
 	}
 	e, err := Start(context.Background(), o)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return o.end(err)
 	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-interrupted
-		_ = e.Stop()
-		os.Exit(1)
+		os.Exit(max(1, o.end(errors.Join(context.Canceled, e.Stop()))))
 	}()
-	code := 1
+	code := 0
 	if err = prepare(e); err == nil {
 		code = m.Run()
 	}
-	if err = errors.Join(err, e.Stop()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	return max(code, o.end(errors.Join(err, e.Stop())))
+}
+
+// end ends a run, and returns the exit code.
+func (o Options) end(problem error) int {
+	if o.End != nil {
+		problem = o.End(problem)
 	}
-	return code
+	if problem == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, problem)
+	return 1
 }

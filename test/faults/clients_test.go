@@ -161,12 +161,8 @@ func TestF29_ShortDeadline(t *testing.T) {
 	// The API server passes on the rest of the request's own time.
 	f.setQuiet(false)
 	for range times(5) {
-		start := time.Now()
 		if outcome := f.quiet.SyncWithin(f.ctx, time.Second); outcome != load.Failed {
 			f.Errorf("%s to a write that stepgate could not judge in its time", outcome)
-		}
-		if took := time.Since(start); took > 2*time.Second {
-			f.Errorf("a write of 1 s took %s", took.Round(time.Millisecond))
 		}
 		f.inject(1)
 	}

@@ -40,12 +40,8 @@ func TestF38_MutatingWebhook(t *testing.T) {
 		for range times(5) {
 			for _, degraded := range []bool{false, true} {
 				f.setQuiet(degraded)
-				start := time.Now()
 				if outcome := f.quiet.Sync(f.ctx); outcome != load.Failed && !degraded {
 					f.Errorf("%s: %s to a sync that nobody has pinned", name, outcome)
-				}
-				if took := time.Since(start); took > mutatingTimeout+time.Second {
-					f.Errorf("%s: a write took %s", name, took.Round(time.Millisecond))
 				}
 				f.inject(1)
 			}

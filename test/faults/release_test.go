@@ -47,7 +47,7 @@ func TestF39_ReleaseOfMany(t *testing.T) {
 	began := time.Now()
 	stop := c.playArgoCD()
 	c.open()
-	f.Eventually(c.started.Load).WithTimeout(3*time.Minute).Should(BeEquivalentTo(c.waiting()), func() string {
+	f.Eventually(c.started.Load).WithTimeout(15*time.Minute).Should(BeEquivalentTo(c.waiting()), func() string {
 		return fmt.Sprintf("%d refreshes requested", count(faultproxy.Refresh))
 	})
 	took := time.Since(began)

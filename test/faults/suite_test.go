@@ -1,11 +1,13 @@
 // Package faults breaks what is around two replicas of stepgate in enforce mode: their API server, their callers, their
 // certificates and the processes themselves. Each test is one fault, and begins a row of test/results/faults.md with its number, F1 and so on:
 // `go test ./test/faults -run F4_` runs one. Every test asserts the goals in trial.end, and the package prints a table.
-// With -short there are fewer injections.
+// With -short there are fewer injections. -results DIR writes the table to DIR/faults.md.
 package faults
 
 import (
 	"context"
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/test/faultproxy"
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // replicas is how many there are.
@@ -24,6 +27,7 @@ const replicas = 2
 // suite is shared by all faults.
 type suite struct {
 	*environment.Environment
+	page *report.Page
 	// proxies are between each replica and the API server.
 	proxies []*faultproxy.APIProxy
 	release *release.Release
@@ -41,15 +45,22 @@ var shared *suite
 func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(time.Minute)
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	os.Exit(environment.Main(m, func(e *environment.Environment) error {
-		shared = &suite{Environment: e}
+	results := report.Flag(flag.CommandLine)
+	flag.Parse()
+	page, err := results.Page(report.Suite{Name: "faults", Title: "everything around two replicas of stepgate breaks: is an answer wrong, and is all well afterwards?"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	shared = &suite{page: page}
+	os.Exit(environment.MainWith(m, environment.Options{End: shared.end}, func(e *environment.Environment) error {
+		shared.Environment = e
 		return shared.start(context.Background())
 	}))
 }
 
 // start starts the replicas, each with a proxy to its API server, and creates the rollouts.
 func (s *suite) start(ctx context.Context) error {
-	s.Cleanup(s.table)
 	var apis []string
 	for range replicas {
 		proxy, err := faultproxy.NewAPIProxy(s.Cluster)

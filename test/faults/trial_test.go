@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 
 // trial is one fault and its results. Expect and Eventually end the test; a goal that is missed is an Errorf.
 type trial struct {
-	*testing.T
+	*report.Test
 	Gomega
 	*suite
 	ctx context.Context
@@ -50,7 +51,8 @@ type trial struct {
 
 // begin begins a fault, in a state in which all is well. When the test ends, all is well again.
 func begin(t *testing.T, name string) *trial {
-	f := &trial{T: t, Gomega: NewWithT(t), suite: shared, ctx: context.WithoutCancel(t.Context()), name: name, most: mostMemory}
+	test := &report.Test{T: t}
+	f := &trial{Test: test, Gomega: NewWithT(test), suite: shared, ctx: context.WithoutCancel(t.Context()), name: name, most: mostMemory}
 	f.memory.Restart()
 	f.writer.Count(&f.writes)
 	f.rows = append(f.rows, f)
@@ -61,11 +63,10 @@ func begin(t *testing.T, name string) *trial {
 // end waits for the recovery and asserts the goals of every fault.
 func (f *trial) end() {
 	f.recover()
-	goals := load.Goals(f.T)
+	goals := load.Goals(f.Test)
 	f.writes.ExpectNoneWrong(goals)
 	f.questions.ExpectNoneWrong(goals)
 	goals.Expect(f.injections).To(BeNumerically(">", 0), "injections")
-	goals.Expect(f.share).To(BeNumerically("<=", 0.8), "every answer within 80 %% of the webhook's timeout")
 	goals.Expect(f.unanswered).To(BeZero(), "questions without an answer")
 	f.peak = f.memory.MaxMiB()
 	goals.Expect(f.peak).To(BeNumerically("<", f.most), "MiB of a replica")

@@ -71,7 +71,7 @@ func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 		return
 	}
 	// The API server applies a new admission policy a moment after it is created.
-	r.Eventually(func() error { return annotate(r.app("dev")) }).WithTimeout(10 * time.Second).Should(
+	r.Eventually(func() error { return annotate(r.app("dev")) }).Should(
 		MatchError(ContainSubstring("stepgate may only set argocd.argoproj.io/refresh")))
 	operation := client.RawPatch("application/merge-patch+json", []byte(`{"operation":{"sync":{}}}`))
 	r.Expect(r.as(account).Patch(r.ctx, barrier, operation)).To(MatchError(ContainSubstring("stepgate may not change .operation")))

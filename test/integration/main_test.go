@@ -16,7 +16,7 @@ import (
 var shared *environment.Environment
 
 func TestMain(m *testing.M) {
-	// Processes start and certificates are signed while other tests compete for the processors.
-	gomega.SetDefaultEventuallyTimeout(20 * time.Second)
+	// When a test gives up, and nothing that it asserts: processes start while other suites compete for the processors.
+	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	os.Exit(environment.Main(m, func(e *environment.Environment) error { shared = e; return nil }))
 }

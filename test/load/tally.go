@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -185,9 +184,12 @@ func (t *Tally) ExpectNoneWrong(g gomega.Gomega) {
 }
 
 // Goals returns a Gomega that reports every goal that is missed, and does not end the test at the first.
-func Goals(t *testing.T) gomega.Gomega {
+func Goals(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}) gomega.Gomega {
 	return gomega.NewGomega(func(message string, _ ...int) {
 		t.Helper()
-		t.Error(message)
+		t.Errorf("%s", message)
 	})
 }

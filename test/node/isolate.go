@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stepgate/stepgate/test/report"
 )
 
 // namespaces are those in which everything runs.
@@ -18,7 +22,7 @@ const namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NE
 
 // isolate runs this program again, in namespaces of its own, and removes what it leaves behind. When the process ends, or this one, the
 // kernel ends everything that runs in the namespaces.
-func isolate(ctx context.Context, keep string) (err error) {
+func isolate(ctx context.Context, keep string, page *report.Page) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("it has to run as root: it makes namespaces, cgroups, mounts and containers")
 	}
@@ -39,13 +43,17 @@ func isolate(ctx context.Context, keep string) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	command := exec.CommandContext(ctx, "/proc/self/exe", inside, dir)
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = os.Stdout, &said
+	if page.Kept() {
+		command.Stdout = page // a pipe: without colours
+	}
 	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
 	err = command.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		err = errors.New("not passed")
+		err = errors.New(cmp.Or(strings.TrimPrefix(strings.TrimSpace(said.String()), program+": "), "not passed"))
 	}
 	if keep != "" {
 		err = errors.Join(err, copyLogs(dir, keep))

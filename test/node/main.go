@@ -2,12 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/stepgate/stepgate/test/report"
 )
+
+// program is how errors begin.
+const program = "e2e-node"
 
 // inside is the first argument of the process that runs in the namespaces.
 const inside = "inside"
@@ -17,7 +23,7 @@ func main() {
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "e2e-node:", err)
+		fmt.Fprintln(os.Stderr, program+":", err)
 		os.Exit(1)
 	}
 }
@@ -29,8 +35,14 @@ func run(ctx context.Context, args []string) error {
 	}
 	f := flag.NewFlagSet("node", flag.ContinueOnError)
 	keep := f.String("keep", "", "the `folder` that the logs of all programs are copied to")
+	results := report.Flag(f)
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	return isolate(ctx, *keep)
+	page, err := results.Page(report.Suite{Name: "node", Title: "the chart on two nodes with real kubelets, beside the real Argo CD"})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(isolate(ctx, *keep, page), ctx.Err())
+	return errors.Join(err, page.Close(err))
 }

@@ -27,8 +27,8 @@ type machine struct {
 	texts *strings.Replacer
 }
 
-// commandTimeout ends a command that hangs: Helm would wait for five minutes.
-const commandTimeout = time.Minute
+// commandTimeout ends a command that hangs.
+const commandTimeout = 5 * time.Minute
 
 // newMachine publishes the chart in a registry on this machine, and starts a node at which stepgate serves at an address.
 func newMachine(t *testing.T, webhook string) *machine {

@@ -16,7 +16,7 @@ import (
 var shared *environment.Environment
 
 func TestMain(m *testing.M) {
-	gomega.SetDefaultEventuallyTimeout(30 * time.Second)
+	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	os.Exit(environment.Main(m, func(e *environment.Environment) error {
 		shared = e
 		return nil

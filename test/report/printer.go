@@ -26,10 +26,13 @@ type Printer struct {
 	width  int
 }
 
+// Write prints bytes as they are.
+func (p *Printer) Write(text []byte) (int, error) { return p.w.Write(text) }
+
 // New returns a Printer for a file. There are no colours outside a terminal, and none when NO_COLOR is set.
 func New(file *os.File) *Printer {
 	if !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return &Printer{w: file}
+		return To(file)
 	}
 	width, _, err := term.GetSize(int(file.Fd()))
 	if err != nil {
@@ -37,6 +40,9 @@ func New(file *os.File) *Printer {
 	}
 	return &Printer{w: file, colour: os.Getenv("NO_COLOR") == "", width: width}
 }
+
+// To returns a Printer without colours.
+func To(w io.Writer) *Printer { return &Printer{w: w} }
 
 // Wrap breaks a text at spaces, and indents all lines but the first. No character of it is lost or added but the breaks.
 func (p *Printer) Wrap(text string, indent int) string {

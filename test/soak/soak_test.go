@@ -1,9 +1,11 @@
 // Package soak runs three replicas of stepgate under load for minutes, while their certificates rotate or while they are
 // restarted and killed. Each test prints one line with its figures. With -short the tests take half a minute each.
+// -results DIR writes the figures to DIR/soak.md.
 package soak
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/load"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 const (
@@ -27,32 +30,47 @@ const (
 	shutdownDelay = 2 * time.Second
 )
 
-var shared *environment.Environment
+// All tests share these.
+var (
+	shared  *environment.Environment
+	results *report.Results
+)
 
 func TestMain(m *testing.M) {
+	results = report.Flag(flag.CommandLine)
+	flag.Parse()
+	if err := results.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	os.Exit(environment.Main(m, func(e *environment.Environment) error { shared = e; return nil }))
 }
 
 // soak is one release under load.
 type soak struct {
 	*WithT
-	t       *testing.T
+	t       *report.Test
 	ctx     context.Context
+	page    *report.Page
 	release *release.Release
 	writer  *load.Writer
 }
 
-// start starts three replicas with these flags, until the test ends.
-func start(t *testing.T, args ...string) *soak {
+// start starts three replicas with these flags, until the test ends. The test writes this section of the page.
+func start(t *testing.T, section string, args ...string) *soak {
 	t.Helper()
-	s := &soak{WithT: NewWithT(t), t: t, ctx: t.Context()}
-	name := "stepgate-" + strings.ToLower(t.Name())
+	test := &report.Test{T: t}
+	s := &soak{WithT: NewWithT(test), t: test, ctx: t.Context()}
 	var err error
+	s.page, err = results.Page(report.Suite{Name: "soak", Title: "three replicas of stepgate under load, while certificates rotate and while replicas restart: does a call fail?", Section: section})
+	s.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { NewWithT(t).Expect(s.page.Close(test.Reason())).To(Succeed()) })
+	name := "stepgate-" + strings.ToLower(t.Name())
 	s.release, err = release.Start(s.ctx, shared, release.Options{
 		Registration: release.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String()),
 	}, "", "", "")
 	s.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(s.release.Stop(context.WithoutCancel(s.ctx))).To(Succeed()) })
+	t.Cleanup(func() { s.Expect(s.release.Stop(context.WithoutCancel(s.ctx))).To(Succeed()) })
 	s.writer, err = load.NewWriter(shared.Cluster, &load.Tally{})
 	s.Expect(err).NotTo(HaveOccurred())
 	_, err = s.writer.NewProbe(s.ctx, name+"-probe")

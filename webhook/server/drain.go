@@ -29,7 +29,7 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case err := <-failed:
 		return fmt.Errorf("webhook server: %w", err)
-	case <-time.After(s.delay):
+	case <-s.after(s.delay):
 	}
 	_ = s.listener.Close()
 	if err := <-failed; !errors.Is(err, net.ErrClosed) {
@@ -50,7 +50,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) waitUntilUnused(limit time.Duration) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	for end := time.After(limit); s.open.Load() > 0; {
+	for end := s.after(limit); s.open.Load() > 0; {
 		select {
 		case <-end:
 			return

@@ -50,6 +50,7 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 	delay    time.Duration
+	after    func(time.Duration) <-chan time.Time // time.After
 	draining atomic.Bool
 	open     atomic.Int64 // connections
 }
@@ -70,6 +71,7 @@ func listen(o Options, handler http.Handler) (*Server, error) {
 		return nil, fmt.Errorf("webhook server: %w", err)
 	}
 	s := &Server{listener: newLimitedListener(listener, maxConnections, maxPerAddress), delay: o.ShutdownDelay}
+	s.after = time.After
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: o.GetCertificate}

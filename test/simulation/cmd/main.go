@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/simulation"
 	"github.com/stepgate/stepgate/test/simulation/random"
 )
@@ -27,6 +29,7 @@ func main() {
 	kind := flag.String("shrink", "", "shrink the history of -seed, which fails in this way (\"early A1\"), and print it")
 	conditions := flag.Bool("conditions", false, "play histories in which the steps wait for more than the order")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
+	results := report.Flag(flag.CommandLine)
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
 	flag.Parse()
 	// A history leaves little behind: collecting late is cheap.
@@ -39,12 +42,32 @@ func main() {
 		fmt.Print(random.Plan{Version: *version, Conditions: *conditions}.Shrink(*seed, *kind))
 		return
 	}
-	found := random.Search(random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first, Progress: os.Stderr})
-	found.Report(os.Stdout, *show)
-	fmt.Println(found)
-	if found.Early+found.Stuck+found.Late > 0 {
+	plan := random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first, Progress: os.Stderr}
+	if err := search(plan, *show, results); err != nil {
+		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(1)
 	}
+}
+
+// search plays a plan. Each kind of plan has a section of the page.
+func search(plan random.Plan, show int, results *report.Results) error {
+	section := "Histories of Argo CD " + plan.Version
+	if plan.Conditions {
+		section += ", with conditions"
+	}
+	page, err := results.Page(report.Suite{
+		Name: "simulation", Title: "random rollouts in virtual time, with Argo CD's own code and the real gate: does something start early or hang?", Section: section,
+	})
+	if err != nil {
+		return err
+	}
+	found := random.Search(plan)
+	found.Report(page, show)
+	page.Line("%s", found)
+	if found.Early+found.Stuck+found.Late > 0 {
+		err = fmt.Errorf("%d early, %d stuck and %d late of %d histories", found.Early, found.Stuck, found.Late, found.Played)
+	}
+	return errors.Join(err, page.Close(err))
 }
 
 // replay plays one scenario and prints its timeline.

@@ -13,6 +13,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,20 +24,27 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/simulation"
 )
 
 func main() {
 	only := flag.String("parts", "", "the parts to take out, separated by commas; empty takes all")
 	histories := flag.Int("n", 20000, "how many random histories to play, at most, for a part that no scenario has a line for")
+	results := report.Flag(flag.CommandLine)
 	flag.Parse()
-	if err := run(*only, *histories); err != nil {
+	page, err := results.Page(report.Suite{Name: "simulation-control", Title: "parts of the rule are taken out, one at a time: does the simulation notice?"})
+	if err == nil {
+		err = run(*only, *histories, page.Printer)
+		err = errors.Join(err, page.Close(err))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "control:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only string, histories int) error {
+func run(only string, histories int, out *report.Printer) error {
 	dir, err := os.MkdirTemp("", "control")
 	if err != nil {
 		return err
@@ -60,7 +68,7 @@ func run(only string, histories int) error {
 		if err != nil {
 			noticed = err.Error()
 		}
-		fmt.Printf("without %-26s %s\n", p.name, cmp.Or(noticed, "nothing is noticed"))
+		out.Line("without %-26s %s", p.name, cmp.Or(noticed, "nothing is noticed"))
 	}
 	if len(missed) > 0 {
 		return fmt.Errorf("nothing notices that these parts are taken out: %s", strings.Join(missed, ", "))

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,9 +46,13 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestShrinkBeginsAtTheSeed has rapid draw for a seed what Example draws.
+// TestShrinkBeginsAtTheSeed has rapid draw for a seed what Example draws. In a short test, it would draw less.
 func TestShrinkBeginsAtTheSeed(t *testing.T) {
 	g := NewWithT(t)
+	short := flag.Lookup("test.short").Value
+	was := short.String()
+	t.Cleanup(func() { g.Expect(short.Set(was)).To(Succeed()) })
+	g.Expect(short.Set("false")).To(Succeed())
 	histories := Histories("3.5")
 	for seed := 1; seed <= 5; seed++ {
 		var first string
