@@ -19,7 +19,7 @@ const (
 	freeBody = 16 << 10
 	// usualBody has room for the request of an object of usual size, old and new.
 	usualBody = 64 << 10
-	// usualBudget is for bodies that are announced to be no longer than usualBody, and largeBudget for others: for what
+	// usualBudget is for bodies that are announced to be shorter than usualBody, and largeBudget for others: for what
 	// they have beyond freeBody, in bytes. One large body more has room beside these, whatever its size.
 	usualBudget = 6 << 20
 	largeBudget = 10 << 20
@@ -159,13 +159,18 @@ func (in *arrivals) enqueue(w *waiter) {
 	in.waiting, w.waits = slices.Insert(in.waiting, i, w), true
 }
 
-// take reserves n bytes if there is room for them.
+// take reserves n bytes if there is room for them; for a body that waits, room for all of it. So a body waits once, and
+// those that have announced much and do not get on leave the room to others.
 func (in *arrivals) take(a *arrival, n int64) bool {
-	fits := in.shares[a.address]+n <= in.free-n
+	room := n
+	if a.waits {
+		room = a.announced + 1 - freeBody - a.held
+	}
+	fits := in.shares[a.address]+room <= in.free-room
 	switch {
 	case in.last == a:
 	case in.beside && in.last == nil && (a.waits || !fits):
-		in.last = a // it waits no more
+		in.last = a
 	case fits:
 		in.free -= n
 		in.shares[a.address] += n

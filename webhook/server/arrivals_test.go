@@ -169,9 +169,9 @@ func TestSlowBodiesDoNotHoldUpOthers(t *testing.T) {
 		"one byte":                             {clients: 1000, announced: maxBody, sent: 1, addresses: 64},
 		"one byte, from the same address":      {clients: 1000, announced: maxBody, sent: 1},
 		"16 KiB, from the same address":        {clients: 1000, announced: maxBody, sent: freeBody - 1},
-		"60 KiB of a usual one":                {clients: 200, announced: usualBody, sent: 60 << 10, addresses: 1},
-		"60 KiB of a usual one, from many":     {clients: 200, announced: usualBody, sent: 60 << 10, addresses: 20},
-		"60 KiB of a usual one, from the same": {clients: 200, announced: usualBody, sent: 60 << 10, usualWaits: 3},
+		"60 KiB of a usual one":                {clients: 200, announced: usualBody - 1, sent: 60 << 10, addresses: 1},
+		"60 KiB of a usual one, from many":     {clients: 200, announced: usualBody - 1, sent: 60 << 10, addresses: 20},
+		"60 KiB of a usual one, from the same": {clients: 200, announced: usualBody - 1, sent: 60 << 10, usualWaits: 3},
 		"60 KiB":                               {clients: 300, announced: maxBody, sent: 60 << 10, addresses: 1, largeWaits: 2},
 		"60 KiB, from the same address":        {clients: 300, announced: maxBody, sent: 60 << 10, largeWaits: 2},
 		"one megabyte":                         {clients: 64, announced: maxBody, sent: 1<<20 - 1, addresses: 1, largeWaits: 2},
@@ -191,7 +191,7 @@ func TestSlowBodiesDoNotHoldUpOthers(t *testing.T) {
 			}
 			f.send(tc.sent, slow...)
 			for length, waits := range map[int]int{
-				1000: 0, freeBody - 1: 0, 40 << 10: tc.usualWaits, usualBody: tc.usualWaits,
+				1000: 0, freeBody - 1: 0, 40 << 10: tc.usualWaits, usualBody - 1: tc.usualWaits,
 				300 << 10: tc.largeWaits, 3 << 20: tc.largeWaits,
 			} {
 				f.finish(f.begin(api, length), length, waits)
@@ -206,7 +206,7 @@ func TestALateBodyIsCutForAnother(t *testing.T) {
 		left func(*budget) // has memory for one body left
 		body int
 	}{
-		"of usual size": {left: func(b *budget) { b.usual.free = 180 << 10 }, body: usualBody},
+		"of usual size": {left: func(b *budget) { b.usual.free = 180 << 10 }, body: usualBody - 1},
 		"large":         {left: func(b *budget) { b.large.free, b.large.last = 180<<10, &arrival{} }, body: 100 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,11 +252,11 @@ func TestABodyCountsForItsAddressUntilItHasArrived(t *testing.T) {
 	f := newTraffic(t)
 	var all []*sender
 	for f.usual.waiters() == 0 {
-		all = append(all, f.begin("10.0.0.1", usualBody))
+		all = append(all, f.begin("10.0.0.1", usualBody-1))
 		f.send(20<<10, all[len(all)-1])
 	}
 	f.Expect(f.usual.free).To(BeNumerically(">=", usualBudget/2), "the rest is left to others")
-	f.finish(f.begin("10.0.0.2", usualBody), usualBody, 0)
+	f.finish(f.begin("10.0.0.2", usualBody-1), usualBody-1, 0)
 
 	for _, s := range all[:2] {
 		f.Expect(s.pipe.Close()).To(Succeed())
@@ -321,12 +321,17 @@ func (d *deadlines) SetReadDeadline(deadline time.Time) error {
 	return nil
 }
 
+// uncounted is a Counter for calls that are answered at the same time.
+type uncounted struct{}
+
+func (uncounted) Count(string, int) {}
+
 // TestServerCutsALateBodyForAnother has a slow client of a real server have all memory.
 func TestServerCutsALateBodyForAnother(t *testing.T) {
 	g := NewWithT(t)
 	options, roots := testOptions(0)
 	e, clock := newEndpoint(), clocktesting.NewFakeClock(time.Now())
-	e.budget = newBudget(clock)
+	e.budget, e.requests = newBudget(clock), uncounted{}
 	e.budget.usual.free = 2 * usualBody
 	server, err := listen(options, e)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -335,7 +340,7 @@ func TestServerCutsALateBodyForAnother(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = slow.Close() }()
 	_, err = fmt.Fprintf(slow, "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\n\r\n%s", usualBody, strings.Repeat("x", 20<<10))
+		"Content-Length: %d\r\n\r\n%s", usualBody-1, strings.Repeat("x", 20<<10))
 	g.Expect(err).NotTo(HaveOccurred())
 	reserved := func() int64 {
 		e.budget.usual.mu.Lock()

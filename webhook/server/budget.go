@@ -58,7 +58,7 @@ func (b *budget) receiving(address string, announced int64, cut func()) *arrival
 		announced = maxBody
 	}
 	in := b.large
-	if announced <= usualBody {
+	if announced < usualBody {
 		in = b.usual
 	}
 	return &arrival{in: in, address: address, announced: announced, cut: cut, since: in.clock.Now()}
@@ -82,19 +82,18 @@ func (b *budget) handling(ctx context.Context, body []byte) (release func(), err
 // elements counts the objects of a JSON text, and the values that follow another one. What it counts in a text that is
 // not JSON has no meaning: the decoder looks at the whole text before it decodes anything.
 func elements(text []byte) (objects, values int) {
-	quoted, escaped := false, false
-	for _, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted:
-			quoted, escaped = c != '"', c == '\\'
-		case c == '"':
-			quoted = true
-		case c == '{':
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
 			objects++
-		case c == ',':
+		case ',':
 			values++
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
 		}
 	}
 	return objects, values
