@@ -6,14 +6,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 const (
-	// mostWaiting bounds the Applications that are remembered. The first ones are kept: the oldest counts.
-	mostWaiting = 1000
+	// mostWaiting bounds the Applications that are remembered. One more evicts the one that nobody has asked for, and no Releaser has
+	// found waiting, for longest. It is more than wait at a time, because an evicted one that comes back waits only since then.
+	mostWaiting = 10_000
 	// forgetAfter is how long a denial is remembered when nobody asks again, and no Releaser finds that the Application
 	// still waits. A user who gave up must not look like an ApplicationSet that hangs.
 	forgetAfter = 20 * time.Minute
@@ -27,19 +29,19 @@ type Known interface {
 
 // Blocked knows which Applications wait, and since when: a sync of them was held or denied, and they have not synced
 // since. It is one metric, whatever their number. Every replica answers only some of the writes, but the watches show
-// every replica which Applications wait, and when one gets through.
+// every replica which Applications wait, and when one gets through. It forgets by itself: by time, and when it is full.
 type Blocked struct {
 	known Known
 	now   func() time.Time
 
 	mu      sync.Mutex
-	waiting map[types.UID]*waiting // by Application
+	waiting *cache.LRUExpireCache // *waiting by the types.UID of the Application
 }
 
 // waiting is an Application whose sync was held or denied.
 type waiting struct {
-	owner       types.UID
-	first, last time.Time
+	owner types.UID
+	first time.Time
 	// stopped is when a sync of it was last held or denied by this replica.
 	stopped time.Time
 	// names are those who held it up last, and reason is why.
@@ -51,7 +53,7 @@ type waiting struct {
 
 // NewBlocked returns a Blocked that looks in known whether an Application has got through.
 func NewBlocked(known Known, now func() time.Time) *Blocked {
-	return &Blocked{known: known, now: now, waiting: map[types.UID]*waiting{}}
+	return &Blocked{known: known, now: now, waiting: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now))}
 }
 
 // note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns for how
@@ -70,30 +72,35 @@ func (b *Blocked) note(w *write, v verdict) (waited time.Duration, names string)
 	return 0, ""
 }
 
+// get returns what is remembered of an Application; nil if that is nothing. The caller holds the lock.
+func (b *Blocked) get(app types.UID) *waiting {
+	found, _ := b.waiting.Get(app)
+	w, _ := found.(*waiting)
+	return w
+}
+
 // wait remembers that an Application waits.
 func (b *Blocked) wait(app, owner types.UID, d policy.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.waiting[app] == nil {
-		if len(b.waiting) >= mostWaiting {
-			return
-		}
-		b.waiting[app] = &waiting{owner: owner, first: b.now()}
+	now, w := b.now(), b.get(app)
+	if w == nil {
+		w = &waiting{owner: owner, first: now}
 	}
-	w := b.waiting[app]
-	w.last, w.names, w.reason = b.now(), d.Names(), d.Reason
+	b.waiting.Add(app, w, forgetAfter)
+	w.names, w.reason = d.Names(), d.Reason
 	switch meant := d.Reason.Condition() && d.Reason != policy.TooManyFailures; {
 	case meant:
 		w.stuck = time.Time{}
 	case w.stuck.IsZero():
-		w.stuck = w.last
+		w.stuck = now
 	}
 }
 
 func (b *Blocked) stop(app types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if w := b.waiting[app]; w != nil {
+	if w := b.get(app); w != nil {
 		w.stopped = b.now()
 	}
 }
@@ -102,42 +109,60 @@ func (b *Blocked) stop(app types.UID) {
 func (b *Blocked) stoppedSince(app types.UID, since time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.waiting[app] != nil && b.waiting[app].stopped.After(since)
+	w := b.get(app)
+	return w != nil && w.stopped.After(since)
 }
 
 // waits reports whether an Application is known to wait.
 func (b *Blocked) waits(app types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.waiting[app] != nil
+	return b.get(app) != nil
 }
 
 func (b *Blocked) release(app types.UID) (waited time.Duration, names string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w := b.waiting[app]
+	w := b.get(app)
 	if w == nil {
 		return 0, ""
 	}
-	delete(b.waiting, app)
+	b.waiting.Remove(app)
 	return b.now().Sub(w.first), w.names
 }
 
-// forget drops the Applications that wait no longer.
-func (b *Blocked) forget() {
+// seen drops an Application that waits no longer, as the watches show it.
+func (b *Blocked) seen(p *siblings.Projection) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.get(p.UID); w != nil && gotThrough(&p.Application, w.first) {
+		b.waiting.Remove(p.UID)
+	}
+}
+
+// remembered returns the Applications that still wait, as the watches show them now.
+func (b *Blocked) remembered() []*waiting {
+	var all []*waiting
 	owned := map[types.UID]map[types.UID]*siblings.Projection{}
-	for uid, w := range b.waiting {
+	for _, key := range b.waiting.Keys() {
+		uid, _ := key.(types.UID)
+		w := b.get(uid)
+		if w == nil {
+			continue
+		}
 		if owned[w.owner] == nil {
 			owned[w.owner] = map[types.UID]*siblings.Projection{}
 			for _, p := range b.known.Owned(w.owner) {
 				owned[w.owner][p.UID] = p
 			}
 		}
-		p := owned[w.owner][uid]
-		if p == nil || gotThrough(&p.Application, w.first) || b.now().Sub(w.last) > forgetAfter {
-			delete(b.waiting, uid)
+		if p := owned[w.owner][uid]; p == nil || gotThrough(&p.Application, w.first) {
+			b.waiting.Remove(uid)
+			continue
 		}
+		all = append(all, w)
 	}
+	return all
 }
 
 // gotThrough reports whether the Application syncs, or has synced since; Argo CD's times have a resolution of one second.
@@ -166,10 +191,9 @@ func (b *Blocked) Describe(out chan<- *prometheus.Desc) {
 func (b *Blocked) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.forget()
 	var oldest time.Time
 	conditions := map[policy.Reason]int{}
-	for _, w := range b.waiting {
+	for _, w := range b.remembered() {
 		if !w.stuck.IsZero() && (oldest.IsZero() || w.stuck.Before(oldest)) {
 			oldest = w.stuck
 		}

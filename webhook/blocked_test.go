@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,23 +85,83 @@ func TestBlockedSince(t *testing.T) {
 	}
 }
 
-// The metric shows the oldest, and what is remembered is bounded: the newest are left out.
-func TestBlockedKeepsTheOldest(t *testing.T) {
+// TestBlockedIsBounded has far more Applications wait than are remembered: the metric shows the oldest of those that are.
+func TestBlockedIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	now := noon
 	known := watched{"set": {}}
 	b := NewBlocked(known, func() time.Time { return now })
-	for i := range 3 * mostWaiting {
-		now = now.Add(time.Millisecond)
+	for i := range 2 * mostWaiting {
+		now = noon.Add(time.Duration(i/mostWaiting) * time.Minute)
 		app := fmt.Sprint("app-", i)
 		known["set"][types.UID(app)] = policy.Application{}
 		b.note(denial("set", app))
 	}
-	g.Expect(b.waiting).To(HaveLen(mostWaiting))
-	g.Expect(testutil.ToFloat64(b)).To(Equal(float64(noon.Unix())))
-	delete(known["set"], "app-0")
-	known["set"]["app-1"] = policy.Application{OperationSet: true}
-	g.Expect(testutil.ToFloat64(b)).To(Equal(float64(noon.Unix())))
-	b.note(denial("set", "late"))
-	g.Expect(b.waiting).To(HaveLen(mostWaiting-1), "two have gone, and one has come")
+	g.Expect(b.waiting.Keys()).To(HaveLen(mostWaiting))
+	g.Expect(testutil.ToFloat64(b)).To(Equal(float64(noon.Add(time.Minute).Unix())))
+	known["set"]["app-19999"] = policy.Application{OperationSet: true}
+	delete(known["set"], "app-19998")
+	g.Expect(testutil.ToFloat64(b)).To(Equal(float64(noon.Add(time.Minute).Unix())))
+	g.Expect(b.waiting.Keys()).To(HaveLen(mostWaiting-2), "one has got through, and one is gone")
+}
+
+// TestBlockedForgetsWithoutScrapes has prod wait, and others that are long gone. Nobody collects the metrics.
+func TestBlockedForgetsWithoutScrapes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after int           // others that are denied before prod, and after it
+		again         bool          // prod is denied once more, after half of the others after it
+		pass          time.Duration // after all this
+		want          bool
+	}{
+		"nobody else waits":                            {want: true},
+		"as many wait already as are remembered":       {before: mostWaiting, want: true},
+		"far more wait already":                        {before: 2 * mostWaiting, want: true},
+		"as many wait after it as are remembered":      {after: mostWaiting},
+		"they do, and meanwhile it was asked for":      {after: mostWaiting, again: true, want: true},
+		"nobody has asked for it for 19 minutes":       {pass: forgetAfter - time.Minute, want: true},
+		"nobody has asked for it for 21 minutes":       {pass: forgetAfter + time.Minute},
+		"nobody has asked for anything for 21 minutes": {before: mostWaiting, pass: forgetAfter + time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			now := noon
+			b := NewBlocked(watched{}, func() time.Time { return now })
+			for i := range tc.before {
+				b.note(denial("set", fmt.Sprint("before-", i)))
+			}
+			b.note(denial("set", "prod"))
+			for i := range tc.after {
+				if tc.again && i == tc.after/2 {
+					b.note(denial("set", "prod"))
+				}
+				b.note(denial("set", fmt.Sprint("after-", i)))
+			}
+			now = now.Add(tc.pass)
+			g.Expect(b.waits("prod")).To(Equal(tc.want))
+			g.Expect(len(b.waiting.Keys())).To(BeNumerically("<=", mostWaiting))
+		})
+	}
+}
+
+// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the metrics.
+func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
+	for name, others := range map[string]int{"nobody else waits": 0, "as many wait already as are remembered": mostWaiting} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, r := prodMayStart()
+			prod, b := c.apps[2], r.gate.Record.blocked
+			for i := range others {
+				b.note(denial("set", fmt.Sprint("gone-", i)))
+			}
+			b.note(denial(string(c.sets[0].UID), string(prod.UID)))
+			r.gate.config.Mode = Audit
+			r.now = r.now.Add(r.Review(guestbook))
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+
+			prod.Operation = &argo.Operation{}
+			r.Review(guestbook)
+			g.Expect(b.waits(prod.UID)).To(BeFalse(), "it has got through")
+		})
+	}
 }

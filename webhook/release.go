@@ -131,6 +131,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 	var wanted []comparison
 	for _, p := range owned {
 		byName[p.Name] = p
+		r.gate.Record.blocked.seen(p)
 	}
 	for _, p := range owned {
 		if s.mode == Enforce && unrecorded(p, &set.ApplicationSet) {

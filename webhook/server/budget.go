@@ -1,29 +1,24 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
+	"k8s.io/utils/clock"
 )
 
 const (
-	// freeBody is how much of a body is read without a reservation.
-	freeBody = 16 << 10
-	// readingBudget bounds the bytes of bodies that are read at a time, beyond freeBody of each.
-	readingBudget = 16 << 20
 	// maxElements bounds the JSON objects, and the values that follow another one, of a body. Two objects of the largest size that an API
 	// server stores, with nothing but managed fields, have fewer.
 	maxElements = 500_000
 	// objectCost and valueCost are about the memory that a decoded JSON object and any other value take, in bytes.
 	objectCost = 800
 	valueCost  = 100
-	// lightCost is the highest cost of a request that does not wait for heavy ones.
-	lightCost   = 4 << 20
-	lightBudget = 24 << 20
-	heavyBudget = 40 << 20
+	// maxCost is what the heaviest request reserves, in bytes: it is handled with no other heavy one beside it.
+	maxCost = 40 << 20
 )
 
 // busyText is the answer to a request for which there is no memory in time.
@@ -32,48 +27,80 @@ const busyText = "stepgate is busy with other large requests; try again"
 // budget bounds the memory that requests take at a time, so that no number of clients and no body can use up the memory of the Pod.
 // Requests of usual size do not wait for large ones. A request waits until its deadline, and then fails with HTTP 503.
 type budget struct {
-	reading, light, heavy *semaphore.Weighted
+	usual, large *arrivals
+	// lanes are for decoding and handling. A request is in the first one that takes its cost, and waits for others in
+	// the same lane only.
+	lanes []lane
 }
 
-func newBudget() *budget {
+// lane has memory for requests that cost no more than most, in bytes.
+type lane struct {
+	most, size int64
+	memory     *semaphore.Weighted
+}
+
+func newLane(most, size int64) lane {
+	return lane{most: most, size: size, memory: semaphore.NewWeighted(size)}
+}
+
+func newBudget(clock clock.Clock) *budget {
 	return &budget{
-		reading: semaphore.NewWeighted(readingBudget),
-		light:   semaphore.NewWeighted(lightBudget),
-		heavy:   semaphore.NewWeighted(heavyBudget),
+		usual: newArrivals(clock, usualBudget, false),
+		large: newArrivals(clock, largeBudget, true),
+		lanes: []lane{newLane(1<<20, 20<<20), newLane(4<<20, 12<<20), newLane(maxCost, maxCost)},
 	}
 }
 
-// handling reserves the memory for decoding and handling a body. release gives it back.
+// receiving returns a body that is about to arrive from a remote address. Its announced length is negative if nobody
+// knows it. cut has its reads fail, from any goroutine.
+func (b *budget) receiving(address string, announced int64, cut func()) *arrival {
+	if announced < 0 {
+		announced = maxBody
+	}
+	in := b.large
+	if announced < usualBody {
+		in = b.usual
+	}
+	return &arrival{in: in, address: address, announced: announced, cut: cut, since: in.clock.Now()}
+}
+
+// handling reserves the memory for decoding and handling a body, and for the body itself. release gives it back. It
+// fails with HTTP 413 if the body has too many elements, and with HTTP 503 if there is no memory until ctx is done.
 func (b *budget) handling(ctx context.Context, body []byte) (release func(), err error) {
-	objects, values := bytes.Count(body, []byte("{")), bytes.Count(body, []byte(","))
+	objects, values := elements(body)
 	if max(objects, values) > maxElements {
 		return nil, newHTTPError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the AdmissionReview has more than %d JSON objects or values", maxElements))
 	}
-	lane, cost := b.light, costOf(len(body), objects, values)
-	if cost > lightCost {
-		lane, cost = b.heavy, min(cost, heavyBudget)
-	}
-	if err := lane.Acquire(ctx, cost); err != nil {
+	cost := min(costOf(len(body), objects, values), maxCost)
+	in := b.lanes[slices.IndexFunc(b.lanes, func(l lane) bool { return cost <= l.most })]
+	if err := in.memory.Acquire(ctx, cost); err != nil {
 		return nil, newHTTPError(http.StatusServiceUnavailable, busyText)
 	}
-	return func() { lane.Release(cost) }, nil
+	return func() { in.memory.Release(cost) }, nil
 }
 
-// costOf estimates the memory that a body takes, in bytes. Small objects, as in [{},{},{}], take far more decoded than they
-// take as text.
+// elements counts the objects of a JSON text, and the values that follow another one. What it counts in a text that is
+// not JSON has no meaning: the decoder looks at the whole text before it decodes anything.
+func elements(text []byte) (objects, values int) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			objects++
+		case ',':
+			values++
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return objects, values
+}
+
+// costOf estimates the memory that a body takes, in bytes: its text, the copies of its two objects, and what is
+// decoded. Small objects, as in [{},{},{}], take far more decoded than they take as text.
 func costOf(length, objects, values int) int64 {
-	return 2*int64(length) + objectCost*int64(objects) + valueCost*int64(values)
-}
-
-// receiving reserves the memory for reading a body of a length, which is negative when it is not known: everything at once, so that no two
-// wait for each other. release gives it back.
-func (b *budget) receiving(ctx context.Context, length int64) (release func(), err error) {
-	if length < 0 {
-		length = maxBody
-	}
-	beyond := max(0, length-freeBody)
-	if err := b.reading.Acquire(ctx, beyond); err != nil {
-		return nil, newHTTPError(http.StatusServiceUnavailable, busyText)
-	}
-	return func() { b.reading.Release(beyond) }, nil
+	return 3*int64(length) + objectCost*int64(objects) + valueCost*int64(values)
 }

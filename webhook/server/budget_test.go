@@ -1,59 +1,149 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
-	"io"
-	"net"
+	"maps"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// heavy is a review whose object has very many small objects.
-func heavy() string {
-	return strings.Replace(good, `"color":"blue"`, `"color":[{}`+strings.Repeat(",{}", 10_000)+`]`, 1)
+func newEndpoint() *endpoint {
+	return &endpoint{
+		path: path, handler: answering(admission.Allowed("")), requests: counts{},
+		bodyTimeout: time.Minute, budget: newBudget(clock.RealClock{}),
+	}
 }
 
-// TestAHeavyRequestDoesNotHoldUpUsualOnes has a heavy request take all the memory for such.
-func TestAHeavyRequestDoesNotHoldUpUsualOnes(t *testing.T) {
+// with is a review whose object has a list of n+1 values.
+func with(item string, n int) string {
+	return strings.Replace(good, `"color":"blue"`, `"colors":[`+strings.Repeat(item+",", n)+item+`]`, 1)
+}
+
+// TestAHeavyRequestDoesNotHoldUpLighterOnes has others take all the memory of a lane, and one more wait for it.
+func TestAHeavyRequestDoesNotHoldUpLighterOnes(t *testing.T) {
+	light, middle, heavy := good, with("{}", 3000), with("{}", 10_000)
+	for name, tc := range map[string]struct {
+		lane    int
+		waits   string
+		answers []string
+	}{
+		"the lane of the heaviest is full": {lane: 2, waits: heavy, answers: []string{light, middle}},
+		"the lane between is full":         {lane: 1, waits: middle, answers: []string{light, heavy}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEndpoint()
+			full := e.budget.lanes[tc.lane]
+			// One byte is left, which a request can only get while none waits.
+			g.Expect(full.memory.TryAcquire(full.size - 1)).To(BeTrue())
+			waited := make(chan int)
+			go func() { waited <- answer(e, tc.waits) }()
+			g.Eventually(func() bool {
+				free := full.memory.TryAcquire(1)
+				if free {
+					full.memory.Release(1)
+				}
+				return free
+			}).Should(BeFalse(), "one waits")
+			for _, body := range tc.answers {
+				g.Expect(answer(e, body)).To(Equal(http.StatusOK))
+			}
+			g.Expect(waited).NotTo(Receive())
+			full.memory.Release(full.size - 1)
+			g.Eventually(waited).Should(Receive(Equal(http.StatusOK)))
+			for _, lane := range e.budget.lanes {
+				g.Expect(lane.memory.TryAcquire(lane.size)).To(BeTrue(), "everything is given back")
+			}
+		})
+	}
+}
+
+// TestARequestWaitsForMemoryUntilItsDeadline has another one take all the memory of its lane.
+func TestARequestWaitsForMemoryUntilItsDeadline(t *testing.T) {
 	g := NewWithT(t)
-	e := &endpoint{path: path, handler: answering(admission.Allowed("")), requests: counts{}, bodyTimeout: time.Minute, budget: newBudget()}
-	release, err := e.budget.handling(t.Context(), []byte(strings.Repeat("{", maxElements)))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(answer(e, good)).To(Equal(http.StatusOK))
-	g.Expect(answerWithin(e, heavy(), time.Second)).To(Equal(http.StatusServiceUnavailable))
-	release()
-	g.Expect(answer(e, heavy())).To(Equal(http.StatusOK))
-	g.Expect(e.budget.heavy.TryAcquire(heavyBudget)).To(BeTrue(), "everything is given back")
+	e := newEndpoint()
+	g.Expect(e.budget.lanes[0].memory.TryAcquire(e.budget.lanes[0].size)).To(BeTrue())
+	g.Expect(answerWithin(e, good, time.Millisecond)).To(Equal(http.StatusServiceUnavailable))
 }
 
 // TestABodyHasNotTooManyValues counts a body's objects and values before it is decoded.
 func TestABodyHasNotTooManyValues(t *testing.T) {
 	g := NewWithT(t)
-	e := &endpoint{path: path, handler: answering(admission.Allowed("")), requests: counts{}, bodyTimeout: time.Minute, budget: newBudget()}
-	with := func(item string, n int) string {
-		return strings.Replace(good, `"color":"blue"`, `"colors":[`+strings.Repeat(item+",", n)+item+`]`, 1)
-	}
+	e := newEndpoint()
 	g.Expect(answer(e, with("1", maxElements-100))).To(Equal(http.StatusOK))
 	g.Expect(answer(e, with("1", maxElements))).To(Equal(http.StatusRequestEntityTooLarge))
 	g.Expect(answer(e, with("{}", maxElements))).To(Equal(http.StatusRequestEntityTooLarge))
+	text := strings.Replace(good, "blue", strings.Repeat("{,", maxElements+1), 1)
+	g.Expect(answer(e, text)).To(Equal(http.StatusOK), "a text is one value")
 }
 
-// TestABodyIsReadWithinTheBudget has other bodies take all the memory for reading.
-func TestABodyIsReadWithinTheBudget(t *testing.T) {
-	g := NewWithT(t)
-	e := &endpoint{path: path, handler: answering(admission.Allowed("")), requests: counts{}, bodyTimeout: time.Minute, budget: newBudget()}
-	long := strings.Replace(good, "blue", strings.Repeat("x", 2*freeBody), 1)
-	g.Expect(e.budget.reading.TryAcquire(readingBudget)).To(BeTrue())
-	g.Expect(answer(e, good)).To(Equal(http.StatusOK))
-	g.Expect(answerWithin(e, long, time.Second)).To(Equal(http.StatusServiceUnavailable))
-	e.budget.reading.Release(readingBudget)
-	g.Expect(answer(e, long)).To(Equal(http.StatusOK))
-	g.Expect(e.budget.reading.TryAcquire(readingBudget)).To(BeTrue(), "everything is given back")
+// TestElementsAreThoseOfADecoder counts in random JSON, with all that a string can hide.
+func TestElementsAreThoseOfADecoder(t *testing.T) {
+	g, random := NewWithT(t), rand.New(rand.NewPCG(15, 15))
+	var value func(depth int) any
+	value = func(depth int) any {
+		switch kind := random.IntN(6); {
+		case depth > 0 && kind == 0:
+			list := make([]any, random.IntN(5))
+			for i := range list {
+				list[i] = value(depth - 1)
+			}
+			return list
+		case depth > 0 && kind <= 2:
+			object := map[string]any{}
+			for range random.IntN(5) {
+				object[hiding(random)] = value(depth - 1)
+			}
+			return object
+		case kind == 3:
+			return random.IntN(100)
+		default:
+			return hiding(random)
+		}
+	}
+	for range 2000 {
+		text, err := json.Marshal(value(5))
+		g.Expect(err).NotTo(HaveOccurred())
+		var back any
+		g.Expect(json.Unmarshal(text, &back)).To(Succeed())
+		objects, values := elements(text)
+		wantObjects, wantValues := decoded(back)
+		g.Expect([]int{objects, values}).To(Equal([]int{wantObjects, wantValues}), "%s", text)
+	}
+}
+
+// hiding is a text of characters that mean something outside of strings, or at their end.
+func hiding(random *rand.Rand) string {
+	var text strings.Builder
+	for range random.IntN(8) {
+		text.WriteByte(`{},:[]"\\ x`[random.IntN(11)])
+	}
+	return text.String()
+}
+
+// decoded counts the objects, and the values that follow another one, of what a decoder has made of a text.
+func decoded(value any) (objects, values int) {
+	var inside []any
+	switch value := value.(type) {
+	case []any:
+		inside = value
+	case map[string]any:
+		objects, inside = 1, slices.Collect(maps.Values(value))
+	}
+	for _, one := range inside {
+		o, v := decoded(one)
+		objects, values = objects+o, values+v
+	}
+	return objects, values + max(0, len(inside)-1)
 }
 
 // answer is the code of the answer to a call.
@@ -71,55 +161,4 @@ func answerWithin(e *endpoint, body string, timeout time.Duration) int {
 		return 0
 	}
 	return http.StatusOK
-}
-
-// TestAServerLimitsItsConnections looks at what Listen listens with: 1,500 connections take too long to open here.
-func TestAServerLimitsItsConnections(t *testing.T) {
-	g := NewWithT(t)
-	options, _ := testOptions(0)
-	s, err := Listen(options)
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { _ = s.listener.Close() })
-	limited, is := s.listener.(*limitedListener)
-	g.Expect(is).To(BeTrue())
-	g.Expect([]int{limited.total, limited.perAddress}).To(Equal([]int{maxConnections, maxPerAddress}))
-}
-
-// TestConnectionsAreLimited opens more connections than one address, and than all, may have.
-func TestConnectionsAreLimited(t *testing.T) {
-	for name, tc := range map[string]struct{ total, perAddress int }{"of one address": {3, 2}, "of all": {2, 3}} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			g.Expect(err).NotTo(HaveOccurred())
-			l := newLimitedListener(inner, tc.total, tc.perAddress)
-			t.Cleanup(func() { _ = l.Close() })
-			accepted := make(chan net.Conn, 10)
-			go func() {
-				for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-					accepted <- conn
-				}
-			}()
-			dial := func() net.Conn {
-				conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
-				g.Expect(err).NotTo(HaveOccurred())
-				t.Cleanup(func() { _ = conn.Close() })
-				return conn
-			}
-			dial()
-			dial()
-			first := <-accepted
-			<-accepted
-			_, err = dial().Read(make([]byte, 1))
-			g.Expect(err).To(MatchError(io.EOF), "the third one is closed")
-			g.Expect(accepted).To(BeEmpty())
-
-			g.Expect(first.Close()).To(Succeed())
-			_ = first.Close() // counts once
-			dial()
-			<-accepted
-			_, err = dial().Read(make([]byte, 1))
-			g.Expect(err).To(MatchError(io.EOF))
-		})
-	}
 }

@@ -7,24 +7,26 @@ import (
 )
 
 const (
-	// maxConnections bounds the open connections, and maxPerAddress those from one IP address. API servers open one for each of
-	// their calls at a time.
+	// maxConnections bounds the open connections. API servers open one for each of their calls at a time.
 	maxConnections = 2000
-	maxPerAddress  = 1500
+	// addressShare is how many times as many connections an IP address may have as are left for others. One alone may
+	// have 1,500: all API servers may have one address. Two that take all they may leave 285 to a third one, and ten
+	// leave 64.
+	addressShare = 3
 )
 
-// limitedListener closes new connections where too many are open.
+// limitedListener closes new connections where too many are open, of all or of their address.
 type limitedListener struct {
 	net.Listener
-	total, perAddress int
+	total int
 
 	mu   sync.Mutex
 	open map[string]int
 	sum  int
 }
 
-func newLimitedListener(l net.Listener, total, perAddress int) *limitedListener {
-	return &limitedListener{Listener: l, total: total, perAddress: perAddress, open: map[string]int{}}
+func newLimitedListener(l net.Listener, total int) *limitedListener {
+	return &limitedListener{Listener: l, total: total, open: map[string]int{}}
 }
 
 // Accept returns the next connection that is within the limits.
@@ -48,7 +50,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 func (l *limitedListener) take(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.sum >= l.total || l.open[address] >= l.perAddress {
+	if l.open[address] >= addressShare*(l.total-l.sum) {
 		return false
 	}
 	l.sum++

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -27,7 +28,7 @@ type Counter interface {
 // NewHandler returns what a Server serves, without TLS and draining: each admission handler at its path, and 404 at any
 // other path. Every answer of an admission handler is counted with requests.
 func NewHandler(handlers map[string]admission.Handler, requests Counter, log logr.Logger) http.Handler {
-	mux, budget := http.NewServeMux(), newBudget()
+	mux, budget := http.NewServeMux(), newBudget(clock.RealClock{})
 	for path, handler := range handlers {
 		mux.Handle(path, &endpoint{path: path, handler: handler, requests: requests, log: log, bodyTimeout: bodyTimeout, budget: budget})
 	}
@@ -93,8 +94,8 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	handled, err := e.budget.handling(ctx, text)
+	handled, err := e.budget.handling(ctx, text) // of the text, too
+	release()
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,11 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
+	"net"
 	"net/http"
 	"time"
 
@@ -16,16 +15,15 @@ import (
 )
 
 const (
-	// bodyTimeout bounds the time for reading a body. The ReadTimeout of net/http cannot do that: it begins when a connection is
-	// opened.
+	// bodyTimeout bounds the time in which a body has to arrive, from the end of the header, also while it waits for
+	// memory. The ReadTimeout of net/http cannot do that: it begins when a connection is opened.
 	bodyTimeout = 10 * time.Second
 	// maxBody has room for two objects of the largest size that an API server stores (3 MiB) and for the rest of the request.
 	maxBody = 7 << 20
-	// usualBody has room for the request of an object of usual size, old and new.
-	usualBody = 64 << 10
 )
 
-// readBody reads at most maxBody bytes of an AdmissionReview, within the body timeout. release gives their memory back.
+// readBody reads at most maxBody bytes of an AdmissionReview, within the body timeout and before ctx is done. release
+// gives their memory back.
 func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
@@ -38,22 +36,25 @@ func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http
 	if r.ContentLength > maxBody {
 		return nil, nil, tooLarge
 	}
-	release, err = e.budget.receiving(ctx, r.ContentLength)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, e.bodyTimeout)
+	defer cancel()
+	// This cannot fail on a connection of Server. net/http removes the deadline at the end of the body.
+	until := func(deadline time.Time) { _ = http.NewResponseController(rw).SetReadDeadline(deadline) }
+	deadline, _ := ctx.Deadline()
+	until(deadline)
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	arrival := e.budget.receiving(address, r.ContentLength, func() { until(time.Unix(1, 0)) })
+	body, err = arrival.read(ctx, http.MaxBytesReader(rw, r.Body, arrival.announced))
+	if err == nil {
+		return body, func() { arrival.release() }, nil
+	}
+	if _, busy := errors.AsType[*httpError](err); busy {
 		return nil, nil, err
 	}
-	// A client can claim any length: allocate no more than a usual request needs before its bytes arrive.
-	buffer := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), usualBody)+bytes.MinRead))
-	// This cannot fail on a connection of Server. net/http removes the deadline at the end of the body.
-	_ = http.NewResponseController(rw).SetReadDeadline(time.Now().Add(e.bodyTimeout))
-	if _, err := io.Copy(buffer, http.MaxBytesReader(rw, r.Body, maxBody)); err != nil {
-		release()
-		if _, big := errors.AsType[*http.MaxBytesError](err); big {
-			return nil, nil, tooLarge
-		}
-		return nil, nil, newHTTPError(http.StatusBadRequest, "the body could not be read")
+	if _, big := errors.AsType[*http.MaxBytesError](err); big {
+		return nil, nil, tooLarge
 	}
-	return buffer.Bytes(), release, nil
+	return nil, nil, newHTTPError(http.StatusBadRequest, "the body could not be read")
 }
 
 // decodeRequest refuses a field that an object has twice: decoders differ in which one they keep.

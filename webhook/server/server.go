@@ -70,8 +70,7 @@ func listen(o Options, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook server: %w", err)
 	}
-	s := &Server{listener: newLimitedListener(listener, maxConnections, maxPerAddress), delay: o.ShutdownDelay}
-	s.after = time.After
+	s := &Server{listener: newLimitedListener(listener, maxConnections), delay: o.ShutdownDelay, after: time.After}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: o.GetCertificate}

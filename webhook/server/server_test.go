@@ -186,7 +186,9 @@ func TestServerCutsSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			options, roots := testOptions(0)
-			server, err := listen(options, &endpoint{handler: untouched(t), requests: counts{}, bodyTimeout: 200 * time.Millisecond, budget: newBudget()})
+			e := newEndpoint()
+			e.handler, e.bodyTimeout = untouched(t), 200*time.Millisecond
+			server, err := listen(options, e)
 			g.Expect(err).NotTo(HaveOccurred())
 			server.http.ReadHeaderTimeout = 100 * time.Millisecond
 			run(t, server, roots)
