@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// mostWaiting bounds the Applications that are remembered. One more evicts the one that nobody has asked for, and no Releaser has
-	// found waiting, for longest. It is more than wait at a time, because an evicted one that comes back waits only since then.
+	// mostWaiting bounds the Applications that are remembered. One more evicts the one that nobody has asked for, and
+	// no Releaser has found waiting, for longest. It is more than wait at a time, because an evicted one that comes
+	// back waits only since then.
 	mostWaiting = 10_000
 	// forgetAfter is how long a denial is remembered when nobody asks again, and no Releaser finds that the Application
 	// still waits. A user who gave up must not look like an ApplicationSet that hangs.

@@ -85,7 +85,8 @@ func TestBlockedSince(t *testing.T) {
 	}
 }
 
-// TestBlockedIsBounded has far more Applications wait than are remembered: the metric shows the oldest of those that are.
+// TestBlockedIsBounded has far more Applications wait than are remembered: the metric shows the oldest of those that
+// are.
 func TestBlockedIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	now := noon
@@ -143,9 +144,12 @@ func TestBlockedForgetsWithoutScrapes(t *testing.T) {
 	}
 }
 
-// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the metrics.
+// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the
+// metrics.
 func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
-	for name, others := range map[string]int{"nobody else waits": 0, "as many wait already as are remembered": mostWaiting} {
+	for name, others := range map[string]int{
+		"nobody else waits": 0, "as many wait already as are remembered": mostWaiting,
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c, r := prodMayStart()

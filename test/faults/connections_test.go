@@ -142,7 +142,7 @@ func (f *trial) slowBodies(from func(i int) net.IP) {
 		}
 		group.Wait()
 	})
-	f.note("connections were cut %d times; half of the questions answered within %s, the slowest after %s; slowest write %s",
+	f.note("connections were cut %d times; half of the questions took %s at most, the slowest %s; slowest write %s",
 		cut.Load(), f.questions.Percentile(50).Round(time.Millisecond),
 		f.questions.Percentile(100).Round(time.Millisecond), f.writes.Percentile(100).Round(time.Millisecond))
 	f.noneFailed()

@@ -149,8 +149,7 @@ func (a *arrival) reserve(ctx context.Context, needed int64) error {
 	return nil
 }
 
-// enqueue has a body wait behind those that have announced as much, or less. So a body waits for little longer than it
-// would without larger ones.
+// enqueue has a body wait behind those that have announced as much, or less.
 func (in *arrivals) enqueue(w *waiter) {
 	i := slices.IndexFunc(in.waiting, func(other *waiter) bool { return other.announced > w.announced })
 	if i < 0 {
@@ -169,12 +168,12 @@ func (in *arrivals) take(a *arrival, n int64) bool {
 	fits := in.shares[a.address]+room <= in.free-room
 	switch {
 	case in.last == a:
-	case in.beside && in.last == nil && (a.waits || !fits):
-		in.last = a
 	case fits:
 		in.free -= n
 		in.shares[a.address] += n
 		a.held += n
+	case in.beside && in.last == nil:
+		in.last = a
 	default:
 		return false
 	}

@@ -27,7 +27,9 @@ type traffic struct {
 
 func newTraffic(t *testing.T) *traffic {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
-	return &traffic{T: t, Gomega: NewWithT(t), budget: newBudget(clock), clock: clock}
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(10 * time.Second) // the race detector, on a busy machine
+	return &traffic{T: t, Gomega: g, budget: newBudget(clock), clock: clock}
 }
 
 // sender sends a body. result has what became of it when it has ended. If it has arrived, its memory is reserved until
@@ -59,16 +61,27 @@ func (f *traffic) begin(address string, announced int) *sender {
 // send sends a part of each body, and returns when it has been read, or waits for memory.
 func (f *traffic) send(n int, senders ...*sender) {
 	f.Helper()
-	var sent atomic.Int32
-	for _, s := range senders {
+	sent := make([]atomic.Bool, len(senders))
+	for i, s := range senders {
 		go func() {
 			_, _ = s.pipe.Write(make([]byte, n))
-			sent.Add(1)
+			sent[i].Store(true)
 		}()
 	}
-	f.Eventually(func() int {
-		return int(sent.Load()) + f.usual.waiters() + f.large.waiters()
-	}).Should(Equal(len(senders)))
+	f.Eventually(func() bool {
+		for i, s := range senders {
+			if !sent[i].Load() && !s.isWaiting() {
+				return false
+			}
+		}
+		return true
+	}).Should(BeTrue())
+}
+
+func (s *sender) isWaiting() bool {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	return s.waits
 }
 
 func (in *arrivals) waiters() int {
@@ -104,13 +117,13 @@ func (f *traffic) finish(s *sender, rest, waits int) {
 			s.in.cutLate()
 		}
 		return len(s.result) > 0
-	}).WithTimeout(10*time.Second).Should(BeTrue(), "%d bytes from %s wait", rest, s.address)
+	}).Should(BeTrue(), "%d bytes from %s wait", rest, s.address)
 	f.Expect(<-s.result).To(Succeed())
 	s.release()
 }
 
-// long is a review whose body needs a reservation.
-func long() string { return strings.Replace(good, "blue", strings.Repeat("x", 2*freeBody), 1) }
+// longReview is a review whose body needs a reservation.
+func longReview() string { return strings.Replace(good, "blue", strings.Repeat("x", 2*freeBody), 1) }
 
 // reserved is what is reserved for bodies.
 func (f *traffic) reserved() int64 {
@@ -162,37 +175,37 @@ func TestSlowBodiesDoNotHoldUpOthers(t *testing.T) {
 	const api = "10.0.0.1"
 	for name, tc := range map[string]struct {
 		clients, announced, sent int
-		addresses                int // of the clients; 0 stands for the API server's
-		usualWaits, largeWaits   int
+		from                     int // so many addresses; 0 stands for the API server's
+		usual, large             int // waits
 	}{
-		"nothing":                              {clients: 1000, announced: maxBody, sent: 0},
-		"one byte":                             {clients: 1000, announced: maxBody, sent: 1, addresses: 64},
-		"one byte, from the same address":      {clients: 1000, announced: maxBody, sent: 1},
-		"16 KiB, from the same address":        {clients: 1000, announced: maxBody, sent: freeBody - 1},
-		"60 KiB of a usual one":                {clients: 200, announced: usualBody - 1, sent: 60 << 10, addresses: 1},
-		"60 KiB of a usual one, from many":     {clients: 200, announced: usualBody - 1, sent: 60 << 10, addresses: 20},
-		"60 KiB of a usual one, from the same": {clients: 200, announced: usualBody - 1, sent: 60 << 10, usualWaits: 3},
-		"60 KiB":                               {clients: 300, announced: maxBody, sent: 60 << 10, addresses: 1, largeWaits: 2},
-		"60 KiB, from the same address":        {clients: 300, announced: maxBody, sent: 60 << 10, largeWaits: 2},
-		"one megabyte":                         {clients: 64, announced: maxBody, sent: 1<<20 - 1, addresses: 1, largeWaits: 2},
-		"one megabyte, from the same address":  {clients: 64, announced: maxBody, sent: 1<<20 - 1, largeWaits: 2},
-		"all but one byte":                     {clients: 16, announced: maxBody, sent: maxBody - 1, addresses: 8, largeWaits: 2},
-		"all but one byte, unannounced":        {clients: 16, announced: -1, sent: maxBody - 1, largeWaits: 2},
+		"nothing":                              {clients: 300, announced: maxBody, sent: 0},
+		"one byte":                             {clients: 300, announced: maxBody, sent: 1, from: 64},
+		"one byte, from the same address":      {clients: 300, announced: maxBody, sent: 1},
+		"16 KiB, from the same address":        {clients: 300, announced: maxBody, sent: freeBody - 1},
+		"60 KiB of a usual one":                {clients: 200, announced: usualBody - 1, sent: 60 << 10, from: 1},
+		"60 KiB of a usual one, from many":     {clients: 200, announced: usualBody - 1, sent: 60 << 10, from: 20},
+		"60 KiB of a usual one, from the same": {clients: 200, announced: usualBody - 1, sent: 60 << 10, usual: 3},
+		"60 KiB":                               {clients: 300, announced: maxBody, sent: 60 << 10, from: 1, large: 2},
+		"60 KiB, from the same address":        {clients: 300, announced: maxBody, sent: 60 << 10, large: 2},
+		"one megabyte":                         {clients: 64, announced: maxBody, sent: 1<<20 - 1, from: 1, large: 2},
+		"one megabyte, from the same address":  {clients: 64, announced: maxBody, sent: 1<<20 - 1, large: 2},
+		"all but one byte":                     {clients: 16, announced: maxBody, sent: maxBody - 1, from: 8, large: 2},
+		"all but one byte, unannounced":        {clients: 16, announced: -1, sent: maxBody - 1, large: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTraffic(t)
 			var slow []*sender
 			for i := range tc.clients {
 				address := api
-				if tc.addresses > 0 {
-					address = fmt.Sprint("10.0.1.", i%tc.addresses)
+				if tc.from > 0 {
+					address = fmt.Sprint("10.0.1.", i%tc.from)
 				}
 				slow = append(slow, f.begin(address, tc.announced))
 			}
 			f.send(tc.sent, slow...)
 			for length, waits := range map[int]int{
-				1000: 0, freeBody - 1: 0, 40 << 10: tc.usualWaits, usualBody - 1: tc.usualWaits,
-				300 << 10: tc.largeWaits, 3 << 20: tc.largeWaits,
+				1000: 0, freeBody - 1: 0, 40 << 10: tc.usual, usualBody - 1: tc.usual,
+				300 << 10: tc.large, 3 << 20: tc.large,
 			} {
 				f.finish(f.begin(api, length), length, waits)
 			}
@@ -247,6 +260,27 @@ func TestLargeBodiesDoNotWaitForEachOther(t *testing.T) {
 	f.Expect(f.reserved()).To(BeZero())
 }
 
+// TestShortBodiesGoOnFirst has a long body and then a shorter one wait for memory.
+func TestShortBodiesGoOnFirst(t *testing.T) {
+	for name, frees := range map[string]func(*arrivals){
+		"there is room for one body, whatever its size":                 func(in *arrivals) { in.last = nil },
+		"there is room for a part of the long one, or all of the other": func(in *arrivals) { in.free = 1 << 20 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTraffic(t)
+			f.large.free, f.large.last = 0, &arrival{}
+			long, short := f.begin("10.0.0.1", maxBody), f.begin("10.0.0.1", 300<<10)
+			f.send(20<<10, long)
+			f.send(20<<10, short)
+			f.large.mu.Lock()
+			frees(f.large)
+			f.large.wake()
+			f.Expect([]bool{long.waits, short.waits}).To(Equal([]bool{true, false}))
+			f.large.mu.Unlock()
+		})
+	}
+}
+
 // TestABodyCountsForItsAddressUntilItHasArrived has one address have all that it may.
 func TestABodyCountsForItsAddressUntilItHasArrived(t *testing.T) {
 	f := newTraffic(t)
@@ -279,7 +313,7 @@ func TestABodyWaitsForMemoryUntilItsDeadline(t *testing.T) {
 			e := newEndpoint()
 			e.bodyTimeout = tc.bodyTimeout
 			e.budget.usual.free = 0
-			g.Expect(answerWithin(e, long(), tc.timeout)).To(Equal(http.StatusServiceUnavailable))
+			g.Expect(answerWithin(e, longReview(), tc.timeout)).To(Equal(http.StatusServiceUnavailable))
 			g.Expect(e.budget.usual.waiters()).To(BeZero())
 		})
 	}
@@ -293,7 +327,7 @@ func TestTheDeadlineOfABodyCountsFromItsRequest(t *testing.T) {
 	rw := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	answered := make(chan struct{})
 	go func() {
-		e.ServeHTTP(rw, post(long()))
+		e.ServeHTTP(rw, post(longReview()))
 		close(answered)
 	}()
 	g.Eventually(e.budget.usual.waiters).Should(Equal(1))
@@ -349,7 +383,7 @@ func TestServerCutsALateBodyForAnother(t *testing.T) {
 	}
 	g.Eventually(reserved).Should(BeNumerically(">", 0))
 	clock.Step(lateAfter)
-	resp, err := s.client(nil).Post(s.url, "application/json", strings.NewReader(long()))
+	resp, err := s.client(nil).Post(s.url, "application/json", strings.NewReader(longReview()))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(resp.StatusCode).To(Equal(http.StatusOK))
 	g.Expect(resp.Body.Close()).To(Succeed())

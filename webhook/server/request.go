@@ -43,10 +43,10 @@ func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http
 	deadline, _ := ctx.Deadline()
 	until(deadline)
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	arrival := e.budget.receiving(address, r.ContentLength, func() { until(time.Unix(1, 0)) })
-	body, err = arrival.read(ctx, http.MaxBytesReader(rw, r.Body, arrival.announced))
+	arriving := e.budget.receiving(address, r.ContentLength, func() { until(time.Unix(1, 0)) })
+	body, err = arriving.read(ctx, http.MaxBytesReader(rw, r.Body, arriving.announced))
 	if err == nil {
-		return body, func() { arrival.release() }, nil
+		return body, func() { arriving.release() }, nil
 	}
 	if _, busy := errors.AsType[*httpError](err); busy {
 		return nil, nil, err
