@@ -63,7 +63,7 @@ func Judge(r Rollout, observations []Observation) []Start {
 		for _, s := range r.starts(app, byName[app.Name]) {
 			healthy := r.Healthy && !deployed(app, s, byName[app.Name])
 			for _, earlier := range r.Applications {
-				if earlier.Step < app.Step && !completed(earlier, s, byName[earlier.Name], healthy) {
+				if earlier.Step < app.Step && !completed(earlier, s, app.same(s.Change), byName[earlier.Name], healthy) {
 					s.Behind = append(s.Behind, earlier.Name)
 				}
 			}
@@ -106,14 +106,14 @@ func (a Application) start(o Observation, change int) Start {
 	return Start{Application: a.Name, Step: a.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: change}
 }
 
-// completed reports whether an Application of an earlier step had completed the change of a start when it happened: it was found Synced and
-// Healthy with exactly that state, after its sync or without one. A later state says nothing of it: the Application may have skipped
+// completed reports whether an Application of an earlier step had completed one of the changes when a start happened: it was found Synced and
+// Healthy with exactly its state after that, by a sync or without one. A later state says nothing of it: the Application may have skipped
 // this one, or have failed at it. If healthy, it also had to be Healthy at the start. A deleted Application holds nobody up.
-func completed(app Application, s Start, history []Observation, healthy bool) bool {
+func completed(app Application, s Start, changes []int, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
 	for _, o := range before(s, history) {
 		last = o
-		done = done || o.found(app.Changes[s.Change])
+		done = done || slices.ContainsFunc(changes, func(i int) bool { return o.found(app.Changes[i]) })
 	}
 	if last.Gone {
 		return true
@@ -141,6 +141,17 @@ func (a Application) change(state State) int {
 		}
 	}
 	return -1
+}
+
+// same are the changes after which the Application has the same state as after one: all but the first do not concern it.
+func (a Application) same(change int) []int {
+	var all []int
+	for i, state := range a.Changes {
+		if state == a.Changes[change] {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // keepDestinations gives every operation the destination that the spec had when its result was first seen: the spec may

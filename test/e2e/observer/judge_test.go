@@ -81,6 +81,7 @@ func TestJudge(t *testing.T) {
 		// secondAt is the word before which change 2 was made.
 		secondAt    int
 		devSame     bool
+		prodSame    bool
 		needHealthy bool
 		// want is every start as APPLICATION@CHANGE, and after a "<" those that it overtook.
 		want string
@@ -100,6 +101,10 @@ func TestJudge(t *testing.T) {
 		"dev's sync of the change failed": {
 			history: "dev:same1 dev:start dev:failed2 prod:start prod:done2",
 			want:    "dev@2 prod@2<dev",
+		},
+		"prod heals what it has, while dev is at a change that does not concern prod": {
+			history: "dev:same1 prod:same1 dev:start dev:sick dev:done2 prod:start prod:done1", prodSame: true,
+			want: "dev@2 prod@2",
 		},
 		"dev skipped the change": {
 			history: "dev:same1 prod:same1 prod:sees2 dev:sees3 dev:start dev:done3 prod:start prod:done2",
@@ -202,6 +207,9 @@ func TestJudge(t *testing.T) {
 				dev.Changes[2] = one
 			}
 			prod := Application{Name: "prod", Step: 1, Changes: []State{{}, one, two}}
+			if tc.prodSame {
+				prod.Changes[2] = one
+			}
 			rollout := Rollout{ChangedAt: []time.Time{moment(-2), moment(-1), moment(tc.secondAt)}, Healthy: tc.needHealthy}
 			if strings.Contains(tc.history, "3") {
 				dev.Changes, prod.Changes = append(dev.Changes, State{Revision: "3"}), append(prod.Changes, State{Revision: "3"})
