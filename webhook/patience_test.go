@@ -1,15 +1,9 @@
 package webhook
 
 import (
-	"os"
 	"testing"
-	"time"
 
-	"github.com/onsi/gomega"
+	"github.com/stepgate/stepgate/test/patience"
 )
 
-// Gomega gives up after a second, which is too short on a busy machine. No assertion rests on when it gives up.
-func TestMain(m *testing.M) {
-	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { patience.Main(m) }
