@@ -72,8 +72,8 @@ func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
 			continue
 		}
 		switch {
-		case in.usedUp(approval):
-			d.Detail += ", which was approved before, and has been deployed since with other sources"
+		case in.predates(approval):
+			d.Detail += ", which was approved before the spec of " + clean(in.Target.Name) + " changed"
 		case c.FourEyes && in.started(d.Step, approval.By):
 			d.Detail += ", which " + clean(approval.By) + " has approved, who has also started it"
 		default:
@@ -83,11 +83,10 @@ func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
 	return d, true
 }
 
-// usedUp reports whether the target has deployed what was approved since, and now deploys the same revisions of other sources. They need
-// an approval of their own.
-func (in *Input) usedUp(approval Approval) bool {
-	return in.changed() && !approval.At.After(in.Target.DeployedAt) &&
-		!slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return !in.Target.runs(w) })
+// predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what was approved are the
+// revisions of another spec.
+func (in *Input) predates(approval Approval) bool {
+	return in.changed() && !approval.At.After(in.Seen.ContentSince)
 }
 
 // started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the same.

@@ -45,7 +45,7 @@ func (last *LastOperation) trouble() string {
 func (in *Input) notSynced(a *Application) (Reason, string) {
 	last := a.LastOperation
 	switch {
-	case a.Hydration == "Hydrating" || a.Hydration == "Failed":
+	case a.Hydration == "Hydrating" || a.Hydration == "Failed" || a.Hydration == Outdated:
 		return NotHydrated, clean(a.Hydration)
 	case a.Hydration == Uncompared:
 		return ComparisonOlder, "compared before it was hydrated"
@@ -61,7 +61,10 @@ func (in *Input) notSynced(a *Application) (Reason, string) {
 		return HealthStale, "compared in the second in which its last sync ended"
 	case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):
 		return HealthStale, "compared in the second in which its last operation ended"
-	case a.SyncStatus != "Synced" && !in.drifted(a):
+	case a.SyncStatus != "Synced" && !in.drifted(a) && !in.leftOutOfSync(a):
+		if a.OnlyPruning {
+			return NotSynced, clean(a.SyncStatus) + onlyPruning
+		}
 		return NotSynced, clean(a.SyncStatus)
 	case in.failed(a) && !in.Settings.AllowFailedOperations:
 		return OperationFailed, clean(last.Phase)
@@ -90,12 +93,22 @@ func (in *Input) failed(a *Application) bool {
 // that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later second than the one of
 // its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || a.Moved || in.Seen.Past(a.Name).Moved || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
+	if a.SyncStatus != "OutOfSync" || a.Moved || in.Seen.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
 	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
 	return a.LastSync.AtCompared || a.LastSync.SameSources && (since && recorded.healthyAt(a.Compared) || in.seenSynced(a))
+}
+
+// onlyPruning is what the detail of NotSynced says of an Application that Argo CD need not sync.
+const onlyPruning = ", only pruning is left"
+
+// leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left of what it was compared
+// with but to prune, or its last sync deployed that.
+func (in *Input) leftOutOfSync(a *Application) bool {
+	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved && !in.Seen.Past(a.Name).Altered &&
+		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 
 // seenSynced reports whether the Application was seen Synced with what it is compared with, and has not been operated since.

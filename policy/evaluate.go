@@ -16,6 +16,9 @@ func Evaluate(in Input) Decision {
 	if blockers := in.blockers(d.Step); len(blockers) > 0 {
 		return d.blocked(blockers)
 	}
+	if denied, is := in.unsettled(d); is {
+		return denied
+	}
 	detail, outdated := in.targetOutdated(d.Step)
 	switch {
 	case outdated:
@@ -62,7 +65,7 @@ func (d Decision) blocked(blockers []Blocker) Decision {
 // targetOutdated reports whether a sibling shows that the target was compared too early. The first one by name counts, so
 // that the text stays the same.
 func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
-	if in.Settings.Require != RequireRevision {
+	if !in.Settings.Require.byRevision() {
 		return "", false
 	}
 	first := ""
@@ -122,9 +125,9 @@ func Scope(in Input) (d Decision, settled bool) {
 		return in.decision(Deny, TargetDeleting), true
 	case step == 0 && !in.conditional(step):
 		return in.decision(Allow, FirstStep), true
-	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Moved:
+	case op.RollsBack && !op.Automated && !in.Settings.GateRollbacks && !in.Seen.Altered:
 		return in.decision(Allow, Rollback), true
-	case (op.Redeploys || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Moved:
+	case (op.Redeploys && !in.Seen.Unproven || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Altered:
 		return in.decision(Allow, SelfHeal), true
 	case in.Settings.Conditions.Paused.Has(step):
 		return in.paused(), true
@@ -141,7 +144,7 @@ func Scope(in Input) (d Decision, settled bool) {
 // alreadySynced reports whether an operation that repeats a sync names no revision, as up to argo-cd v3.5: a commit that
 // landed meanwhile would be deployed out of order.
 func (in *Input) alreadySynced() bool {
-	return in.Settings.Require == RequireRevision && !in.Target.Operation.Pinned && Repeated(*in)
+	return in.Settings.Require.byRevision() && !in.Target.Operation.Pinned && Repeated(*in)
 }
 
 // Repeated reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from a

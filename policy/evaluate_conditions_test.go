@@ -103,8 +103,8 @@ func approvalRows() map[string]row {
 		r.edit = func(in *policy.Input) { in.StartedBy = user }
 		return r
 	}
-	deployed := func(r row, at string) row {
-		r.edit = func(in *policy.Input) { in.Target.DeployedAt = second(at) }
+	written := func(r row, at string) row {
+		r.edit = func(in *policy.Input) { in.Seen.ContentSince, in.Now = second(at), second("1000") }
 		return r
 	}
 	denied := func(scenario, message string) row {
@@ -125,8 +125,9 @@ func approvalRows() map[string]row {
 		"it brings sources or manifests of its own": on(denied("> 1:dev,foreign", "step 1"+guest+"is not approved (NotApproved: the operation brings manifests or sources of its own, which cannot be approved). Next: stepgate approve guestbook -n argocd --step 1"), policy.Conditions{Approve: policy.Steps{All: true}, Approved: []policy.Approval{{What: "a", By: "alice"}}}),
 		"several sources":                           on(denied("1:dev@a+lib:b > 2:prod@a+lib:b", "step 2"+guest+"is not approved (NotApproved: 2@"+several+approve), need(policy.Approval{Step: 1, What: "a", By: "alice"})),
 		"several sources, and they are approved":    on(allowed("1:dev@a+lib:b > 2:prod@a+lib:b"), need(policy.Approval{Step: 1, What: several, By: "alice"})),
-		"deployed since, and other sources now":     on(deployed(denied("1:dev,fresh > 2:prod,ran:a,respecified", missing+", which was approved before, and has been deployed since with other sources"+approve), "150"), late),
-		"other sources, and approved since":         on(deployed(allowed("1:dev,fresh > 2:prod,ran:a,respecified"), "149"), late),
+		"approved, and its spec has changed since":  on(written(denied("1:dev,fresh > 2:prod,respecified", missing+", which was approved before the spec of prod changed"+approve), "150"), late),
+		"its spec has changed, and approved since":  on(written(allowed("1:dev,fresh > 2:prod,respecified"), "149"), late),
+		"approved, and its spec has been deployed":  on(written(allowed("1:dev,fresh > 2:prod"), "150"), late),
 		"who approved starts it by hand":            on(by(denied("1:dev > 2:prod", missing+", which alice has approved, who has also started it"+approve), "alice"), eyes),
 		"somebody else starts it by hand":           on(by(allowed("1:dev > 2:prod"), "bob"), eyes),
 		"who approved has synced an earlier step":   on(denied("1:dev,synced:50,by:alice > 2:prod", missing+", which alice has approved, who has also started it"+approve), eyes),

@@ -57,7 +57,7 @@ func (r row) input() policy.Input {
 func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
-		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(), targetRows(), driftRows(),
+		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(), targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(),
 	} {
 		for name := range maps.Keys(table) {

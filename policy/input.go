@@ -46,8 +46,14 @@ type Seen struct {
 	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
 	// Synced with that, and no operation since.
 	Deployed bool
-	// Moved says that the target's destination has changed since it was last synced.
-	Moved bool
+	// Altered says that the target's destination, or another part of its spec beside the sources that changes what a sync does, has changed
+	// since it was last synced. Unproven says that this is not known.
+	Altered, Unproven bool
+	// ContentSince is since when the target has had its spec; zero where nothing was seen of it.
+	ContentSince time.Time
+	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its steps to change, and Respecified when the spec of one
+	// was last seen to change; zero where that was not seen.
+	Joined, Respecified time.Time
 	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one moment, before the siblings
 	// were read.
 	Of func(name string) Past
@@ -71,8 +77,8 @@ type Past struct {
 	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The operation that
 	// tries again does not tell.
 	Failed []Source
-	// Moved says that its destination has changed since it was last synced.
-	Moved bool
+	// Altered means the same as for the target.
+	Altered bool
 }
 
 // Past is what was seen of a sibling, by its name.
@@ -108,6 +114,9 @@ type Settings struct {
 	// Train lets an Application deploy a revision that the earlier steps have completed while they are on their way to a
 	// newer one.
 	Train bool
+	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is SettlingTime, and with
+	// a negative time nobody waits for it.
+	Settling time.Duration
 	// Excluded are siblings, by name, that do not hold others up for now.
 	Excluded map[string]bool
 	// Conditions are what steps wait for beside the order.
@@ -173,10 +182,15 @@ type Operation struct {
 // Uncompared is the phase of a source hydrator's operation that has ended with a commit that is not known to be compared.
 const Uncompared = "Uncompared"
 
+// Outdated is the phase of a source hydrator's operation that was of another dry source than the spec has now.
+const Outdated = "Outdated"
+
 // ApplicationSet is what the rule needs of an ApplicationSet.
 type ApplicationSet struct {
 	Namespace, Name, UID string
 	Deleting             bool
+	// Failing is the error that its controller reports: it may not have written all Applications. It is empty where there is none.
+	Failing string
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step
@@ -231,10 +245,12 @@ type Application struct {
 	// Followed are those that automated syncs deployed. They come from the branch. A user may sync to a revision that is on
 	// no branch.
 	Followed []Source
-	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared, or empty.
+	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared, Outdated, or empty.
 	Hydration string
 	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.
 	Moved bool
+	// OnlyPruning says that nothing of it is OutOfSync but what has to be pruned.
+	OnlyPruning bool
 }
 
 // Source is one source of an Application at a revision.

@@ -43,10 +43,10 @@ func (d Decision) Message() string {
 		when = "before " + moment(d.NotBefore)
 	}
 	return fmt.Sprintf("step %d of ApplicationSet %s may not sync %s: %s: %s. Next: %s",
-		d.Step+1, d.ApplicationSet, when, d.subject(), d.Names(), first.Reason.wayOut(first.Application))
+		d.Step+1, d.ApplicationSet, when, d.subject(), d.Names(), first.wayOut())
 }
 
-// conditionMessage is the message of a denial because of a condition of the step; empty for other decisions.
+// conditionMessage is the message of a denial because of the ApplicationSet or a condition of the step; empty for other decisions.
 func (d Decision) conditionMessage() string {
 	step := strconv.Itoa(d.Step + 1)
 	of := "step " + step + " of ApplicationSet " + d.ApplicationSet
@@ -61,6 +61,11 @@ func (d Decision) conditionMessage() string {
 		return of + " is paused (Paused" + why + "). Next: stepgate resume " + flags + ", or correct the annotation stepgate.io/pause"
 	case TooManyFailures:
 		return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another revision", of, applications(len(d.Blockers)), d.Detail, d.Names())
+	case SpecSettling:
+		return of + " may not sync before " + moment(d.NotBefore) + " (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"
+	case ApplicationSetFailing:
+		return of + " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have written an Application of an earlier step: " + d.Detail +
+			"). Next: repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace + " -o yaml"
 	case NotApproved:
 		return of + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + flags
 	case WindowClosed:
@@ -117,6 +122,14 @@ func (d Decision) Names() string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
+}
+
+// wayOut says what an operator can do about it.
+func (b *Blocker) wayOut() string {
+	if b.Reason == NotSynced && strings.HasSuffix(b.Detail, onlyPruning) {
+		return "prune it: argocd app sync " + b.Application + " --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
+	}
+	return b.Reason.wayOut(b.Application)
 }
 
 // where names the cluster of a blocker, if it is not the one in which Argo CD runs.

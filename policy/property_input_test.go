@@ -30,7 +30,7 @@ func inputFrom(data []byte) policy.Input {
 	c := &choices{left: data}
 	in := policy.Input{
 		Settings: policy.Settings{
-			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireSynced, policy.RequireHealth),
+			Require: of(c, policy.RequireRevision, policy.RequireRevision, policy.RequireCompleted, policy.RequireSynced, policy.RequireHealth),
 			Off:     c.rarely(30), Bypassed: c.rarely(30), GateRollbacks: c.rarely(2), AllowFailedOperations: c.rarely(4),
 			Pin: c.rarely(3), Train: c.rarely(4),
 		},
@@ -76,9 +76,12 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 
 func (c *choices) seen(in policy.Input) policy.Seen {
 	past := map[string]policy.Past{}
-	seen := policy.Seen{Moved: c.rarely(4), Of: func(name string) policy.Past { return past[name] }}
+	seen := policy.Seen{Altered: c.rarely(4), Unproven: c.rarely(4), ContentSince: c.time(), Of: func(name string) policy.Past { return past[name] }}
+	if c.rarely(10) {
+		seen.Joined, seen.Respecified = in.Now.Add(-time.Second), in.Now.Add(-policy.SettlingTime)
+	}
 	for _, sibling := range in.Siblings {
-		seen := policy.Past{Fresh: c.rarely(3), Moved: c.rarely(10)}
+		seen := policy.Past{Fresh: c.rarely(3), Altered: c.rarely(10)}
 		seen.Later = seen.Fresh && !c.rarely(3)
 		past[sibling.Name] = seen
 	}
@@ -88,7 +91,7 @@ func (c *choices) seen(in policy.Input) policy.Seen {
 func (c *choices) applicationSet() *policy.ApplicationSet {
 	set := &policy.ApplicationSet{
 		Namespace: "argocd", Name: of(c, "guestbook", strings.Repeat("s", 253)),
-		RollingSync: !c.rarely(30), Deleting: c.rarely(30),
+		RollingSync: !c.rarely(30), Deleting: c.rarely(30), Failing: of(c, "", "", c.hostile()),
 	}
 	for i := range of(c, 3, 3, 3, 3, 3, 3, 4, 4, 4, 2, 1, 0) {
 		step := policy.Step{{

@@ -19,7 +19,8 @@ const (
 
 // targetReasons are those of denials without blockers.
 var targetReasons = []policy.Reason{
-	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
+	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
+	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
@@ -187,10 +188,17 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	}
 }
 
-// checkLevels asks that a stricter level never admits what a less strict one denies, and drops no blocker of it.
+// checkLevels asks that a stricter level never admits what a less strict one denies, and drops no blocker of it. Of synced and completed, neither
+// is the stricter one.
 func checkLevels(g *WithT, in policy.Input) {
+	for _, between := range []policy.Require{policy.RequireSynced, policy.RequireCompleted} {
+		checkStricter(g, in, policy.RequireHealth, between, policy.RequireRevision)
+	}
+}
+
+func checkStricter(g *WithT, in policy.Input, levels ...policy.Require) {
 	var blocked []string
-	for _, level := range []policy.Require{policy.RequireHealth, policy.RequireSynced, policy.RequireRevision} {
+	for _, level := range levels {
 		in.Settings.Require = level
 		d := policy.Evaluate(in)
 		names := []string{}

@@ -28,16 +28,18 @@ const (
 // Reasons why a gated write is denied although no sibling holds it up: the target itself is not ready, or a condition of its step does not
 // hold. The siblings of TooManyFailures are in the target's own step.
 const (
-	TargetDeleting    Reason = "TargetDeleting"
-	Paused            Reason = "Paused"
-	ForeignContent    Reason = "ForeignContent"
-	TargetNotCompared Reason = "TargetNotCompared"
-	NotPinned         Reason = "NotPinned"
-	TargetOutdated    Reason = "TargetOutdated"
-	AlreadySynced     Reason = "AlreadySynced"
-	TooManyFailures   Reason = "TooManyFailures"
-	NotApproved       Reason = "NotApproved"
-	WindowClosed      Reason = "WindowClosed"
+	TargetDeleting        Reason = "TargetDeleting"
+	Paused                Reason = "Paused"
+	ForeignContent        Reason = "ForeignContent"
+	TargetNotCompared     Reason = "TargetNotCompared"
+	NotPinned             Reason = "NotPinned"
+	SpecSettling          Reason = "SpecSettling"
+	ApplicationSetFailing Reason = "ApplicationSetFailing"
+	TargetOutdated        Reason = "TargetOutdated"
+	AlreadySynced         Reason = "AlreadySynced"
+	TooManyFailures       Reason = "TooManyFailures"
+	NotApproved           Reason = "NotApproved"
+	WindowClosed          Reason = "WindowClosed"
 )
 
 // Reasons why a sibling of an earlier step is not done, in the order in which they are looked for.
@@ -63,7 +65,7 @@ func Reasons() []Reason {
 	return []Reason{
 		NotAnOperationWrite, DryRunOperation, NotManaged, ApplicationSetNotFound, NotRollingSync, Deleting, GateOff,
 		Bypassed, NotSelected, FirstStep, Rollback, SelfHeal, EarlierStepsDone,
-		TargetDeleting, Paused, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
+		TargetDeleting, Paused, ForeignContent, TargetNotCompared, NotPinned, SpecSettling, ApplicationSetFailing, TargetOutdated, AlreadySynced, TooManyFailures, NotApproved, WindowClosed,
 		OperationInProgress, NotCreated, NotReconciled, NotHealthy, NotHydrated, SyncUnknown, SpecNotCompared, RefreshPending,
 		HealthStale, NotSynced, OperationFailed, RevisionMismatch, ComparisonOlder, Soaking,
 	}

@@ -9,26 +9,31 @@ type Require int
 const (
 	// RequireRevision asks for everything: also that it was compared with what the target is about to deploy.
 	RequireRevision Require = iota
+	// RequireCompleted asks for the same, but that it is Synced: it may stay OutOfSync on purpose if its last sync deployed what is compared, or
+	// if nothing is left to do but to prune.
+	RequireCompleted
 	// RequireSynced asks that it is Healthy, Synced and up to date with its own spec and last operation.
 	RequireSynced
 	// RequireHealth asks only that it exists, was reconciled, is Healthy, and has no operation in progress.
 	RequireHealth
 )
 
-// ParseRequire reads "health", "synced" or "revision". On any other text it returns the strictest, RequireRevision,
+// ParseRequire reads "health", "synced", "completed" or "revision". On any other text it returns the strictest, RequireRevision,
 // together with an error that names the valid values.
 func ParseRequire(s string) (Require, error) {
-	for _, r := range []Require{RequireRevision, RequireSynced, RequireHealth} {
+	for _, r := range []Require{RequireRevision, RequireCompleted, RequireSynced, RequireHealth} {
 		if s == r.String() {
 			return r, nil
 		}
 	}
-	return RequireRevision, fmt.Errorf("%q is not one of health, synced, revision", s)
+	return RequireRevision, fmt.Errorf("%q is not one of health, synced, completed, revision", s)
 }
 
 // String is the text that ParseRequire reads.
 func (r Require) String() string {
 	switch r {
+	case RequireCompleted:
+		return "completed"
 	case RequireSynced:
 		return "synced"
 	case RequireHealth:
@@ -37,3 +42,6 @@ func (r Require) String() string {
 	}
 	return "revision"
 }
+
+// byRevision reports whether an Application of an earlier step has to be compared with what the target deploys.
+func (r Require) byRevision() bool { return r == RequireRevision || r == RequireCompleted }

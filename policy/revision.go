@@ -123,7 +123,7 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 }
 
 // changed reports whether the target deploys other sources than it runs, maybe at the same revisions, or elsewhere.
-func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Moved }
+func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Altered }
 
 // changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that
 // revision may have been compared before the change.

@@ -16,7 +16,7 @@ import (
 //	Application  STEP:NAME[=HEALTH[/SYNC]][@REVISIONS][,FLAG...]    step 0 is no step at all
 //	REVISIONS    what it was compared with: "b" is the common repository at b, "lib:b" another source, "a+lib:b" both,
 //	             "dry:b" a dry source, "-" none. The default is "a", for siblings and target alike.
-//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), and applicationStatus entries:
+//	ApplicationSet  gone, deleting, other (strategy), empty (no steps), failing (its controller reports an error), and applicationStatus entries:
 //	                NAME/STEP[/SECOND[/started]][@REVISIONS], with revisions where it is recorded as Healthy at them
 //
 // Times are seconds, such as 100 or 99.4. Everything is compared at second 100 unless "at:" says otherwise. Flags:
@@ -29,10 +29,10 @@ import (
 //	synced:SECOND  syncedold:SECOND  syncedelse:SECOND        the last successful full sync: of what is compared, of another
 //	                                                          revision, of other sources
 //	hydrating  hydrated  unhydrated  uncompared               the source hydrator's operation runs, has ended, has failed, has ended since
-//	ran:REVISIONS  tried:REVISIONS  displaced                 the history; what users synced it to after that; compared, and
-//	                                                          found in another namespace
-//	fresh  later  moved  deployed                             seen: a refresh was answered since the change, and since the target's
-//	                                                          comparison, another destination, Synced with what it deploys
+//	ran:REVISIONS  tried:REVISIONS  displaced  prune          the history; what users synced it to after that; compared, and
+//	                                                          found in another namespace, with nothing left but to prune
+//	fresh  later  moved  unproven  deployed                   seen: a refresh was answered since the change, and since the target's
+//	                                                          comparison, another destination, unknown, Synced with what it deploys
 //	incomplete  insync:REVISIONS  appliedbefore  failedbefore seen: never Healthy after the syncs of the history; Synced with
 //	                                                          these, and no operation since; its operation applied all, failed
 //	healthy:SECOND  since:SECOND  by:USER                     Healthy since, what it runs was first deployed, who synced it last by hand
@@ -54,7 +54,7 @@ func scenario(text string) policy.Input {
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings = append(in.Siblings, policy.Sibling{Application: &p.sibling})
-		seen := policy.Past{Fresh: p.fresh, Later: p.later, Moved: p.moved}
+		seen := policy.Past{Fresh: p.fresh, Later: p.later, Altered: p.moved}
 		if p.applied {
 			p.sibling.LastOperation.StartedAt = second("40")
 			seen.Applied = second("40")
@@ -72,7 +72,7 @@ func scenario(text string) policy.Input {
 	}
 	written := parse(strings.TrimSpace(target))
 	in.Target = written.target
-	in.Seen.Moved, in.Seen.Deployed = written.moved, written.deployed
+	in.Seen.Altered, in.Seen.Unproven, in.Seen.Deployed = written.moved, written.unproven, written.deployed
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}
@@ -113,6 +113,8 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 		set.RollingSync = false
 	case "empty":
 		set.Steps = nil
+	case "failing":
+		set.Failing = "no such project"
 	default:
 		if set.Recorded == nil {
 			set.Recorded = map[string]policy.Recorded{}
@@ -138,6 +140,7 @@ type parsed struct {
 	// failedbefore says that a sync of what is compared was seen to fail.
 	failedbefore bool
 	moved        bool
+	unproven     bool
 	deployed     bool
 	// insync is what it was seen Synced with, and not operated since.
 	insync []policy.Source
@@ -211,6 +214,8 @@ func setFlag(a *policy.Application, name, value string) bool {
 		a.Ran = append(a.Ran, sources(value)...)
 	case "displaced":
 		a.Moved = true
+	case "prune":
+		a.OnlyPruning = true
 	case "healthy":
 		a.HealthSince = second(value)
 	case "since":
@@ -272,6 +277,8 @@ func (p *parsed) setSeen(name, value string) bool {
 		p.fresh, p.later = true, true
 	case "moved":
 		p.moved = true
+	case "unproven":
+		p.unproven = true
 	case "deployed":
 		p.deployed = true
 	case "incomplete":

@@ -26,9 +26,9 @@ func TestParseRequire(t *testing.T) {
 		"health":   {wantRequire: policy.RequireHealth},
 		"synced":   {wantRequire: policy.RequireSynced},
 		"revision": {wantRequire: policy.RequireRevision},
-		"":         {wantError: `"" is not one of health, synced, revision`},
-		"Health":   {wantError: `"Health" is not one of health, synced, revision`},
-		"a\nb":     {wantError: `"a\nb" is not one of health, synced, revision`},
+		"":         {wantError: `"" is not one of health, synced, completed, revision`},
+		"Health":   {wantError: `"Health" is not one of health, synced, completed, revision`},
+		"a\nb":     {wantError: `"a\nb" is not one of health, synced, completed, revision`},
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)

@@ -33,6 +33,8 @@ type Config struct {
 	Require               policy.Require
 	GateRollbacks         bool
 	AllowFailedOperations bool
+	// Settling means the same as in policy.Settings.
+	Settling time.Duration
 	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
 	ServerAccounts []string
 	// ControllerAccounts name the initiator in metrics; no decision depends on them.

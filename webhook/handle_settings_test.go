@@ -75,7 +75,7 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			wantAllowed: true,
 			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=audit; reason=RevisionMismatch; step=3",
 			wantWarnings: []string{
-				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, synced, revision`,
+				`stepgate: annotation stepgate.io/require is not valid, the stricter reading is used: "nothing" is not one of health, synced, completed, revision`,
 				"stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
 					"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
 			},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Watch knows the past of Applications as watches have seen it. siblings.Cache is one.
@@ -26,15 +25,17 @@ type Watch interface {
 	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
 	// operation of it since. operatedAt is when its last one started.
 	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
-	// DeployedTo is the destination at which an Application was last seen to be deployed, or, where that was not seen, the one
-	// that it was last seen to have; empty when nothing was seen.
-	DeployedTo(app types.UID) string
+	// DeployedWith is what was around the sources of an Application when it was last seen to be deployed, or, where that is not known, what was
+	// first seen to be; empty when nothing was seen.
+	DeployedWith(app types.UID) (around string, known bool)
+	// ContentSince is since when an Application has had a spec of this content; now where that was not seen.
+	ContentSince(app types.UID, content argocd.Fingerprint) time.Time
 	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the newest position
 	// where that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
 	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
 	// of a comparison.
-	Seen(owner siblings.Owner, changed, compared uint64) policy.Seen
+	Seen(set *policy.ApplicationSet, changed, compared uint64) policy.Seen
 }
 
 const (
@@ -44,13 +45,12 @@ const (
 	wishTTL    = 30 * time.Minute
 )
 
-// seen is what the watches have seen of the siblings and the target. The target's destination is the one of the write: the
-// watch may lag.
+// seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the watch may lag.
 func (g *Gate) seen(w *write, set *policy.ApplicationSet) policy.Seen {
-	seen := g.Watch.Seen(siblings.OwnerOf(set), g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
-	if was := g.Watch.DeployedTo(w.uid); was != "" {
-		seen.Moved = was != argocd.Destination(&w.app.Spec.Destination)
-	}
+	seen := g.Watch.Seen(set, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
+	was, known := g.Watch.DeployedWith(w.uid)
+	seen.Altered, seen.Unproven = was != "" && was != w.app.Around(), !known
+	seen.ContentSince = g.Watch.ContentSince(w.uid, w.app.Content())
 	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
 		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
 	}

@@ -60,7 +60,7 @@ func (s *settings) shown() Settings {
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection) policy.Input {
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
-	in.Seen = p.gate.Watch.Seen(siblings.OwnerOf(&set.ApplicationSet), p.gate.Watch.Position(), p.gate.Watch.Position())
+	in.Seen = p.gate.Watch.Seen(&set.ApplicationSet, p.gate.Watch.Position(), p.gate.Watch.Position())
 	in.Peers = in.Siblings
 	return in
 }

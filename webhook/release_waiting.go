@@ -55,8 +55,9 @@ func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *polic
 func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
 	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
 	watch := r.gate.Watch
-	in.Seen = watch.Seen(siblings.OwnerOf(in.ApplicationSet), watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	in.Seen.Moved = in.Seen.Past(p.Name).Moved
+	in.Seen = watch.Seen(in.ApplicationSet, watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	_, proven := watch.DeployedWith(p.UID)
+	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = in.Seen.Past(p.Name).Altered, !proven, watch.ContentSince(p.UID, p.Content)
 	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {

@@ -84,7 +84,7 @@ func (g *Gate) settingsFor(set *argocd.ApplicationSet, w *write) settings {
 // the stricter reading: enforce, revision, no bypass, and every condition. One that is not allowed changes nothing.
 func (g *Gate) annotated(set *argocd.ApplicationSet) settings {
 	s := settings{mode: g.config.Mode, Settings: policy.Settings{
-		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations,
+		Require: g.config.Require, GateRollbacks: g.config.GateRollbacks, AllowFailedOperations: g.config.AllowFailedOperations, Settling: g.config.Settling,
 	}}
 	if set == nil {
 		return s

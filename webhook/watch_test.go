@@ -11,7 +11,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // seenByWatch is what a watch has seen: the position of prod's change, and those of answered refreshes by name.
@@ -26,6 +25,9 @@ type seenByWatch struct {
 	completed  map[string][]policy.Source
 	// requested is the position of the newest request for a refresh.
 	requested uint64
+	// unproven says that it is not known by what prod was deployed, and the times are what policy.Seen has.
+	unproven                          bool
+	contentSince, joined, respecified time.Time
 }
 
 func (s *seenByWatch) Deployed(_ types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
@@ -40,7 +42,9 @@ func (s *seenByWatch) Observed(types.UID) bool { return true }
 
 func (s *seenByWatch) Position() uint64 { return s.position }
 
-func (s *seenByWatch) DeployedTo(types.UID) string { return "" }
+func (s *seenByWatch) DeployedWith(types.UID) (string, bool) { return "", !s.unproven }
+
+func (s *seenByWatch) ContentSince(types.UID, argocd.Fingerprint) time.Time { return s.contentSince }
 
 func (s *seenByWatch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {
 	return s.changed
@@ -48,8 +52,8 @@ func (s *seenByWatch) Changed(types.UID, []policy.Source, argocd.Fingerprint) ui
 
 func (s *seenByWatch) ComparedAt(types.UID, time.Time) uint64 { return s.compared }
 
-func (s *seenByWatch) Seen(_ siblings.Owner, changed, compared uint64) policy.Seen {
-	return policy.Seen{Of: func(name string) policy.Past {
+func (s *seenByWatch) Seen(_ *policy.ApplicationSet, changed, compared uint64) policy.Seen {
+	return policy.Seen{Joined: s.joined, Respecified: s.respecified, Of: func(name string) policy.Past {
 		position := s.fresh[name]
 		return policy.Past{Fresh: position > changed, Later: position > max(changed, compared), Completed: s.completed[name]}
 	}}

@@ -65,6 +65,11 @@ func TestLive(t *testing.T) {
 			append([]string{"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, "}, clusters...), nil,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)}, nil, nil,
 		},
+		"the same, and Applications stay that are generated no more": {
+			append([]string{"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, ", "  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:"}, clusters...), nil,
+			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
+			[]string{`orphans-block 0 spec.syncPolicy.applicationsSync: applicationsSync create-update keeps Applications that are generated no more, and later steps wait for them.`}, nil,
+		},
 		"a name to exclude that nobody has": {
 			append([]string{"stepgate.io/require: synced", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1"}, clusters...), recorded,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},

@@ -250,7 +250,7 @@ var rows = map[string]row{
 
 	"an annotation with a wrong value": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/require: everything"},
-		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, revision.`},
+		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, completed, revision.`},
 	},
 	"a bypass that is too long": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1"},
@@ -333,7 +333,7 @@ func TestRules(t *testing.T) {
 }
 
 // liveOnly are the rules that need a cluster; TestLive and TestInstallation have them.
-var liveOnly = []string{"progressive-syncs-off", "excluded-unknown", "approve-without-pin"}
+var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "approve-without-pin"}
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
 func TestRulesAreComplete(t *testing.T) {

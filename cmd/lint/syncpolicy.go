@@ -104,6 +104,10 @@ func (c *checker) updates() {
 			c.gapOnce("--policy", "whether the ApplicationSet controller overrides applicationsSync with its flag --policy")
 		}
 	}
+	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() && !c.progressiveSyncs() {
+		c.found("orphans-block", to("spec", "syncPolicy", "applicationsSync"),
+			fmt.Sprintf("applicationsSync %s keeps Applications that are generated no more, and later steps wait for them.", short(string(*p.ApplicationsSync))))
+	}
 	if p := spec.PreservedFields; p != nil {
 		for i, key := range p.Labels {
 			if c.selectsBy(key) {

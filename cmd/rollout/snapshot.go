@@ -39,10 +39,10 @@ type Snapshot struct {
 
 var _ Known = (*Snapshot)(nil)
 
-// NewSnapshot returns a Snapshot of nothing.
+// NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Observations: siblings.NewObservations(), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*siblings.Projection{},
+		Observations: siblings.NewObservations(func() time.Time { return time.Time{} }), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*siblings.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -71,8 +71,14 @@ func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
 func (s *Snapshot) add(p *siblings.Projection) {
 	if p.Owner != "" {
 		s.owned[p.Owner] = append(s.owned[p.Owner], p)
-		s.Observe(p)
+		s.Listed(p)
 	}
+}
+
+// DeployedWith implements webhook.Watch. What was read once does not show by what an Application was deployed: its spec, as nearly always.
+func (s *Snapshot) DeployedWith(app types.UID) (around string, known bool) {
+	around, _ = s.Observations.DeployedWith(app)
+	return around, true
 }
 
 // Set implements webhook.KnownSets.

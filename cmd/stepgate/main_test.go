@@ -33,7 +33,8 @@ func TestBadCommandLines(t *testing.T) {
 		"mode off":                             {[]string{"--mode", "off"}, `--mode: "off" is not one of enforce, audit`},
 		"mode empty":                           {[]string{"--mode="}, `--mode: "" is not one of enforce, audit`},
 		"mode on two lines":                    {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
-		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, revision`},
+		"spec-settling":                        {[]string{"--spec-settling", "-1s"}, `--spec-settling: -1s is negative`},
+		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, completed, revision`},
 		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax; see stepgate serve --help`},
 		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax; see stepgate serve --help`},
 		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
@@ -116,7 +117,7 @@ func TestHelp(t *testing.T) {
 			continue
 		}
 		for _, flag := range []string{
-			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
+			"kubeconfig", "mode", "require", "gate-rollbacks", "allow-failed-operations", "spec-settling", "pin", "hold", "release", "argocd-server-account", "argocd-controller-account",
 			"argocd-applicationset-account", "bypass-user", "approver", "approver-group", "approve-four-eyes", "application-namespaces", "webhook-bind-address", "metrics-bind-address", "health-probe-bind-address", "shutdown-delay",
 			"cert-mode", "cert-dir", "cert-secret", "cert-dns-name", "cert-ip-address", "cert-leaf-duration", "cert-ca-duration", "webhook-configuration", "mutating-webhook-configuration", "zap-log-level",
 		} {

@@ -69,6 +69,7 @@ type gateFlags struct {
 	pin                   string
 	rollbacks             bool
 	allowFailedOperations bool
+	settling              time.Duration
 	hold                  bool
 	release               bool
 	annotations           []string
@@ -79,10 +80,11 @@ type gateFlags struct {
 
 func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+webhook.ModeAnnotation)
-	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced or revision; an ApplicationSet overrides it with the annotation "+webhook.RequireAnnotation)
+	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet overrides it with the annotation "+webhook.RequireAnnotation)
 	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
+	f.DurationVar(&g.settling, "spec-settling", policy.SettlingTime, "how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec waits for that long after the last one; 0 waits for none")
 	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
 	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
 	f.BoolVar(&g.syncWindows, "sync-windows", true, "an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of --argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; Argo CD keeps them all the same")
@@ -118,6 +120,14 @@ func (g *gateFlags) parse() (c webhook.Config, err error) {
 	}
 	if c.Pin, err = webhook.ParsePin(g.pin); err != nil {
 		return c, &usageError{"--pin: " + err.Error()}
+	}
+	switch {
+	case g.settling < 0:
+		return c, &usageError{fmt.Sprintf("--spec-settling: %s is negative", g.settling)}
+	case g.settling == 0:
+		c.Settling = -1
+	default:
+		c.Settling = g.settling
 	}
 	for _, name := range g.annotations {
 		if !slices.Contains(webhook.Annotations(), name) {

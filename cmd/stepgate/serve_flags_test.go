@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", hold: true, release: true, annotations: webhook.Annotations(), syncWindows: true, argocdNamespace: "argocd"},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: webhook.Annotations(), syncWindows: true, argocdNamespace: "argocd"},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 	g.Expect(config).To(Equal(webhook.Config{
 		Mode: webhook.Enforce, Require: policy.RequireRevision,
 		ServerAccounts: o.accounts.server, ControllerAccounts: o.accounts.controller, ApplicationSetAccounts: o.accounts.applicationSet,
-		Hold: true, Release: true,
+		Settling: 10 * time.Second, Hold: true, Release: true,
 	}), "the strictest, and nobody may bypass")
 }
 
@@ -42,13 +42,13 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o := &options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
 		" --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())
 	g.Expect(o.config()).To(Equal(webhook.Config{
-		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true,
+		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
 		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},

@@ -59,6 +59,11 @@ func (c *CLI) Sync(ctx context.Context, application string) (string, error) {
 	return c.app(ctx, "sync", application, "--async", "--prune")
 }
 
+// SyncLocal runs `argocd app sync --local` with the manifests of a folder.
+func (c *CLI) SyncLocal(ctx context.Context, application, folder string) (string, error) {
+	return c.app(ctx, "sync", application, "--async", "--local", folder, "--local-repo-root", folder)
+}
+
 // Rollback runs `argocd app rollback` to an entry of the history, and waits for its end.
 func (c *CLI) Rollback(ctx context.Context, application string, id int64) (string, error) {
 	return c.app(ctx, "rollback", application, strconv.FormatInt(id, 10))

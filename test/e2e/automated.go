@@ -27,13 +27,15 @@ func automatedSyncs() []scenario {
 		{key: "auto-drift", title: "all drift while step 1 is Progressing with a commit of its own, and are healed", each: 1, ownRepos: true, quick: true, play: healed},
 		{key: "auto-drift-shared", title: "all drift while step 1 is Progressing with a commit that all have been compared with", each: 1, play: healedShared, repairs: true},
 	}
+	all = append(all, automatedSpecs()...)
 	for i := range all {
 		all[i].automated, all[i].world, all[i].template = true, true, selfHealing
 	}
 	return all
 }
 
-func selfHealing(_ *rollout, spec *argo.ApplicationSpec) {
+func selfHealing(r *rollout, spec *argo.ApplicationSpec) {
+	inProject(r, spec)
 	heal := true
 	if spec.SyncPolicy == nil {
 		spec.SyncPolicy = &argo.SyncPolicy{}

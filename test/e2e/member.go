@@ -24,6 +24,8 @@ type member struct {
 	remote bool
 	// version is the one that its ConfigMap should hold at the end.
 	version string
+	// project is its AppProject; empty is default.
+	project string
 	// removed says that the generator does not generate it any more.
 	removed bool
 	changes []observer.State

@@ -118,7 +118,7 @@ func scenarios() []scenario {
 			quick: order[0] == "prod" && order[1] == "qa", play: commitRefreshedIn(order),
 		})
 	}
-	return slices.Concat(all, special(), moving(), overtaking(), elsewhere(), wide(), slowWebhooks())
+	return slices.Concat(all, special(), moving(), overtaking(), elsewhere(), wide(), slowWebhooks(), specs())
 }
 
 // commitRefreshedIn commits to the repositories in the order of the environments, and refreshes in it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -65,7 +66,7 @@ func (r *rollout) generators() []argo.ApplicationSetGenerator {
 			continue
 		}
 		values := map[string]string{
-			"name": m.name, "env": m.env, "path": m.path, "url": m.url(), "target": m.target(), "destination": m.destination, "cluster": m.cluster(),
+			"name": m.name, "env": m.env, "path": m.path, "url": m.url(), "target": m.target(), "destination": m.destination, "cluster": m.cluster(), "project": cmp.Or(m.project, "default"),
 		}
 		if m.second != nil {
 			values["secondPath"], values["secondURL"] = m.second.path, m.second.url()

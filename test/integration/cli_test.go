@@ -16,6 +16,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,9 +85,22 @@ func (r *rollout) explained(env string, args ...string) (x show.Explanation, cod
 	return x, a.code
 }
 
+// deployment is a Deployment from which the commands read the flags of the gate of this namespace. Nothing runs it.
+func (r *rollout) deployment(flags ...string) {
+	labels := map[string]string{"app.kubernetes.io/part-of": "stepgate", "app.kubernetes.io/component": "webhook"}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "stepgate", Image: "stepgate", Args: append([]string{"serve", "--application-namespaces=" + r.namespace}, flags...)}},
+	}}
+	r.Expect(shared.Admin.Create(r.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "stepgate", Labels: labels},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod},
+	})).To(Succeed())
+}
+
 // TestTheCommandLineAgreesWithTheGate asks both about the same syncs, by the same writers, while a rollout goes on.
 func TestTheCommandLineAgreesWithTheGate(t *testing.T) {
 	r := newRollout(t)
+	r.deployment("--spec-settling=0")
 	for _, stage := range []struct {
 		name    string
 		happens func()

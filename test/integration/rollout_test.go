@@ -58,7 +58,7 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	r.create()
 	o.Name = "stepgate-" + r.namespace
 	o.Namespaces = []string{r.namespace}
-	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug"}, o.Args...)
+	o.Args = append([]string{"--shutdown-delay=0s", "--zap-log-level=debug", "--spec-settling=0"}, o.Args...)
 	replica, err := release.StartOne(r.ctx, shared, o)
 	r.Expect(err).NotTo(HaveOccurred())
 	r.replica = replica

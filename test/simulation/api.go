@@ -119,16 +119,24 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 		return false
 	}
 	m.truth.latest = admitting{
-		admitted: a.w.now, verdict: v, admittedStep: stepOf(app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
+		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
 		resolvedAt: maps.Clone(m.resolvedAt),
 		back:       old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
 	}
 	if old != nil {
-		m.truth.latest.admittedStep = min(stepOf(app), stepOf(old))
+		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
 	}
 	a.w.admitted(m, old, app)
 	a.write(app)
 	return true
+}
+
+// admittedStep is the step of a state of an Application, but for labels that users have written.
+func (*world) admittedStep(m *member, app *argo.Application) int {
+	if m.relabelled {
+		return m.generated
+	}
+	return stepOf(app)
 }
 
 // unchanged reports whether a write of the ApplicationSet controller changes nothing beside the operation.

@@ -25,7 +25,7 @@ func (w *world) approve(m *member, user string, before bool) {
 	c := &w.conditions
 	c.note("approval")
 	c.approvals = slices.DeleteFunc(c.approvals, func(a approval) bool { return a.step == step && a.what == what })
-	c.approvals = append(c.approvals, approval{step, what, revisions, user, w.now})
+	c.approvals = append(c.approvals, approval{step, what, revisions, user, w.now, w.specs()})
 	w.logf("%s approves %d@%s", user, step, what)
 	w.storeAnnotations()
 }
@@ -46,7 +46,7 @@ func (w *world) lookForApprovals() {
 		if !asked || app.Operation != nil || !w.conditions.needsApproval(stepOf(app)) {
 			continue
 		}
-		if a := w.approvalFor(stepOf(app), app.Status.GetRevisions()); a == nil || a.by != w.conditions.approver || w.usedUp(w.members[name], a) {
+		if a := w.approvalFor(stepOf(app), app.Status.GetRevisions()); a == nil || a.by != w.conditions.approver || w.mayHaveApprovedOther(w.members[name], a) {
 			w.approve(w.members[name], w.conditions.approver, false)
 		}
 	}
@@ -70,7 +70,30 @@ func (w *world) approvalFor(step int, revisions []string) *approval {
 	return nil
 }
 
-// usedUp reports whether an Application has deployed what was approved since: other sources of the same revision need another approval.
-func (w *world) usedUp(m *member, a *approval) bool {
-	return m.proof.last >= a.at.Truncate(time.Second) && slices.Equal(m.proof.revisions, a.revisions)
+// specs are what the specs of all Applications say beside revisions.
+func (w *world) specs() map[string]content {
+	all := map[string]content{}
+	for name, app := range w.api.apps {
+		all[name] = w.contentOf(&app.Spec, nil)
+	}
+	return all
+}
+
+// besideSource is a content without what its sources have.
+func besideSource(c content) content {
+	c.source = [2]int{}
+	return c
+}
+
+// approvedOther reports whether somebody has approved the revisions of an operation while the spec said something else than it deploys, and than
+// is deployed.
+func (w *world) approvedOther(o *sought, a *approval) bool {
+	beside := besideSource(o.content)
+	return beside != a.specs[o.m.name] && beside != besideSource(o.m.truth.synced)
+}
+
+// mayHaveApprovedOther reports the same where somebody may only have to fear it: the spec was written since.
+func (w *world) mayHaveApprovedOther(m *member, a *approval) bool {
+	beside := w.contentOf(&w.api.apps[m.name].Spec, nil)
+	return m.specified >= a.at.Truncate(time.Second) && beside != besideSource(m.truth.synced)
 }

@@ -13,6 +13,8 @@ type content struct {
 	values, destination string
 	// parameter is the one that the Application alone has.
 	parameter string
+	// around is what is ignored of it. It changes what a sync does, and the comparison, and is part of no source.
+	around string
 }
 
 // live is what the cluster has of an Application.
@@ -30,7 +32,7 @@ type live struct {
 
 // contentOf is what a specification deploys at these revisions.
 func (w *world) contentOf(spec *argo.ApplicationSpec, revisions []string) content {
-	c := content{destination: spec.Destination.Namespace}
+	c := content{destination: spec.Destination.Namespace, around: aroundOf(spec)}
 	sources := spec.GetSources()
 	for i := range sources {
 		s := &sources[i]
@@ -45,6 +47,14 @@ func (w *world) contentOf(spec *argo.ApplicationSpec, revisions []string) conten
 		c.values, c.parameter = w.values.text(0), "p0"
 	}
 	return c
+}
+
+// aroundOf is the state of the series around that a specification has.
+func aroundOf(spec *argo.ApplicationSpec) string {
+	if len(spec.IgnoreDifferences) == 0 {
+		return noneAround
+	}
+	return spec.IgnoreDifferences[0].Name
 }
 
 // effectOf is the worst that the contents do.
@@ -140,8 +150,8 @@ func (w *world) install(m *member) {
 	app.Status = argo.ApplicationStatus{
 		ReconciledAt: &compared,
 		Health:       argo.AppHealthStatus{Status: "Healthy"},
-		Resources:    w.resources(m, spec.Destination.Namespace, argo.SyncStatusCodeSynced),
-		Sync:         argo.SyncStatus{Status: argo.SyncStatusCodeSynced, ComparedTo: argo.ComparedTo{Destination: spec.Destination}},
+		Resources:    w.resources(m, spec.Destination.Namespace, argo.SyncStatusCodeSynced, m.live.content),
+		Sync:         argo.SyncStatus{Status: argo.SyncStatusCodeSynced, ComparedTo: argo.ComparedTo{Destination: spec.Destination, IgnoreDifferences: spec.IgnoreDifferences}},
 	}
 	entry := argo.RevisionHistory{DeployedAt: at}
 	result := &argo.SyncOperationResult{}

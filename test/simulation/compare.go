@@ -28,7 +28,7 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 		at := c.w.stampAt(began + c.w.skew(m.name))
 		status.ReconciledAt = &at
 	}
-	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status)
+	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status, c.w.contentOf(&app.Spec, status.GetRevisions()))
 	status.Health.Status = "Missing"
 	if live := m.cached(); live.exists {
 		status.Health.Status = healthCode(live.health)
@@ -43,7 +43,7 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 // compared is the result of a comparison with these revisions.
 func (c *appController) compared(app *argo.Application, revisions []string) argo.SyncStatus {
 	m := c.w.members[app.Name]
-	sync := argo.SyncStatus{Status: argo.SyncStatusCodeOutOfSync, ComparedTo: argo.ComparedTo{Destination: app.Spec.Destination}}
+	sync := argo.SyncStatus{Status: argo.SyncStatusCodeOutOfSync, ComparedTo: argo.ComparedTo{Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}}
 	if app.Spec.HasMultipleSources() {
 		sync.ComparedTo.Sources, sync.Revisions = app.Spec.Sources, revisions
 	} else {
@@ -52,15 +52,23 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 			sync.Revision = revisions[0]
 		}
 	}
-	if live := m.cached(); live.exists && !live.drifted && live.content == c.w.contentOf(&app.Spec, revisions) {
+	if live := m.cached(); live.exists && !live.drifted && !m.leftover && live.content == c.w.contentOf(&app.Spec, revisions) {
 		sync.Status = argo.SyncStatusCodeSynced
 	}
 	return sync
 }
 
-// resources are the one resource that every Application has, and the one that has to be pruned from another namespace.
-func (*world) resources(m *member, namespace string, status argo.SyncStatusCode) []argo.ResourceStatus {
+// resources are the one resource that every Application has, and the one that has to be pruned from another namespace, or that nobody prunes.
+func (*world) resources(m *member, namespace string, status argo.SyncStatusCode, want content) []argo.ResourceStatus {
 	wanted := argo.ResourceStatus{Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status}
+	if m.leftover && m.cached().exists {
+		old, done := wanted, wanted
+		old.Name, old.RequiresPruning, old.Status = "leftover", true, argo.SyncStatusCodeOutOfSync
+		if live := m.cached(); !live.drifted && live.content == want {
+			done.Status = argo.SyncStatusCodeSynced
+		}
+		return []argo.ResourceStatus{done, old}
+	}
 	if was := m.cached().content.destination; m.cached().exists && was != namespace {
 		old := wanted
 		old.Namespace, old.RequiresPruning = was, true

@@ -24,20 +24,21 @@ func (s *series) last() string { return s.text(len(s.landed) - 1) }
 func (s *series) change(now time.Duration) { s.landed = append(s.landed, now) }
 
 // states are how far an Application has come, by its components.
-type states [5]int
+type states [6]int
 
 // nothing is how far an Application has come that has never been deployed.
-func nothing() states { return states{-1, -1, -1, -1, -1} }
+func nothing() states { return states{-1, -1, -1, -1, -1, -1} }
 
 // The components after the sources.
 const (
 	ofValues = iota
 	ofDestination
 	ofParameter
+	ofAround
 	afterSources
 )
 
-// components are the sources, the values and the destination of the template, and its own parameter.
+// components are the sources, the values and the destination of the template, its own parameter, and what the template ignores.
 func (m *member) components() int { return len(m.sources) + afterSources }
 
 // part is what a component is counted by: a branch or a series. Two Applications share a component if it is the same.
@@ -55,6 +56,8 @@ func (w *world) part(m *member, i int) part {
 		return part{series: w.destination}
 	case ofParameter:
 		return part{series: m.parameter}
+	case ofAround:
+		return part{series: w.around}
 	}
 	if b := m.sources[i]; b.dry != nil {
 		return part{branch: b.dry}
@@ -106,6 +109,8 @@ func (c *content) text(component int) string {
 		return c.values
 	case ofDestination:
 		return c.destination
+	case ofAround:
+		return c.around
 	}
 	return c.parameter
 }

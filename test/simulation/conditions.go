@@ -37,6 +37,8 @@ type approval struct {
 	revisions []string
 	by        string
 	at        time.Duration
+	// specs are what the specs of the Applications said then, beside the revisions.
+	specs map[string]content
 }
 
 // annotate sets an annotation of the ApplicationSet, or removes it. stepgate's webhook would write who has paused.

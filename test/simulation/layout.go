@@ -82,6 +82,7 @@ func (w *world) hydratorStatus(m *member) argo.SourceHydratorStatus {
 	at := w.stampAt(last.landed + w.skew(m.name))
 	status.CurrentOperation = &argo.HydrateOperation{
 		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
+		SourceHydrator: *w.spec(m).SourceHydrator,
 	}
 	if last.dry < b.dry.head() {
 		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating, b.dry.states[b.dry.head()].revision

@@ -247,7 +247,7 @@ func (c *appController) finalize(name string) {
 	m := c.w.members[name]
 	m.live = live{settling: m.live.settling + 1}
 	m.truth.reached, m.truth.ran, m.truth.synced, m.proof = nothing(), nothing(), content{}, proof{}
-	m.truth.completed = [5]map[int]bool{}
+	m.truth.completed = [6]map[int]bool{}
 	c.w.api.remove(name)
 }
 

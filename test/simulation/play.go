@@ -28,13 +28,18 @@ func (w *world) schedule() (last time.Duration) {
 //	merge BRANCH                  that commit lands
 //	refresh APP                   the refresh annotation, as users and git webhooks set it
 //	githook BRANCH                the same for everybody who deploys the branch, in some order
-//	values | destination          the template changes a parameter, or the destination's namespace
+//	values | destination | around the template changes a parameter, the destination's namespace, or ignoreDifferences
 //	parameter APP                 the generator gives an Application another parameter
 //	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
+//	relabel APP STEP              a user writes its label, until the ApplicationSet controller writes it again
+//	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
+//	leftover APP                  a resource of it has to be pruned, and nobody does: it is OutOfSync for good
+//	local APP | foreign APP       a user syncs manifests of his own, or another source
 //	sync APP | rollback APP       argocd-server writes an operation for a user: to HEAD, or to what it ran before
 //	drift APP | crash APP | recover APP             somebody changes the cluster; what is deployed fails or gets well again
 //	failing APP N                 the next N syncs fail
 //	slow compare|sync APP D       the next one takes longer by D
+//	slow write APP D              the ApplicationSet controller's next write of its spec takes longer by D
 //	slow answer APP D             the ApplicationSet controller's next write that changes nothing is answered after D
 //	slow cluster APP D            what the next sync changes in the cluster is seen by the application controller D later
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
@@ -69,15 +74,11 @@ func (w *world) happen(words []string) {
 		w.approvesAll(args[0])
 	case "bypass":
 		w.bypass(duration(args[0]))
-	case "values", "destination":
+	case "values", "destination", "around":
 		if verb == "values" && w.scenario.Layout == "hydrated" {
 			return // a hydrated Application has no parameters of its own
 		}
-		if verb == "values" {
-			w.values.change(w.now)
-		} else {
-			w.destination.change(w.now)
-		}
+		map[string]*series{"values": w.values, "destination": w.destination, "around": w.around}[verb].change(w.now)
 		w.regenerate()
 	case "add":
 		w.add(args[0], number(args[1]))
@@ -169,6 +170,16 @@ func (w *world) toMember(verb string, m *member, args []string) {
 			m.parameter.change(w.now)
 			w.regenerate()
 		}
+	case "relabel":
+		w.relabel(m, number(args[1]))
+	case "invalid", "valid":
+		m.invalid = verb == "invalid"
+		w.set.wake()
+	case "leftover":
+		m.leftover = true
+		w.app.liveChanged(m.name)
+	case "local", "foreign":
+		w.syncOwn(m, verb == "local")
 	case "hydration":
 		m.hydrationFails = args[1] == "fails"
 	}
@@ -207,6 +218,8 @@ func (w *world) slow(args []string) {
 		return
 	}
 	switch args[0] {
+	case "write":
+		m.slowWrite = duration(args[2])
 	case "answer":
 		m.slowAnswer = duration(args[2])
 	case "cluster":

@@ -163,7 +163,7 @@ func (c *appController) needed(app *argo.Application) level {
 		return forceResolve
 	case app.Status.ReconciledAt == nil, c.w.scenario.Poll > 0 && app.Status.ReconciledAt.Add(c.w.scenario.Poll).Before(epoch.Add(c.w.now)):
 		return latest
-	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination):
+	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination) || !app.Spec.IgnoreDifferences.Equals(compared.IgnoreDifferences):
 		return latest
 	}
 	x := c.worker(app.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,7 +26,7 @@ type setController struct {
 	passed   time.Duration
 	// wakesAt is when the work queue adds the ApplicationSet by itself; zero when it does not.
 	wakesAt time.Duration
-	// polls says that it comes back every second because of the barrier, for as long as nothing changes.
+	// polls says that it comes back again and again, because of the barrier or an Application that is not valid, for as long as nothing changes.
 	polls bool
 }
 
@@ -99,7 +100,9 @@ func (c *setController) pass() (failed bool) {
 	if err != nil {
 		return true
 	}
-	for _, app := range c.manager.sync(set, syncs, desired) {
+	valid, failing := c.valid(desired)
+	c.report(failing)
+	for _, app := range c.manager.sync(set, syncs, valid) {
 		if c.w.traits.pins && app.Operation != nil {
 			pin(set, &app)
 		}
@@ -119,7 +122,39 @@ func (c *setController) pass() (failed bool) {
 		}
 	}
 	c.wakeForBarrier(set)
+	if failing != "" {
+		c.polls = true
+		c.wakeLater(requeueOnValidationError)
+	}
 	return false
+}
+
+// requeueOnValidationError is ReconcileRequeueOnValidationError.
+const requeueOnValidationError = 3 * time.Minute
+
+// valid are the Applications that can be written, and the error of the others, of which there may be none.
+func (c *setController) valid(desired []argo.Application) (valid []argo.Application, failing string) {
+	for _, app := range desired {
+		if c.w.members[app.Name].invalid {
+			failing = "application " + app.Name + " references a project which does not exist"
+		} else {
+			valid = append(valid, app)
+		}
+	}
+	return valid, failing
+}
+
+// report sets the condition ErrorOccurred. In truth it is taken back at the end of a pass.
+func (c *setController) report(failing string) {
+	set := *c.w.api.set
+	if is := slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool { return c.Message == failing }); is || failing == "" && set.Status.Conditions == nil {
+		return
+	}
+	set.Status.Conditions = nil
+	if failing != "" {
+		set.Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: failing}}
+	}
+	c.w.api.writeSet(&set)
 }
 
 // progress records how far the Applications are, and returns which of them may be synced.
@@ -167,6 +202,9 @@ func (c *setController) createOrUpdate(want *argo.Application) bool {
 	if !spec && !labels && !operation {
 		return true
 	}
+	if spec {
+		c.waitToWrite(want.Name)
+	}
 	live := c.w.api.apps[want.Name]
 	if live == nil {
 		delete(c.cache.apps, want.Name) // NotFound evicts
@@ -177,12 +215,26 @@ func (c *setController) createOrUpdate(want *argo.Application) bool {
 		app.Spec = want.Spec
 	}
 	if labels {
-		app.Labels = want.Labels
+		app.Labels, c.w.members[want.Name].relabelled = want.Labels, false
 	}
 	if operation {
 		app.Operation = merged(live.Operation, found.Operation, want.Operation)
 	}
+	if spec || labels {
+		app.ManagedFields = c.w.written(want.Name)
+	}
 	return c.write(&app)
+}
+
+// written notes that the ApplicationSet controller writes a spec, and returns what the API server keeps of that.
+func (w *world) written(name string) []metav1.ManagedFieldsEntry {
+	w.members[name].specified = w.now
+	return managedSince(w.stampAt(w.now))
+}
+
+// managedSince are the managedFields of an Application whose spec was written at a time. That a write of an operation renews the time is not modelled.
+func managedSince(at metav1.Time) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{{Manager: "argocd-applicationset-controller", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 }
 
 // merged is what a merge patch leaves of an operation: fields that the cache did not show stay.
@@ -196,12 +248,24 @@ func merged(live, cached, want *argo.Operation) *argo.Operation {
 	return &both
 }
 
+// waitToWrite waits as long as the next write of a spec takes.
+func (c *setController) waitToWrite(name string) {
+	m := c.w.members[name]
+	wait := m.slowWrite
+	if m.slowWrite = 0; wait > 0 {
+		c.w.logf("the write of %s by the ApplicationSet controller takes %s", name, wait)
+		c.w.advance(wait)
+	}
+}
+
 func (c *setController) create(want *argo.Application) bool {
+	c.waitToWrite(want.Name)
 	if c.w.api.apps[want.Name] != nil {
 		return false // AlreadyExists
 	}
 	app := *want
 	app.UID = types.UID(want.Name + "-uid-" + c.w.api.next())
+	app.ManagedFields = c.w.written(want.Name)
 	c.w.members[want.Name].settled = c.w.now
 	return c.write(&app)
 }

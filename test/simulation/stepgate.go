@@ -67,7 +67,10 @@ func newStepgate(w *world, records records) *stepgate {
 func newReplica(w *world, projection func(*argo.Application) *siblings.Projection, records records) *replica {
 	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
 	r.cache.onApp = r.saw
-	r.cache.onSet = func(_, _ *argo.ApplicationSet) { r.reviewIn(settle) }
+	r.cache.onSet = func(_, set *argo.ApplicationSet) {
+		r.Place(&argocd.NewApplicationSet(set).ApplicationSet)
+		r.reviewIn(settle)
+	}
 	for _, name := range w.names {
 		r.cache.apps[name] = w.api.apps[name]
 	}
@@ -78,7 +81,7 @@ func newReplica(w *world, projection func(*argo.Application) *siblings.Projectio
 
 // start begins with no memory: it lists everything.
 func (r *replica) start() {
-	r.Observations = siblings.NewObservations()
+	r.Observations = siblings.NewObservations(func() time.Time { return epoch.Add(r.w.now) })
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
 	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: true, Release: true}
@@ -93,9 +96,11 @@ func (r *replica) start() {
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)
+	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
-		r.saw(nil, r.cache.apps[name])
+		r.Listed(r.projection(r.cache.apps[name]))
 	}
+	r.reviewIn(settle)
 }
 
 // pinOf is how the scenario pins operations: it is compared unless it says otherwise.

@@ -15,7 +15,7 @@ type truth struct {
 	// reached is the latest state that the Application has completed, or needs nothing of.
 	reached states
 	// completed are the states, by component, that it has completed or needs nothing of. A later one says nothing of an earlier one.
-	completed [5]map[int]bool
+	completed [6]map[int]bool
 	// ran is the latest state that it has started to sync.
 	ran states
 	// admitting is of the operation that runs, or ran last, and latest of the one that was written last. One that is written
@@ -146,13 +146,14 @@ func (w *world) noteAll() {
 // started is called when the revisions of an operation have been resolved: at are the states that it deploys, to a destination.
 func (w *world) started(m *member, at states, destination string) {
 	underWay := m.truth.seen.spec.Destination.Namespace != destination
+	ignoring := at[len(m.sources)+ofAround] >= 0 && w.around.text(at[len(m.sources)+ofAround]) != aroundOf(&m.truth.seen.spec)
 	for i := range m.components() {
 		n := at[i]
 		for n > 0 && w.same(m, i, n, n-1) {
 			n--
 		}
 		if n > m.truth.ran[i] && !w.deployed(m, i, n) && !w.has(&m.truth.synced, m, i, n) && !w.rollsBack(m, i, n) {
-			w.judge(m, at, i, n, underWay && i == len(m.sources)+ofDestination)
+			w.judge(m, at, i, n, underWay && i == len(m.sources)+ofDestination || ignoring && i == len(m.sources)+ofAround)
 		}
 	}
 	for i := range m.components() {
@@ -173,7 +174,7 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 	}
 	for _, name := range w.names {
 		e := w.members[name]
-		if !w.earlier(e, m) {
+		if !w.earlier(e, m, i) {
 			continue
 		}
 		w.note(e)
@@ -251,14 +252,27 @@ func (w *world) needed(m *member, i, n int, e *member, j int) int {
 	return -1
 }
 
-func (w *world) earlier(e, m *member) bool {
+// earlier reports whether e has to be done before m starts its state n of a component. One that is generated, and not created yet, has to be
+// if m starts a change of its spec, or is deployed for the first time: the ApplicationSet controller is about to write it. Labels that users write
+// count for nothing.
+func (w *world) earlier(e, m *member, i int) bool {
 	app := w.api.apps[e.name]
-	if e == m || app == nil || app.DeletionTimestamp != nil || e.generated == 0 || e.settled > m.truth.admitted-sameMoment {
+	created := app != nil && app.DeletionTimestamp == nil
+	specified := i >= len(m.sources) || m.truth.ran[i] < 0
+	if e == m || e.generated == 0 || e.settled > m.truth.admitted-sameMoment || !created && (app != nil || !specified) {
 		return false
 	}
-	step := min(m.truth.admittedStep, stepOf(w.api.apps[m.name]))
+	step := min(m.truth.admittedStep, w.stepOf(m))
 	if m.generated > 0 {
 		step = min(step, m.generated)
 	}
-	return max(e.generated, stepOf(app)) < step
+	return max(e.generated, w.stepOf(e)) < step
+}
+
+// stepOf is the step of an Application by its label, but for labels that users have written.
+func (w *world) stepOf(m *member) int {
+	if m.relabelled {
+		return m.generated
+	}
+	return stepOf(w.api.apps[m.name])
 }

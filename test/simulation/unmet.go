@@ -154,6 +154,8 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	switch {
 	case a == nil:
 		return unmet{kind: "approval", text: fmt.Sprintf("nobody has approved %v", o.revisions)}, true
+	case w.approvedOther(o, a):
+		return unmet{kind: "approval of another spec", text: fmt.Sprintf("%s has approved %v with another spec", a.by, o.revisions)}, true
 	case !w.scenario.FourEyes:
 		return unmet{}, false
 	case w.hasStarted(a.by, o, false):
@@ -231,7 +233,7 @@ func (w *world) waitsFor(m *member) string {
 	switch {
 	case a == nil || !w.conditions.needsApproval(o.step):
 		return ""
-	case w.usedUp(m, a):
+	case w.mayHaveApprovedOther(m, a):
 		return "approval"
 	case w.scenario.FourEyes && w.hasSyncedBefore(a.by, o.step):
 		return "four eyes" // stepgate does not ask whether that one has a source in common

@@ -1,6 +1,9 @@
 package simulation
 
 import (
+	"maps"
+	"strconv"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
@@ -87,4 +90,42 @@ func (w *world) askRefreshAgain(name string) {
 	w.api.edit(name, func(app *argo.Application) {
 		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
 	})
+}
+
+// relabel gives an Application the label of another step. The ApplicationSet controller is about to write it again.
+func (w *world) relabel(m *member, step int) {
+	if w.api.apps[m.name] == nil || m.generated == 0 {
+		return
+	}
+	m.relabelled = true
+	w.api.edit(m.name, func(app *argo.Application) {
+		app.Labels = maps.Clone(app.Labels)
+		app.Labels["step"] = strconv.Itoa(step)
+	})
+}
+
+// syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later step. In the first one it is
+// not played.
+func (w *world) syncOwn(m *member, local bool) {
+	app := w.api.apps[m.name]
+	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 {
+		return
+	}
+	source := app.Spec.GetSource()
+	source.Path = "elsewhere"
+	sync := &argo.SyncOperation{Source: &source, Revision: w.heads(m)[0]}
+	if local {
+		sync.Source, sync.Manifests = nil, []string{`{"kind":"ConfigMap"}`}
+	}
+	next := *app
+	next.Operation = byUser(sync)
+	write := Write{Old: app, New: &next, By: serverAccount}
+	if write.New = w.gate.Mutate(write); write.New.Operation == nil {
+		return
+	}
+	v := w.gate.Decide(write)
+	w.logf("somebody syncs content of his own to %s: %s", m.name, v)
+	if v.Allowed && !w.bypassed() {
+		w.early = append(w.early, Early{At: w.now, Target: m.name, Missing: "content of its own", Kind: "foreign", Reason: string(v.Reason)})
+	}
 }

@@ -21,8 +21,8 @@ type world struct {
 	git
 	scenario *Scenario
 	traits   traits
-	// values and destination are what the template of the ApplicationSet gives to all.
-	values, destination *series
+	// values, destination and around are what the template of the ApplicationSet gives to all.
+	values, destination, around *series
 	// members are the Applications, by name, as they really are. A removed one stays, without being generated.
 	members map[string]*member
 	names   []string
@@ -61,6 +61,8 @@ type member struct {
 	parameter *series
 	// generated is the step that the generator gives it, 0 when it is not generated.
 	generated int
+	// specified is when the ApplicationSet controller last wrote its spec.
+	specified time.Duration
 	// settled is when its step, generated or live, last changed.
 	settled time.Duration
 	live    live
@@ -71,6 +73,14 @@ type member struct {
 	slowCompare, slowSync time.Duration
 	// slowAnswer is how long the answer takes to the ApplicationSet controller's next write that changes nothing.
 	slowAnswer time.Duration
+	// slowWrite is how long the ApplicationSet controller's next write of its spec waits, as for another admission webhook.
+	slowWrite time.Duration
+	// invalid says that the ApplicationSet controller does not write it, because it is not valid.
+	invalid bool
+	// relabelled says that a user has given it another step.
+	relabelled bool
+	// leftover says that a resource stays in the cluster that git does not have, and nobody prunes.
+	leftover bool
 	// slowCluster is how long the application controller does not see the next change that a sync makes in the cluster. Meanwhile before is
 	// what it still has in its cache.
 	slowCluster time.Duration
@@ -98,7 +108,7 @@ func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w.forget()
 	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
 	w.hashes = s.Hashes
-	w.values, w.destination = newSeries("v"), newSeries("ns")
+	w.values, w.destination, w.around = newSeries("v"), newSeries("ns"), newSeries("i")
 	w.api = newAPI(w)
 	w.set = newSetController(w)
 	w.app = newAppController(w)
@@ -146,11 +156,14 @@ func (w *world) delay(base time.Duration) time.Duration {
 }
 
 // specOf is what a specification depends on.
-type specOf struct{ values, destination, parameter string }
+type specOf struct{ values, destination, parameter, around string }
+
+// noneAround is the first state of the series around: nothing is ignored.
+const noneAround = "i0"
 
 // spec is the specification that the template gives an Application now. It is shared, and never changed.
 func (w *world) spec(m *member) argo.ApplicationSpec {
-	if of := (specOf{w.values.last(), w.destination.last(), m.parameter.last()}); m.specOf != of {
+	if of := (specOf{w.values.last(), w.destination.last(), m.parameter.last(), w.around.last()}); m.specOf != of {
 		m.spec, m.specOf = w.newSpec(m, of), of
 	}
 	return m.spec
@@ -163,6 +176,9 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	}
 	if w.scenario.RetryRefresh {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
+	}
+	if of.around != noneAround {
+		spec.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", Name: of.around, JSONPointers: []string{"/spec/replicas"}}}
 	}
 	var sources argo.ApplicationSources
 	for i, b := range m.sources {

@@ -39,6 +39,9 @@ type spec struct {
 	Sources        argo.ApplicationSources     `json:"sources"`
 	SourceHydrator *argo.SourceHydrator        `json:"sourceHydrator"`
 	Destination    argo.ApplicationDestination `json:"destination"`
+	SyncPolicy     *syncPolicy                 `json:"syncPolicy"`
+
+	IgnoreDifferences argo.IgnoreDifferences `json:"ignoreDifferences"`
 	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory. It has fields that only newer
 	// versions of Argo CD know.
 	text []byte
@@ -61,6 +64,12 @@ func (s *spec) exact(field string, value any) any {
 		return value
 	}
 	return fields[field]
+}
+
+// syncPolicy is the part of a sync policy that changes what a sync does.
+type syncPolicy struct {
+	SyncOptions              argo.SyncOptions               `json:"syncOptions"`
+	ManagedNamespaceMetadata *argo.ManagedNamespaceMetadata `json:"managedNamespaceMetadata"`
 }
 
 type status struct {
@@ -134,8 +143,20 @@ func Decode(raw []byte) (*Application, error) {
 	return a, nil
 }
 
+// Around is what the Application deploys by beside its sources.
+func (a *Application) Around() string { return Around(a.spec()) }
+
+// Content stands for what the Application deploys by its spec.
+func (a *Application) Content() Fingerprint { return Content(a.spec()) }
+
 // spec is the decoded part of the spec as Argo CD's own type, for its methods.
 func (a *Application) spec() *argo.ApplicationSpec {
 	s := a.Spec
-	return &argo.ApplicationSpec{Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator, Destination: s.Destination}
+	spec := &argo.ApplicationSpec{
+		Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator, Destination: s.Destination, IgnoreDifferences: s.IgnoreDifferences,
+	}
+	if p := s.SyncPolicy; p != nil {
+		spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: p.SyncOptions, ManagedNamespaceMetadata: p.ManagedNamespaceMetadata}
+	}
+	return spec
 }

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,7 @@ func maxUpdate(rollout []argo.ApplicationSetRolloutStep) []string {
 func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 	projected := policy.ApplicationSet{
 		Namespace: set.Namespace, Name: set.Name, UID: string(set.UID),
-		Deleting: set.DeletionTimestamp != nil,
+		Deleting: set.DeletionTimestamp != nil, Failing: failing(set.Status.Conditions),
 	}
 	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
@@ -60,6 +61,16 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 	}
 	projected.Recorded = recorded(set.Status.ApplicationStatus)
 	return projected
+}
+
+// failing is the error that the ApplicationSet controller reports; empty where there is none.
+func failing(conditions []argo.ApplicationSetCondition) string {
+	for _, c := range conditions {
+		if c.Type == argo.ApplicationSetConditionErrorOccurred && c.Status == argo.ApplicationSetConditionStatusTrue {
+			return cmp.Or(c.Message, c.Reason, string(c.Type))
+		}
+	}
+	return ""
 }
 
 // recorded keeps the first entry where a name is listed twice, as Argo CD does.

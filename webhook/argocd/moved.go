@@ -28,3 +28,16 @@ func moved(resources []argo.ResourceStatus) bool {
 	}
 	return false
 }
+
+// onlyPruning reports whether resources are OutOfSync, and all of these have to be pruned.
+func onlyPruning(resources []argo.ResourceStatus) bool {
+	some := false
+	for i := range resources {
+		if r := &resources[i]; r.Status == argo.SyncStatusCodeOutOfSync {
+			if some = true; !r.RequiresPruning {
+				return false
+			}
+		}
+	}
+	return some
+}

@@ -42,6 +42,7 @@ func Sibling(app *argo.Application) policy.Application {
 		Followed:         followed,
 		Hydration:        hydration(&app.Spec, &status.Sync, status.ReconciledAt, &status.SourceHydrator),
 		Moved:            moved(status.Resources),
+		OnlyPruning:      onlyPruning(status.Resources),
 	}
 }
 
@@ -64,11 +65,15 @@ func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.
 }
 
 // hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where the operation ended
-// with another revision than the compared one, and not before the last comparison.
+// with another revision than the compared one, and not before the last comparison, and policy.Outdated where it was of another dry source
+// than the spec has.
 func hydration(spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *metav1.Time, hydrator *argo.SourceHydratorStatus) string {
 	op := hydrator.CurrentOperation
 	if spec.SourceHydrator == nil || op == nil {
 		return ""
+	}
+	if !spec.SourceHydrator.DeepEquals(op.SourceHydrator) {
+		return policy.Outdated
 	}
 	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != sync.Revision && !timeOf(reconciledAt).After(op.FinishedAt.Time) {
 		return policy.Uncompared
@@ -90,7 +95,7 @@ func cluster(d *argo.ApplicationDestination) string {
 // specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,
 // controller/appcontroller.go, which makes Argo CD itself compare again.
 func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
-	if !reflect.DeepEqual(spec.Destination, compared.Destination) {
+	if !reflect.DeepEqual(spec.Destination, compared.Destination) || !spec.IgnoreDifferences.Equals(compared.IgnoreDifferences) {
 		return false
 	}
 	if spec.HasMultipleSources() {

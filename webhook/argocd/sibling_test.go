@@ -228,7 +228,7 @@ func TestSiblingOfAHydratedApplication(t *testing.T) {
 	want.Hydration = "Failed"
 	app := hydrated()
 	app.Status.SourceHydrator.LastComparedDryRevision = oldCommit
-	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseFailed, DrySHA: newCommit}
+	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseFailed, DrySHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator}
 	NewWithT(t).Expect(Sibling(app)).To(Equal(want))
 
 	app.Status.SourceHydrator.LastComparedDryRevision = ""
@@ -250,10 +250,21 @@ func TestSiblingThatWasHydratedSince(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := hydrated()
 			at := metav1.NewTime(app.Status.ReconciledAt.Add(tc.after))
-			app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: newCommit, HydratedSHA: tc.hydrated}
+			app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: newCommit, HydratedSHA: tc.hydrated, SourceHydrator: *app.Spec.SourceHydrator}
 			NewWithT(t).Expect(Sibling(app).Hydration).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestSiblingThatIsNotHydratedByItsSpec has the dry source change after the hydrator has begun.
+func TestSiblingThatIsNotHydratedByItsSpec(t *testing.T) {
+	app := hydrated()
+	at := metav1.NewTime(app.Status.ReconciledAt.Add(-time.Second))
+	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, HydratedSHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator}
+	NewWithT(t).Expect(Sibling(app).Hydration).To(Equal("Hydrated"))
+	app.Spec.SourceHydrator = app.Spec.SourceHydrator.DeepCopy()
+	app.Spec.SourceHydrator.DrySource.Path = "v2"
+	NewWithT(t).Expect(Sibling(app).Hydration).To(Equal(policy.Outdated))
 }
 
 // TestSiblingOfAnEmptyApplication is one that has just been created: nothing of it may look done.

@@ -71,8 +71,3 @@ func revisions(one string, many []string) []string {
 	}
 	return []string{one}
 }
-
-// Destination is where an Application is deployed to, as one text.
-func Destination(d *argo.ApplicationDestination) string {
-	return shared(d.Server + " " + d.Name + " " + d.Namespace)
-}

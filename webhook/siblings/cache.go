@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,7 +42,7 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{Observations: NewObservations(), changed: func(types.NamespacedName) {}}
+	c := &Cache{Observations: NewObservations(time.Now), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
@@ -73,14 +74,16 @@ func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 
 // applications handles the events of Applications.
 func (c *Cache) applications() cache.ResourceEventHandler {
-	return onEvery(func(object any, gone bool) {
+	return onEvery(func(object any, is event) {
 		c.arrivals.arrived()
 		p, ok := object.(*Projection)
 		switch {
 		case !ok:
 			return
-		case gone:
+		case is == gone:
 			c.Forget(p)
+		case is == listed:
+			c.Listed(p)
 		default:
 			c.Observe(p)
 		}
@@ -92,9 +95,9 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 
 // sets handles the events of ApplicationSets.
 func (c *Cache) sets() cache.ResourceEventHandler {
-	return onEvery(func(object any, gone bool) {
+	return onEvery(func(object any, is event) {
 		if set, ok := object.(*setProjection); ok {
-			if gone {
+			if is == gone {
 				c.Displace(&set.set.ApplicationSet)
 			} else {
 				c.Place(&set.set.ApplicationSet)
@@ -104,24 +107,39 @@ func (c *Cache) sets() cache.ResourceEventHandler {
 	})
 }
 
+// event is what a watch tells of an object: that it is in the first list, that it has changed or appeared, or that it is gone.
+type event int
+
+const (
+	listed event = iota
+	changed
+	gone
+)
+
 // onEvery handles every event by the newest state of its object. Where the watch has missed that an object was deleted and created again, the old
 // one is gone first.
-func onEvery(f func(object any, gone bool)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { f(object, false) },
+func onEvery(f func(object any, is event)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, first bool) {
+			if first {
+				f(object, listed)
+			} else {
+				f(object, changed)
+			}
+		},
 		UpdateFunc: func(old, object any) {
 			if was, err := meta.Accessor(old); err == nil {
 				if is, err := meta.Accessor(object); err == nil && was.GetUID() != is.GetUID() {
-					f(old, true)
+					f(old, gone)
 				}
 			}
-			f(object, false)
+			f(object, changed)
 		},
 		DeleteFunc: func(object any) {
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = missed.Obj
 			}
-			f(object, true)
+			f(object, gone)
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,12 +28,15 @@ type family struct {
 	siblings []policy.Sibling
 	observed []*observed
 	names    map[string]int
+	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and respecified when the last spec of one was seen to change; zero
+	// where nothing of the kind was seen.
+	joined, respecified time.Time
 
 	arraysShared, namesShared bool
 }
 
-// put adds an Application, or replaces the one of its name.
-func (f *family) put(o *observed, a *policy.Application) {
+// put adds an Application, or replaces the one of its name. It reports whether that one was in another step.
+func (f *family) put(o *observed, a *policy.Application) (moved bool) {
 	f.unshareArrays()
 	i, is := f.names[o.name]
 	if !is {
@@ -41,10 +45,13 @@ func (f *family) put(o *observed, a *policy.Application) {
 		f.names[o.name] = i
 		f.siblings, f.observed = append(f.siblings, policy.Sibling{}), append(f.observed, nil)
 	}
+	before := f.siblings[i]
 	f.siblings[i], f.observed[i] = policy.Sibling{Application: a}, o
 	if f.set != nil {
 		f.siblings[i] = f.set.Place(a)
+		moved = is && f.siblings[i].Step != before.Step
 	}
+	return moved
 }
 
 // remove takes an Application out, unless another one has its name now. The last one takes its place in the arrays.
@@ -64,8 +71,11 @@ func (f *family) remove(o *observed) {
 }
 
 // place gives all Applications their places in the steps of an ApplicationSet.
-func (f *family) place(set *policy.ApplicationSet) {
+func (f *family) place(set *policy.ApplicationSet, now time.Time) {
 	sameSteps := f.set != nil && reflect.DeepEqual(f.set.Steps, set.Steps)
+	if f.set != nil && !sameSteps {
+		f.joined = now
+	}
 	f.unshareArrays()
 	f.set = set
 	for i, s := range f.siblings {

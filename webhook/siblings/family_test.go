@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,7 @@ import (
 // found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &familyWorld{Observations: NewObservations(), apps: map[string]*Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		w := &familyWorld{Observations: NewObservations(time.Now), apps: map[string]*Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"application": w.observe,
 			"gone":        w.forget,
@@ -113,7 +114,7 @@ func (w *familyWorld) handOut(r *rapid.T) {
 	if set == nil {
 		set = familySet(r)
 	}
-	h := held{siblings: w.Siblings(set), seen: w.Seen(OwnerOf(set), 0, 0), past: map[string]policy.Past{}}
+	h := held{siblings: w.Siblings(set), seen: w.Seen(set, 0, 0), past: map[string]policy.Past{}}
 	h.copied = slices.Clone(h.siblings)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		h.past[name] = h.seen.Past(name)
@@ -143,7 +144,7 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 	// One of the Applications has another object of its name, as it was read live.
 	apps := []*Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
 	placed := []policy.Sibling{set.Place(&apps[0].Application)}
-	seen := w.Seen(OwnerOf(set), 0, 0)
+	seen := w.Seen(set, 0, 0)
 	for _, p := range w.apps {
 		if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
 			apps, placed = append(apps, p), append(placed, set.Place(&p.Application))
@@ -157,11 +158,11 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 // TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not connected.
 func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations()
+	s := NewObservations(time.Now)
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
-	before := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Destination: "a"}
+	before := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Around: "a"}
 	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}
-	again := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Destination: "b"}
+	again := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Around: "b"}
 	watch.OnAdd(before, false)
 	watch.OnUpdate(before, again)
 	g.Expect(s.Observed("1")).To(BeFalse())

@@ -1,6 +1,7 @@
 package siblings
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -34,9 +35,14 @@ type observed struct {
 	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
 	completed []policy.Source
 
-	destination string
-	// deployedTo is the destination at which it was last seen to be deployed; empty when that was not seen.
-	deployedTo string
+	// content stands for its spec, which has been the same since contentSince at the latest.
+	content      argocd.Fingerprint
+	contentSince time.Time
+	around       string
+	// first is what was around its sources when it was first seen. It counts as deployed until something else is known.
+	first string
+	// deployedWith is what was around its sources when it was last seen to be deployed; empty when that was not seen.
+	deployedWith string
 	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
 	// there is none. An operation may deploy another revision than the compared one.
 	deployed argocd.Fingerprint
@@ -49,22 +55,35 @@ type observed struct {
 	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
 	failed []policy.Source
 	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
-	// syncingTo where it began to deploy to.
-	operating bool
-	ended     uint64
-	syncingTo string
+	// syncingWith what was around the sources when it began.
+	operating   bool
+	ended       uint64
+	syncingWith string
 }
 
 // past is what a decision may know, by the position of the change that the target deploys and by the position of the target's comparison.
 func (o *observed) past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Fresh: o.fresh > changed, Later: o.fresh > max(changed, compared), Completed: o.completed, Applied: o.appliedAt, Failed: o.failed,
-		Moved: o.deployedTo != "" && o.deployedTo != o.destination,
+		Altered: cmp.Or(o.deployedWith, o.first) != o.around,
 	}
 	if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
 		past.Synced = policy.Synced{Seen: true, Compared: o.compared, OperatedAt: o.operatedAt}
 	}
 	return past
+}
+
+// specify notices a change of the spec.
+func (o *observed) specify(p *Projection, appeared, now time.Time) {
+	switch {
+	case o.content == p.Content:
+		return
+	case o.content != 0:
+		o.contentSince = now
+	default:
+		o.contentSince = cmp.Or(appeared, p.ContentSince, now)
+	}
+	o.content = p.Content
 }
 
 // compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or
@@ -117,7 +136,7 @@ func (o *observed) complete(app *policy.Application) {
 	case !app.SpecCompared || !last.SameSources:
 		o.completed = nil
 		return
-	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || app.Hydration != "" && app.Hydration != "Hydrated":
+	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !hydrated(app):
 		return // a dry source is compared before it is hydrated
 	case app.Health != "Healthy" && last.AtCompared:
 		o.settling = last.FinishedAt
@@ -149,11 +168,11 @@ func (o *observed) fail(app *policy.Application) {
 	}
 }
 
-// elsewhere is a destination that is not known, and is not the destination of the spec.
-const elsewhere = "elsewhere"
+// otherwise is what is not known, and is not what the spec says.
+const otherwise = "otherwise"
 
-// deploy notices where the Application is deployed: at its destination when it is Synced with its spec, and where a full
-// sync began to deploy to when that has succeeded.
+// deploy notices by what beside its sources the Application is deployed: by its spec when it is Synced with that, and by what a full sync began
+// with when that has succeeded. A hydrated Application may be Synced with what was hydrated before its spec changed.
 func (o *observed) deploy(p *Projection, position uint64) {
 	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || last.Running()
@@ -162,28 +181,34 @@ func (o *observed) deploy(p *Projection, position uint64) {
 	}
 	switch {
 	case operating && !o.operating:
-		o.syncingTo = p.Destination
+		o.syncingWith = p.Around
 	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
-		o.deployedTo = o.syncingTo
+		o.deployedWith = o.syncingWith
 	}
 	switch {
 	case operating:
-	case !app.SpecCompared && o.deployedTo == "":
-		o.deployedTo = elsewhere // until the comparison tells, as after a restart
+	case !app.SpecCompared && o.deployedWith == "":
+		o.deployedWith = otherwise // until the comparison tells, as after a restart
 	case !app.SpecCompared:
 	case app.Moved:
-		o.deployedTo = elsewhere // seen even if the deployment was not, as after a restart
+		o.deployedWith = otherwise // seen even if the deployment was not, as after a restart
+	case app.SyncStatus == "Synced" && (p.NamespaceChanged || !hydrated(app)):
 	case app.SyncStatus == "Synced":
-		o.deployedTo = p.Destination
-	case o.deployedTo == elsewhere:
-		o.deployedTo = ""
+		o.deployedWith = p.Around
+	case o.deployedWith == otherwise:
+		o.deployedWith = ""
 	}
 	o.prove(p, operating)
-	o.operating, o.operatedAt, o.destination = operating, last.StartedAt, p.Destination
+	o.operating, o.operatedAt, o.around = operating, last.StartedAt, p.Around
 }
 
 // clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is a fraction of a second.
 const clusterLag = 5 * time.Second
+
+// hydrated reports whether nothing is left to hydrate for an Application.
+func hydrated(app *policy.Application) bool {
+	return app.Hydration == "" || app.Hydration == "Hydrated"
+}
 
 // prove notices what is deployed. After an operation to another revision than the compared one, such as a rollback, Synced may be the status of
 // before, or a comparison with the cluster of before. One that was Synced all the time has to be so later on, too, unless the operation has only

@@ -50,7 +50,7 @@ func (s *Observations) Placed(set *policy.ApplicationSet, apps []*Projection) []
 func (s *Observations) Place(set *policy.ApplicationSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.family(OwnerOf(set)).place(set)
+	s.family(OwnerOf(set)).place(set, s.now())
 }
 
 // Displace forgets an ApplicationSet that is gone.

@@ -2,6 +2,8 @@ package siblings
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +25,13 @@ type Projection struct {
 	AutoSync bool
 	// Compared stands for what it was compared with.
 	Compared argocd.Fingerprint
-	// Destination is where it is deployed to, as one text.
-	Destination string
+	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is a time at which its spec was
+	// the same already, by the API server's clock; zero where the object does not tell.
+	Around       string
+	Content      argocd.Fingerprint
+	ContentSince time.Time
+	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is about to find it OutOfSync.
+	NamespaceChanged bool
 	// Project is the name of its AppProject, and WindowSubject is what the sync windows of that select it by.
 	Project       string
 	WindowSubject argocd.WindowSubject
@@ -38,16 +45,33 @@ func NewProjection(app *argo.Application) *Projection {
 		owner = &metav1.OwnerReference{}
 	}
 	return &Projection{
-		ObjectMeta:    identity(app),
-		Owner:         owner.UID,
-		Set:           owner.Name,
-		AutoSync:      app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
-		Compared:      argocd.NewFingerprint(&app.Status.Sync),
-		Destination:   argocd.Destination(&app.Spec.Destination),
+		ObjectMeta:   identity(app),
+		Owner:        owner.UID,
+		Set:          owner.Name,
+		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
+		Compared:     argocd.NewFingerprint(&app.Status.Sync),
+		Around:       argocd.Around(&app.Spec),
+		Content:      argocd.Content(&app.Spec),
+		ContentSince: specWritten(app),
+
+		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
+
 		Project:       argocd.ProjectOf(app),
 		WindowSubject: argocd.WindowSubjectOf(app),
 		Application:   argocd.Sibling(app),
 	}
+}
+
+// specWritten is when somebody last wrote the Application who owns a part of its spec: not before its spec became what it is. It is zero where
+// the API server has kept no managedFields.
+func specWritten(app *argo.Application) time.Time {
+	var last time.Time
+	for _, f := range app.ManagedFields {
+		if f.Time != nil && f.FieldsV1 != nil && f.Time.After(last) && strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) {
+			last = f.Time.Time
+		}
+	}
+	return last
 }
 
 // setProjection is an ApplicationSet for the informer's store. Its metadata is as short as a Projection's.

@@ -2,6 +2,7 @@ package siblings
 
 import (
 	"cmp"
+	"reflect"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 //
 // They also keep the places of the Applications in the steps of their ApplicationSets.
 type Observations struct {
+	now      func() time.Time
 	mu       sync.Mutex
 	position uint64
 	apps     map[types.UID]*observed
@@ -24,16 +26,22 @@ type Observations struct {
 }
 
 // NewObservations returns Observations of nothing.
-func NewObservations() *Observations {
-	return &Observations{apps: map[types.UID]*observed{}, families: map[Owner]*family{}}
+func NewObservations(now func() time.Time) *Observations {
+	return &Observations{now: now, apps: map[types.UID]*observed{}, families: map[Owner]*family{}}
 }
 
 // Observe remembers a Projection that the watch gave.
-func (s *Observations) Observe(p *Projection) {
+func (s *Observations) Observe(p *Projection) { s.observe(p, s.now()) }
+
+// Listed remembers a Projection of the first list: nobody has seen it appear.
+func (s *Observations) Listed(p *Projection) { s.observe(p, time.Time{}) }
+
+// observe remembers a Projection. appeared is when an Application that was not there has appeared; zero if it may have been there before.
+func (s *Observations) observe(p *Projection, appeared time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
-	o, before := &observed{name: p.Name, changed: s.position, comparedAt: s.position}, s.apps[p.UID]
+	o, before := &observed{name: p.Name, changed: s.position, comparedAt: s.position, first: p.Around}, s.apps[p.UID]
 	if before != nil {
 		*o = *before
 		o.compare(p, s.position)
@@ -46,14 +54,32 @@ func (s *Observations) Observe(p *Projection) {
 	if last := &p.Application.LastOperation; last.Applied {
 		o.appliedAt = last.StartedAt
 	}
+	o.specify(p, appeared, s.now())
 	o.owner = Owner{p.Namespace, p.Owner}
 	s.apps[p.UID] = o
 	if before != nil && before.owner != o.owner {
 		s.disown(before)
+		appeared = s.now()
 	}
-	if o.owner.UID != "" {
-		s.family(o.owner).put(o, &p.Application)
+	if o.owner.UID == "" {
+		return
 	}
+	f := s.family(o.owner)
+	if before == nil || before.owner != o.owner {
+		f.joined = later(f.joined, appeared)
+	}
+	f.respecified = later(f.respecified, o.contentSince)
+	if f.put(o, &p.Application) {
+		f.joined = s.now()
+	}
+}
+
+// later is the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // disown takes an Application from its owner. The caller holds the lock.
@@ -130,36 +156,49 @@ func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint, oper
 	return o != nil && o.deployed != 0 && o.deployed == compared && o.operatedAt.Equal(operatedAt)
 }
 
-// DeployedTo returns the destination at which an Application was last seen to be deployed. Where that was not seen, it is the
-// destination that was last seen; empty when nothing was. An operation that was not seen to have ended may have, and deploys to where
-// it began to.
-func (s *Observations) DeployedTo(app types.UID) string {
+// DeployedWith returns what was around the sources of an Application when it was last seen to be deployed. Where that was not seen, known is
+// false, and it is what was first seen to be around them; empty when nothing was seen. An operation that was not seen to have ended may
+// have, and deploys by what was there when it began.
+func (s *Observations) DeployedWith(app types.UID) (around string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch o := s.apps[app]; {
 	case o == nil:
-		return ""
-	case o.operating && o.deployedTo != "" && o.deployedTo != o.syncingTo:
-		return elsewhere
+		return "", false
+	case o.operating && o.deployedWith != "" && o.deployedWith != o.syncingWith:
+		return otherwise, true
 	case o.operating:
-		return o.syncingTo
+		return o.syncingWith, o.deployedWith != ""
 	default:
-		return cmp.Or(o.deployedTo, o.destination)
+		return cmp.Or(o.deployedWith, o.first), o.deployedWith != ""
 	}
 }
 
-// Seen returns what was seen of the Applications of an Owner until now: whether they are compared since the position of a change and since that
-// of a comparison, and all that does not depend on these.
-func (s *Observations) Seen(owner Owner, changed, compared uint64) policy.Seen {
+// ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen that, it is now.
+func (s *Observations) ContentSince(app types.UID, content argocd.Fingerprint) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.families[owner]
+	if o := s.apps[app]; o != nil && o.content == content {
+		return o.contentSince
+	}
+	return s.now()
+}
+
+// Seen returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the position of a change and
+// since that of a comparison, and all that does not depend on these. Steps that the watch has not seen yet have changed now.
+func (s *Observations) Seen(set *policy.ApplicationSet, changed, compared uint64) policy.Seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.families[OwnerOf(set)]
 	if f == nil {
-		return policy.Seen{}
+		return policy.Seen{Joined: s.now()}
 	}
 	f.arraysShared, f.namesShared = true, true
-	names, all := f.names, f.observed
-	return policy.Seen{Of: func(name string) policy.Past {
+	names, all, joined := f.names, f.observed, f.joined
+	if f.set != nil && !reflect.DeepEqual(f.set.Steps, set.Steps) {
+		joined = s.now()
+	}
+	return policy.Seen{Joined: joined, Respecified: f.respecified, Of: func(name string) policy.Past {
 		if i, is := names[name]; is {
 			return all[i].past(changed, compared)
 		}

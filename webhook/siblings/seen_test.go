@@ -21,9 +21,9 @@ func at(repo, revision string) []policy.Source {
 
 // watching plays events of a watch: NAME=REVISION/STATUS, and after that, in this order and each optional, %SECOND for the time of the
 // comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a comparison that finds it deployed
-// elsewhere, @DESTINATION, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
+// elsewhere, @AROUND, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
 func watching(events string) *Observations {
-	s := NewObservations()
+	s := NewObservations(time.Now)
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
@@ -39,13 +39,13 @@ func watching(events string) *Observations {
 			watch.OnDelete("odd")
 		default:
 			rest, phase, _ := strings.Cut(rest, "+")
-			rest, destination, _ := strings.Cut(rest, "@")
+			rest, around, _ := strings.Cut(rest, "@")
 			rest, moved := strings.CutSuffix(rest, "~")
 			rest, respecified := strings.CutSuffix(rest, "^")
 			rest, refresh := strings.CutSuffix(rest, "!")
 			rest, second, timed := strings.Cut(rest, "%")
 			revision, status, _ := strings.Cut(rest, "/")
-			p.Destination = destination
+			p.Around = around
 			p.Compared = fingerprintOf(revision)
 			p.Application = policy.Application{
 				Compared: at("repo", revision), SyncStatus: statuses[status], SpecCompared: !respecified, RefreshRequested: refresh, Moved: moved,
@@ -62,7 +62,7 @@ func watching(events string) *Observations {
 
 // pastOf is what was seen of an Application of the ApplicationSet.
 func pastOf(s *Observations, name string, changed, compared uint64) policy.Past {
-	seen := s.Seen(Owner{UID: "set"}, changed, compared)
+	seen := s.Seen(&policy.ApplicationSet{UID: "set"}, changed, compared)
 	return seen.Past(name)
 }
 
@@ -95,7 +95,7 @@ func TestChanged(t *testing.T) {
 // TestChangedParameters has prod be compared with other parameters at the same revision.
 func TestChangedParameters(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations()
+	s := NewObservations(time.Now)
 	prod := func(parameters argocd.Fingerprint) *Projection {
 		return &Projection{
 			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: parameters,
@@ -130,7 +130,7 @@ func TestFresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 2, 0).Fresh).To(Equal(row.want))
-			other := watching(row.events).Seen(Owner{UID: "other"}, 0, 0)
+			other := watching(row.events).Seen(&policy.ApplicationSet{UID: "other"}, 0, 0)
 			NewWithT(t).Expect(other.Past("dev")).To(BeZero())
 		})
 	}
@@ -163,7 +163,7 @@ func TestLater(t *testing.T) {
 // TestFailed has a sync that fails, one that tries again, and one that succeeds.
 func TestFailed(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations()
+	s := NewObservations(time.Now)
 	compared := []policy.Source{{Key: "repo", Revision: "b"}}
 	observe := func(phase string, full, at bool) []policy.Source {
 		s.Observe(&Projection{
@@ -186,7 +186,7 @@ func TestFailed(t *testing.T) {
 // TestApplied has an operation whose first attempt applies everything, and whose second one does not.
 func TestApplied(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations()
+	s := NewObservations(time.Now)
 	attempt := func(started int64, applied bool) {
 		s.Observe(&Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
@@ -202,8 +202,8 @@ func TestApplied(t *testing.T) {
 	g.Expect(pastOf(s, "dev", 0, 0).Applied).To(Equal(time.Unix(1, 0)), "of the operation before")
 }
 
-// TestMoved asks whether dev has got another destination since it was deployed.
-func TestMoved(t *testing.T) {
+// TestAltered asks whether dev has got another destination, or another thing around its sources, since it was deployed.
+func TestAltered(t *testing.T) {
 	for name, row := range map[string]struct {
 		events string
 		want   bool
@@ -216,7 +216,8 @@ func TestMoved(t *testing.T) {
 		"another while a sync runs":                     {"dev=a/S@one dev=a/O@one+Running dev=a/O@two+Running dev=a/O@two+Succeeded", true},
 		"another, while the old sync is told":           {"dev=a/S@one+Succeeded dev=a/O@two+Succeeded", true},
 		"another, and there and back":                   {"dev=a/S@one dev=a/O@two dev=a/O@one", false},
-		"it was never seen where it was synced":         {"dev=a/O@one dev=a/O@two", false},
+		"it was never seen where it was synced":         {"dev=a/O@one dev=a/O@two", true},
+		"never seen where, and there and back":          {"dev=a/O@one dev=a/O@two dev=a/O@one", false},
 		"never seen there, and its comparison tells":    {"dev=a/O@one dev=a/O~@two", true},
 		"never seen there, and its spec has changed":    {"dev=a/O^@two", true},
 		"the same, and its comparison tells nothing":    {"dev=a/O^@two dev=a/O@two", false},
@@ -226,21 +227,30 @@ func TestMoved(t *testing.T) {
 		"its comparison tells, and is of before a sync": {"dev=a/O~@two dev=a/O~@two+Running dev=a/O~@two+Succeeded dev=a/O@two+Succeeded", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 0, 0).Moved).To(Equal(row.want))
+			NewWithT(t).Expect(pastOf(watching(row.events), "dev", 0, 0).Altered).To(Equal(row.want))
 		})
 	}
 }
 
-// TestDeployedTo asks where dev is deployed.
-func TestDeployedTo(t *testing.T) {
-	for events, want := range map[string]string{
-		"":                        "",
-		"dev=a/O@one":             "one",
-		"dev=a/S@one dev=a/O@two": "one",
-		"dev=a/O^@one":            elsewhere,
+// TestDeployedWith asks what was around the sources of dev when it was deployed, and whether that is known.
+func TestDeployedWith(t *testing.T) {
+	type answer struct {
+		around string
+		known  bool
+	}
+	for events, want := range map[string]answer{
+		"":                        {"", false},
+		"dev=a/O@one":             {"one", false},
+		"dev=a/O@one dev=a/O@two": {"one", false},
+		"dev=a/O@one+Running":     {"one", false},
+		"dev=a/S@one":             {"one", true},
+		"dev=a/S@one dev=a/O@two": {"one", true},
+		"dev=a/S@one dev=a/O@two dev=a/O@two+Running": {otherwise, true},
+		"dev=a/O^@one": {otherwise, true},
 	} {
 		t.Run(events, func(t *testing.T) {
-			NewWithT(t).Expect(watching(events).DeployedTo("dev")).To(Equal(want))
+			around, known := watching(events).DeployedWith("dev")
+			NewWithT(t).Expect(answer{around, known}).To(Equal(want))
 		})
 	}
 }
@@ -248,7 +258,7 @@ func TestDeployedTo(t *testing.T) {
 // TestDeployedInOneSecond has prod be Synced with a commit that did not touch it, in the second in which its sync ended.
 func TestDeployedInOneSecond(t *testing.T) {
 	g := NewWithT(t)
-	s, second := NewObservations(), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s, second := NewObservations(time.Now), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	see := func(phase string, refresh bool) bool {
 		status := "Synced"
 		if phase == "Running" {
@@ -339,7 +349,7 @@ func TestCompleted(t *testing.T) {
 		"another revision is compared by then": {[]policy.Application{edited(done("b", 1, 2), func(a *policy.Application) { a.LastSync.AtCompared = false })}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewObservations()
+			s := NewObservations(time.Now)
 			for _, app := range row.events {
 				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
 			}
@@ -351,7 +361,7 @@ func TestCompleted(t *testing.T) {
 // TestARollbackIsNotWhatWasCompared has the end of a rollback stored before the next comparison.
 func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 	g := NewWithT(t)
-	s, at := NewObservations(), time.Unix(100, 0)
+	s, at := NewObservations(time.Now), time.Unix(100, 0)
 	p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
 	p.Application = policy.Application{SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at}
 	observe := func(edit func(*policy.Application)) {
@@ -385,7 +395,7 @@ func TestARepetitionProvesNothingNew(t *testing.T) {
 		"it is not on record": {time.Time{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, at := NewObservations(), time.Unix(101, 0)
+			s, at := NewObservations(time.Now), time.Unix(101, 0)
 			see := func(phase string, since time.Time, refresh bool) bool {
 				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
@@ -407,7 +417,7 @@ func TestAnOperationThatWasNotSeen(t *testing.T) {
 	for name, first := range map[string]time.Time{"after a sync": time.Unix(100, 0), "the first operation": {}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s, second := NewObservations(), time.Unix(200, 0)
+			s, second := NewObservations(time.Now), time.Unix(200, 0)
 			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
 				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +52,7 @@ func TestWitness(t *testing.T) {
 	} {
 		t.Run(it, func(t *testing.T) {
 			g := NewWithT(t)
-			live, seen := &oneApplication{app: row.live, err: row.err}, NewObservations()
+			live, seen := &oneApplication{app: row.live, err: row.err}, NewObservations(time.Now)
 			if row.seen != nil {
 				seen.Observe(row.seen)
 			}
@@ -70,6 +71,6 @@ func TestWitness(t *testing.T) {
 		})
 	}
 	g, live := NewWithT(t), &oneApplication{app: &Projection{}}
-	g.Expect(NewWitness(live, NewObservations()).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
+	g.Expect(NewWitness(live, NewObservations(time.Now)).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
 	g.Expect(live.reads).To(BeZero())
 }

@@ -36,6 +36,7 @@ securityContext:
 - --pin={{ include "stepgate.pinMode" . }}
 - --gate-rollbacks={{ .Values.config.gateRollbacks }}
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
+- --spec-settling={{ .Values.config.specSettling }}
 - --hold={{ .Values.hold.enabled }}
 - --release={{ .Values.release.enabled }}
 - --sync-windows={{ .Values.syncWindows.enabled }}

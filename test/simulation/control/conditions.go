@@ -22,6 +22,7 @@ func ofConditions() []part {
 		take("Paused", evaluate, `case in.Settings.Conditions.Paused.Has(step):`, `case false:`),
 		take("ApprovalRevision", approval, `approval.Step != d.Step || approval.What != what`, `approval.Step != d.Step`),
 		take("ApprovalStep", approval, `approval.Step != d.Step || approval.What != what`, `approval.What != what`),
+		take("ApprovalSpec", approval, `case in.predates(approval):`, `case false:`),
 		take("FourEyes", approval, `case c.FourEyes && in.started(d.Step, approval.By):`, `case false:`),
 		take("FourEyesByHand", approval, `return in.StartedBy == user || slices`, `return slices`),
 		take("FourEyesEarlier", approval, `return in.StartedBy == user || slices`, `return in.StartedBy == user || false && slices`),

@@ -35,6 +35,7 @@ const (
 	release    = "webhook/release.go"
 	comparison = "webhook/comparison.go"
 	observed   = "webhook/siblings/observed.go"
+	settling   = "policy/settling.go"
 )
 
 // parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name that it has in testdata.
@@ -59,11 +60,17 @@ func ofOrder() []part {
 		take("WentBack", revision, `if !past.Later ||`, `if !past.Fresh ||`, ` || !in.completed(a, wanted, source.Key)`, ``),
 		take("A7", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh`,
 			`!in.Seen.Past(a.Name).Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
-		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed":`, `case false:`),
+		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed" || a.Hydration == Outdated:`, `case false:`),
 		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
 		take("Unseen", "webhook/siblings/seen.go", ` && o.operatedAt.Equal(operatedAt)`, ``),
 		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating:`, `case false:`),
-		take("A9", done, `a.Moved || in.Seen.Past(a.Name).Moved || `, ``),
+		take("SpecSettling", settling, `case !last.IsZero() && in.Now.Before(until):`, `case false:`),
+		take("Joined", settling, `last := in.Seen.Joined`, `var last time.Time`),
+		take("Respecified", settling, `latest(last, in.Seen.Respecified, in.Seen.ContentSince)`, `latest(last)`),
+		take("ApplicationSetFailing", settling, `case in.changed() && in.ApplicationSet.Failing != "":`, `case false:`),
+		take("Around", "webhook/argocd/content.go", `return " " + strconv.FormatUint(uint64(hashOf(parts)), 16)`, `return strconv.Itoa(0)[1:]`),
+		take("Unproven", evaluate, `op.Redeploys && !in.Seen.Unproven`, `op.Redeploys`),
+		take("A9", done, `a.Moved || in.Seen.Past(a.Name).Altered || `, ``),
 		take("A10", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
 		take("ChangedBehind", revision, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
@@ -86,7 +93,7 @@ func ofOrder() []part {
 		take("AppliedBefore", done, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)`, `applied := last.Applied`),
 		take("RanOther", evaluate, `inTurn && !in.ranOther()`, `inTurn`),
 		take("Mended", evaluate, `return t.OutOfSyncSince || len`, `return len`),
-		take("RollbackDestination", evaluate, ` && !in.Seen.Moved:
+		take("RollbackDestination", evaluate, ` && !in.Seen.Altered:
 		return in.decision(Allow, Rollback), true`, `:
 		return in.decision(Allow, Rollback), true`),
 		take("Parameters", observed, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
@@ -94,7 +101,7 @@ func ofOrder() []part {
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `(since && recorded.healthyAt(a.Compared))`),
 		take("ClusterLag", observed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
-		take("Unsure", observed, `case !app.SpecCompared && o.deployedTo == "":`, `case false:`),
+		take("Unsure", observed, `case !app.SpecCompared && o.deployedWith == "":`, `case false:`),
 
 		take("TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`),
 		take("NotPinned", evaluate, `case in.Settings.Pin && op.Automated && !op.Pinned:`, `case false:`),
@@ -109,7 +116,7 @@ func ofOrder() []part {
 		take("HealthStale", done, `case last.Full && last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
 		take("HealthStaleSameSecond", done, `case a.SyncStatus != "Synced" && a.LastSync.AtCompared && sameSecond(a.LastSync.FinishedAt, a.ReconciledAt):`, `case false:`),
 		take("HealthStaleOtherRevision", done, `case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
-		take("NotSynced", done, `case a.SyncStatus != "Synced" && !in.drifted(a):`, `case false:`),
+		take("NotSynced", done, `case a.SyncStatus != "Synced" && !in.drifted(a) && !in.leftOutOfSync(a):`, `case false:`),
 		take("OperationFailed", done, `case in.failed(a) && !in.Settings.AllowFailedOperations:`, `case false:`),
 		take("RevisionMismatch", revision, `wanted != nil && !in.newer(a, source, wanted)`, `false && wanted != nil`),
 	}

@@ -84,14 +84,19 @@ func (d drawing) gap() time.Duration {
 func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
 		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
-		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage")
+		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage",
+		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign")
 	switch verb {
 	case "commit":
 		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(), pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
 	case "revert", "merge", "githook":
 		return verb + " " + d.branch()
-	case "values", "destination":
+	case "values", "destination", "around":
 		return verb
+	case "relabel":
+		return fmt.Sprintf("relabel %s %d", d.app(), rapid.IntRange(1, 4).Draw(d.t, "step"))
+	case "slow write":
+		return fmt.Sprintf("slow write %s %s", d.app(), pick(d.t, "takes", 500*time.Millisecond, time.Second, 3*time.Second, 5*time.Second, 8*time.Second))
 	case "label":
 		return fmt.Sprintf("label %s %d", d.app(), rapid.IntRange(1, 3).Draw(d.t, "step"))
 	case "add":

@@ -1,0 +1,325 @@
+package webhook
+
+import (
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// watchedWorld is dev in step 1 and prod in step 3, which deploy the same revision, and what the watch sees of them.
+type watchedWorld struct {
+	*cluster
+	dev, prod *argo.Application
+	seen      *siblings.Observations
+	now       time.Time
+}
+
+// newWatchedWorld begins two hours before noon: both have deployed revision a, and are Healthy.
+func newWatchedWorld() *watchedWorld {
+	w := &watchedWorld{cluster: clusterOf("1:dev=Healthy@a 3:prod=Healthy@a"), now: noon.Add(-2 * time.Hour)}
+	w.dev, w.prod = w.apps[0], w.apps[1]
+	for _, app := range w.apps {
+		app.Spec.Source.Helm = imageTag("v1")
+		app.Status.Sync.ComparedTo.Source = *app.Spec.Source.DeepCopy()
+		deployed(app)
+	}
+	w.list()
+	return w
+}
+
+// list has the watch begin, which knows nothing.
+func (w *watchedWorld) list() {
+	w.seen = siblings.NewObservations(func() time.Time { return w.now })
+	for _, app := range w.apps {
+		w.seen.Listed(siblings.NewProjection(app))
+	}
+}
+
+// at is a write of an Application, so long before noon.
+func (w *watchedWorld) at(before time.Duration, app *argo.Application, edit func(*argo.Application)) {
+	w.now = noon.Add(-before)
+	edit(app)
+	w.seen.Observe(siblings.NewProjection(app))
+}
+
+// syncsProd is the answer to an automated sync of prod, at noon.
+func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
+	w.now = noon
+	config := testConfig()
+	config.Pin = PinCompared
+	trial := newTrial(config, w.cluster)
+	trial.gate.Watch = w.seen
+	source := w.prod.Spec.GetSource()
+	a := &attempt{before: w.prod, after: w.prod.DeepCopy(), user: controllerUser}
+	a.after.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}
+	answer := trial.handle(a.request())
+	return answer.Allowed, answer.AuditAnnotations["reason"]
+}
+
+func imageTag(tag string) *argo.ApplicationSourceHelm {
+	return &argo.ApplicationSourceHelm{Parameters: []argo.HelmParameter{{Name: "image.tag", Value: tag}}}
+}
+
+// deployed has an Application run what it is compared with, since ten minutes before noon.
+func deployed(app *argo.Application) {
+	at, sync := metav1.NewTime(noon.Add(-10*time.Minute)), &app.Status.Sync
+	app.Status.History = argo.RevisionHistories{{Revision: sync.Revision, Source: sync.ComparedTo.Source, DeployedAt: at, InitiatedBy: argo.OperationInitiator{Automated: true}}}
+	app.Status.OperationState = &argo.OperationState{
+		Phase: "Succeeded", StartedAt: at, FinishedAt: &at, Operation: argo.Operation{Sync: &argo.SyncOperation{}, InitiatedBy: argo.OperationInitiator{Automated: true}},
+		SyncResult: &argo.SyncOperationResult{Revision: sync.Revision, Source: sync.ComparedTo.Source},
+	}
+}
+
+// compared has Argo CD compare an Application with its spec, and find it OutOfSync.
+func compared(app *argo.Application) {
+	app.Status.Sync.ComparedTo = argo.ComparedTo{Source: app.Spec.GetSource(), Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}
+	app.Status.Sync.Status, app.Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(noon.Add(-time.Second)))
+}
+
+func tagged(tag string) func(*argo.Application) {
+	return func(app *argo.Application) { app.Spec.Source.Helm = imageTag(tag) }
+}
+
+// committed has Argo CD compare an Application with a commit that changes prod alone.
+func committed(app *argo.Application) {
+	app.Status.Sync.Revision = commit("b")
+	if app.Name == "prod" {
+		compared(app)
+	}
+}
+
+func degraded(app *argo.Application) { app.Status.Health.Status = "Degraded" }
+
+func specced(edit func(*argo.ApplicationSpec)) func(*argo.Application) {
+	return func(app *argo.Application) { edit(&app.Spec) }
+}
+
+// A change of the spec goes to prod only after dev has it: the ApplicationSet controller writes prod's first.
+func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
+	ignore := specced(func(s *argo.ApplicationSpec) {
+		s.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}}
+	})
+	namespace := specced(func(s *argo.ApplicationSpec) {
+		s.SyncPolicy = &argo.SyncPolicy{ManagedNamespaceMetadata: &argo.ManagedNamespaceMetadata{Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	})
+	options := specced(func(s *argo.ApplicationSpec) {
+		s.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"Replace=true"}}
+	})
+	destination := specced(func(s *argo.ApplicationSpec) { s.Destination.Namespace = "another" })
+	failing := func(w *watchedWorld) {
+		w.sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: "no such project"}}
+	}
+	for name, row := range map[string]struct {
+		play       func(w *watchedWorld)
+		want       bool
+		wantReason policy.Reason
+	}{
+		"a parameter, and dev's is not written yet": {func(w *watchedWorld) {
+			w.at(3*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+		}, false, policy.SpecSettling},
+		"a parameter, and dev's was written last": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+			w.at(500*time.Millisecond, w.dev, tagged("v2"))
+		}, false, policy.SpecNotCompared},
+		"a parameter of prod alone": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+		}, true, policy.EarlierStepsDone},
+		"a parameter, and dev's cannot be written": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+			failing(w)
+		}, false, policy.ApplicationSetFailing},
+		"a commit, and another Application cannot be written": {func(w *watchedWorld) {
+			for _, app := range w.apps {
+				w.at(time.Second, app, committed)
+			}
+			failing(w)
+		}, true, policy.EarlierStepsDone},
+		"a parameter that the watch has not seen yet": {func(w *watchedWorld) {
+			tagged("v2")(w.prod)
+			compared(w.prod)
+		}, false, policy.SpecSettling},
+		"ignoreDifferences, and dev is not compared with them": {func(w *watchedWorld) {
+			w.at(40*time.Second, w.dev, ignore)
+			w.at(30*time.Second, w.prod, ignore)
+			w.at(time.Second, w.prod, compared)
+		}, false, policy.SpecNotCompared},
+		"managedNamespaceMetadata, and dev is Degraded with them": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, namespace)
+			w.at(time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+		}, false, policy.NotHealthy},
+		"syncOptions, and dev is Degraded": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, compared)
+			w.at(30*time.Second, w.prod, options)
+			w.at(time.Second, w.dev, degraded)
+		}, false, policy.NotHealthy},
+		"a destination, and dev is Degraded": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, destination)
+			w.at(time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+		}, false, policy.NotHealthy},
+		"nothing but drift, and dev is Degraded": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+		}, true, policy.SelfHeal},
+		"drift or a change, nobody knows after a restart, and dev is Degraded": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+			w.list()
+		}, false, policy.NotHealthy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedWorld()
+			row.play(w)
+			allowed, reason := w.syncsProd()
+			NewWithT(t).Expect(reason).To(Equal(string(row.wantReason)))
+			NewWithT(t).Expect(allowed).To(Equal(row.want))
+		})
+	}
+}
+
+// TestADrySourceGoesThroughTheSteps has the path of the dry source change, and dev's hydrator not begin.
+func TestADrySourceGoesThroughTheSteps(t *testing.T) {
+	w := newWatchedWorld()
+	for _, app := range w.apps {
+		hydrator := &argo.SourceHydrator{
+			DrySource:  argo.DrySource{RepoURL: "https://git.example.com/deploy.git", TargetRevision: "main", Path: "v1"},
+			SyncSource: argo.SyncSource{TargetBranch: "env/" + app.Name, Path: app.Name},
+		}
+		app.Spec.Source, app.Spec.SourceHydrator = nil, hydrator
+		compared(app)
+		hydratedBy(app, "d", 20*time.Minute)
+		deployed(app)
+		app.Status.Sync.Status = "Synced"
+	}
+	w.list()
+	for _, app := range []*argo.Application{w.prod, w.dev} {
+		w.at(30*time.Second, app, func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.Path = "v2" })
+	}
+	w.at(time.Second, w.prod, func(a *argo.Application) {
+		a.Status.Sync.Revision = commit("e")
+		compared(a)
+		hydratedBy(a, "d", 10*time.Second)
+	})
+	g := NewWithT(t)
+	allowed, reason := w.syncsProd()
+	g.Expect(reason).To(Equal(string(policy.NotHydrated)))
+	g.Expect(allowed).To(BeFalse())
+}
+
+// hydratedBy has the hydrator be done with the dry source of the spec at a commit.
+func hydratedBy(app *argo.Application, dry string, before time.Duration) {
+	at := metav1.NewTime(noon.Add(-before))
+	app.Status.SourceHydrator = argo.SourceHydratorStatus{
+		LastComparedDryRevision: commit(dry),
+		CurrentOperation: &argo.HydrateOperation{
+			Phase: argo.HydrateOperationPhaseHydrated, StartedAt: at, FinishedAt: &at, DrySHA: commit(dry), HydratedSHA: app.Status.Sync.Revision, SourceHydrator: *app.Spec.SourceHydrator.DeepCopy(),
+		},
+	}
+}
+
+// prod comes before dev by name, and dev is not there yet, or does not belong to the ApplicationSet yet, or not to its steps.
+func TestWhoComesLaterIsWaitedFor(t *testing.T) {
+	other := func(app *argo.Application) { app.OwnerReferences[0].UID = "before-it-was-created-again" }
+	for name, play := range map[string]func(*watchedWorld){
+		"dev is not created yet": func(w *watchedWorld) {
+			w.now = noon.Add(-time.Second)
+			w.seen = siblings.NewObservations(func() time.Time { return w.now })
+			w.apps = w.apps[1:]
+			w.prod.Status.History, w.prod.Status.OperationState = nil, nil
+			w.at(time.Second, w.prod, compared)
+		},
+		"dev is Degraded, and not adopted yet": func(w *watchedWorld) {
+			other(w.prod)
+			other(w.dev)
+			degraded(w.dev)
+			w.list()
+			w.at(time.Second, w.prod, func(app *argo.Application) { app.OwnerReferences[0].UID = "guestbook-uid" })
+			for _, app := range w.apps {
+				w.at(time.Second, app, committed)
+			}
+		},
+		"dev is Degraded, and has lost its label": func(w *watchedWorld) {
+			w.seen.Place(&argocd.NewApplicationSet(w.sets[0]).ApplicationSet)
+			w.at(time.Minute, w.dev, degraded)
+			w.at(2*time.Second, w.prod, committed)
+			w.at(time.Second, w.dev, func(app *argo.Application) { app.Labels = nil })
+		},
+		"dev was in no step until now": func(w *watchedWorld) {
+			w.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "dev", Step: "-1"}, {Application: "prod", Step: "1", Status: "Pending"}}
+			before := w.sets[0].DeepCopy()
+			before.Spec.Strategy.RollingSync.Steps = before.Spec.Strategy.RollingSync.Steps[2:]
+			w.seen.Place(&argocd.NewApplicationSet(before).ApplicationSet)
+			w.at(time.Second, w.dev, degraded)
+			w.at(time.Second, w.prod, committed)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedWorld()
+			play(w)
+			allowed, reason := w.syncsProd()
+			NewWithT(t).Expect(reason).To(Equal(string(policy.SpecSettling)))
+			NewWithT(t).Expect(allowed).To(BeFalse())
+		})
+	}
+}
+
+// An approval is for the spec that prod had when it was given.
+func TestAnApprovalIsForASpec(t *testing.T) {
+	for name, row := range map[string]struct {
+		approved   time.Duration
+		restart    bool
+		managed    bool
+		want       bool
+		wantReason policy.Reason
+	}{
+		"before the spec changed":                                      {approved: 5 * time.Minute, wantReason: policy.NotApproved},
+		"after that":                                                   {approved: 20 * time.Second, want: true, wantReason: policy.EarlierStepsDone},
+		"before, and stepgate was started again":                       {approved: 5 * time.Minute, restart: true, managed: true, wantReason: policy.NotApproved},
+		"after, and stepgate was started again":                        {approved: 20 * time.Second, restart: true, managed: true, want: true, wantReason: policy.EarlierStepsDone},
+		"after, and started again where nothing tells when it changed": {approved: 20 * time.Second, restart: true, wantReason: policy.NotApproved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatchedWorld()
+			for _, app := range []*argo.Application{w.dev, w.prod} {
+				w.at(time.Minute, app, tagged("v2"))
+				if row.managed {
+					app.ManagedFields = []metav1.ManagedFieldsEntry{
+						{Manager: "argocd-applicationset-controller", Time: ptr.To(metav1.NewTime(w.now)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:source":{}}}`)},
+						{Manager: "argocd-application-controller", Time: ptr.To(metav1.NewTime(noon)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
+					}
+				}
+			}
+			w.at(50*time.Second, w.dev, func(app *argo.Application) {
+				compared(app)
+				deployed(app)
+				app.Status.Sync.Status = "Synced"
+			})
+			w.at(40*time.Second, w.prod, compared)
+			text := "3@" + commit("a")
+			w.sets[0].Annotations = map[string]string{
+				ApproveAnnotation: "3", ApprovedAnnotation: text,
+				ApprovedByAnnotation: `[{"step":3,"of":"` + commit("a") + `","by":"alice","at":"` + noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
+			}
+			if row.restart {
+				w.now = noon.Add(-15 * time.Second)
+				w.list()
+			}
+			allowed, reason := w.syncsProd()
+			NewWithT(t).Expect(reason).To(Equal(string(row.wantReason)))
+			NewWithT(t).Expect(allowed).To(Equal(row.want))
+		})
+	}
+}
