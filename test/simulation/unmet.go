@@ -155,7 +155,7 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	case a == nil:
 		return unmet{kind: "approval", text: fmt.Sprintf("nobody has approved %v", o.revisions)}, true
 	case w.approvedOther(o, a):
-		return unmet{kind: "approval of another spec", text: fmt.Sprintf("%s has approved %v with another spec", a.by, o.revisions)}, true
+		return unmet{kind: "approval of another spec", text: a.by + " has approved that with another spec"}, true
 	case !w.scenario.FourEyes:
 		return unmet{}, false
 	case w.hasStarted(a.by, o, false):
