@@ -146,6 +146,13 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			}
 			failing(w)
 		}, true, policy.EarlierStepsDone},
+		"a parameter, and two writers never agree on dev's": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(25*time.Second, w.prod, compared)
+			for i, tag := range []string{"v3", "v1", "v3", "v1"} {
+				w.at(time.Duration(20-5*i)*time.Second, w.dev, tagged(tag))
+			}
+		}, true, policy.EarlierStepsDone},
 		"a parameter that the watch has not seen yet": {func(w *watchedWorld) {
 			tagged("v2")(w.prod)
 			compared(w.prod)

@@ -28,8 +28,8 @@ type family struct {
 	siblings []policy.Sibling
 	observed []*observed
 	names    map[string]int
-	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and respecified when the last spec of one was seen to change; zero
-	// where nothing of the kind was seen.
+	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and respecified when the last spec of
+	// one was seen to change; zero where nothing of the kind was seen.
 	joined, respecified time.Time
 
 	arraysShared, namesShared bool

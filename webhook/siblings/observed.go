@@ -35,10 +35,10 @@ type observed struct {
 	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
 	completed []policy.Source
 
-	// content stands for its spec, which has been the same since contentSince at the latest.
-	content      argocd.Fingerprint
-	contentSince time.Time
-	around       string
+	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the one before.
+	content, contentBefore argocd.Fingerprint
+	contentSince           time.Time
+	around                 string
 	// first is what was around its sources when it was first seen. It counts as deployed until something else is known.
 	first string
 	// deployedWith is what was around its sources when it was last seen to be deployed; empty when that was not seen.
@@ -73,17 +73,20 @@ func (o *observed) past(changed, compared uint64) policy.Past {
 	return past
 }
 
-// specify notices a change of the spec.
-func (o *observed) specify(p *Projection, appeared, now time.Time) {
+// specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before the last change: two writers
+// who never agree would hold everybody up for ever.
+func (o *observed) specify(p *Projection, appeared, now time.Time) (news bool) {
 	switch {
 	case o.content == p.Content:
-		return
+		return false
 	case o.content != 0:
 		o.contentSince = now
 	default:
 		o.contentSince = cmp.Or(appeared, p.ContentSince, now)
 	}
-	o.content = p.Content
+	news = p.Content != o.contentBefore
+	o.contentBefore, o.content = o.content, p.Content
+	return news
 }
 
 // compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or

@@ -54,7 +54,7 @@ func (s *Observations) observe(p *Projection, appeared time.Time) {
 	if last := &p.Application.LastOperation; last.Applied {
 		o.appliedAt = last.StartedAt
 	}
-	o.specify(p, appeared, s.now())
+	news := o.specify(p, appeared, s.now())
 	o.owner = Owner{p.Namespace, p.Owner}
 	s.apps[p.UID] = o
 	if before != nil && before.owner != o.owner {
@@ -68,7 +68,9 @@ func (s *Observations) observe(p *Projection, appeared time.Time) {
 	if before == nil || before.owner != o.owner {
 		f.joined = later(f.joined, appeared)
 	}
-	f.respecified = later(f.respecified, o.contentSince)
+	if news {
+		f.respecified = later(f.respecified, o.contentSince)
+	}
 	if f.put(o, &p.Application) {
 		f.joined = s.now()
 	}
