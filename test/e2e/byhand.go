@@ -33,7 +33,7 @@ func (r *rollout) tooEarly(m *member) {
 		script.Mustf(err, "argocd app sync %s: %s", m.name, text)
 	case err == nil:
 		script.Fail("argocd app sync %s was not refused: %s", m.name, text)
-	case !strings.Contains(text, "PermissionDenied") || !strings.Contains(text, "may not sync yet"):
+	case !strings.Contains(text, "PermissionDenied") || !strings.Contains(text, "may not sync "):
 		script.Fail("argocd app sync %s was refused in other words than the gate's: %s", m.name, text)
 	}
 }

@@ -36,11 +36,11 @@ func elsewhere() []scenario {
 			layout: fromChart, template: ofChart, play: commitRefreshedIn(backwards()),
 		},
 		{
-			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, world: true,
+			key: "destination", title: "a change of the destination, and then a commit; prod refreshed first", each: 1, waits: settling, world: true,
 			layout: secondNamespace, template: pruneInBackground, play: newDestination,
 		},
 		{
-			key: "destination-by-hand", title: "a change of the destination, synced with the argocd CLI, before its turn and in its turn", each: 1, world: true,
+			key: "destination-by-hand", title: "a change of the destination, synced with the argocd CLI, before its turn and in its turn", each: 1, waits: settling, world: true,
 			layout: secondNamespace, template: pruneInBackground, manual: true, play: newDestinationByHand,
 		},
 	}

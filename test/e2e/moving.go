@@ -21,9 +21,9 @@ func moving() []scenario {
 			play: driftAfter,
 		},
 		{
-			key: "moved", title: "an Application of step 3 is moved to step 1 while the rollout is at step 1", each: 2, world: true, quick: true, play: moved,
+			key: "moved", title: "an Application of step 3 is moved to step 1 while the rollout is at step 1", each: 2, waits: settling, world: true, quick: true, play: moved,
 		},
-		{key: "added", title: "Applications are added to steps 1 and 3 together with a commit; prod refreshed first", each: 1, world: true, play: added},
+		{key: "added", title: "Applications are added to steps 1 and 3 together with a commit; prod refreshed first", each: 1, waits: settling, world: true, play: added},
 		{
 			key: "rollback", title: "prod is rolled back with the argocd CLI, and forward again while step 1 is Degraded", each: 1, world: true,
 			needHealthy: true, manual: true, play: rollback,

@@ -39,12 +39,16 @@ func specs() []scenario {
 
 // automatedSpecs are those in which the application controller syncs by itself.
 func automatedSpecs() []scenario {
-	return []scenario{
+	all := []scenario{
 		{key: "auto-specs-many", title: "3 steps of 20; a change of the template that changes every spec; the last step is first by name", each: manyEach, limit: 5 * time.Minute, setup: 10 * time.Minute, play: repointed},
 		{key: "auto-specs-invalid", title: "the same, and an Application of step 1 is not valid for a while", each: manyEach, limit: 5 * time.Minute, setup: 10 * time.Minute, play: repointedInvalid},
 		{key: "auto-specs-install", title: "first installation of 3 steps of 20, of which one of step 1 is not valid for a while", each: manyEach, fresh: true, limit: 6 * time.Minute, play: installedInvalid},
 		{key: "auto-specs-adopted", title: "3 steps of 20; the ApplicationSet is deleted without them, and created again while one of step 1 is Degraded", each: manyEach, limit: 5 * time.Minute, setup: 10 * time.Minute, play: adopted},
 	}
+	for i := range all {
+		all[i].waits = settling
+	}
+	return all
 }
 
 func inProject(_ *rollout, spec *argo.ApplicationSpec) { spec.Project = "{{.project}}" }
