@@ -77,7 +77,7 @@ type Past struct {
 	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The operation that
 	// tries again does not tell.
 	Failed []Source
-	// Altered means the same as for the target.
+	// Altered means the same as for the target. It is true, too, where that is not known.
 	Altered bool
 }
 

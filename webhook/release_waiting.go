@@ -56,8 +56,8 @@ func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *sibli
 	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
 	watch := r.gate.Watch
 	in.Seen = watch.Seen(in.ApplicationSet, watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	_, proven := watch.DeployedWith(p.UID)
-	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = in.Seen.Past(p.Name).Altered, !proven, watch.ContentSince(p.UID, p.Content)
+	around, proven := watch.DeployedWith(p.UID)
+	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, watch.ContentSince(p.UID, p.Content)
 	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {

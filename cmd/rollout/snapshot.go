@@ -71,14 +71,8 @@ func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
 func (s *Snapshot) add(p *siblings.Projection) {
 	if p.Owner != "" {
 		s.owned[p.Owner] = append(s.owned[p.Owner], p)
-		s.Listed(p)
+		s.Trusted(p)
 	}
-}
-
-// DeployedWith implements webhook.Watch. What was read once does not show by what an Application was deployed: its spec, as nearly always.
-func (s *Snapshot) DeployedWith(app types.UID) (around string, known bool) {
-	around, _ = s.Observations.DeployedWith(app)
-	return around, true
 }
 
 // Set implements webhook.KnownSets.

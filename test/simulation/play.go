@@ -176,7 +176,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		m.invalid = verb == "invalid"
 		w.set.wake()
 	case "leftover":
-		m.leftover = true
+		m.leftover = !w.traits.legacy // 3.2 would sync it again and again, for ever
 		w.app.liveChanged(m.name)
 	case "local", "foreign":
 		w.syncOwn(m, verb == "local")

@@ -40,9 +40,9 @@ func longAgo() proof {
 // applies is called when something is deployed.
 func (p *proof) applies(was live, c content) {
 	here := was.content
-	here.destination = c.destination
+	here.destination, here.around = c.destination, c.around
 	p.applied = p.applied || !was.exists || here != c
-	p.relocated = p.relocated || was.content.destination != c.destination
+	p.relocated = p.relocated || was.content.destination != c.destination || was.content.around != c.around
 }
 
 // becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts only if Argo CD has

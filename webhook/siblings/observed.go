@@ -65,7 +65,7 @@ type observed struct {
 func (o *observed) past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Fresh: o.fresh > changed, Later: o.fresh > max(changed, compared), Completed: o.completed, Applied: o.appliedAt, Failed: o.failed,
-		Altered: cmp.Or(o.deployedWith, o.first) != o.around,
+		Altered: o.deployedWith != o.around,
 	}
 	if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
 		past.Synced = policy.Synced{Seen: true, Compared: o.compared, OperatedAt: o.operatedAt}
@@ -182,7 +182,10 @@ func (o *observed) deploy(p *Projection, position uint64) {
 	if !operating && o.operating {
 		o.ended = position
 	}
+	first := o.around == ""
 	switch {
+	case operating && first:
+		o.syncingWith = otherwise // it began before it was seen
 	case operating && !o.operating:
 		o.syncingWith = p.Around
 	case !operating && o.operating && app.LastOperation.Full && app.LastOperation.Phase == "Succeeded":
@@ -190,6 +193,8 @@ func (o *observed) deploy(p *Projection, position uint64) {
 	}
 	switch {
 	case operating:
+	case first && unchangedSinceSync(p):
+		o.deployedWith = p.Around
 	case !app.SpecCompared && o.deployedWith == "":
 		o.deployedWith = otherwise // until the comparison tells, as after a restart
 	case !app.SpecCompared:
@@ -207,6 +212,13 @@ func (o *observed) deploy(p *Projection, position uint64) {
 
 // clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is a fraction of a second.
 const clusterLag = 5 * time.Second
+
+// unchangedSinceSync reports whether the spec was last written in an earlier second than the one in which the last full sync began, which has
+// succeeded.
+func unchangedSinceSync(p *Projection) bool {
+	last := &p.Application.LastOperation
+	return last.Full && last.Phase == "Succeeded" && !p.ContentSince.IsZero() && p.ContentSince.Before(last.StartedAt.Truncate(time.Second))
+}
 
 // hydrated reports whether nothing is left to hydrate for an Application.
 func hydrated(app *policy.Application) bool {

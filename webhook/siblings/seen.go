@@ -36,6 +36,19 @@ func (s *Observations) Observe(p *Projection) { s.observe(p, s.now()) }
 // Listed remembers a Projection of the first list: nobody has seen it appear.
 func (s *Observations) Listed(p *Projection) { s.observe(p, time.Time{}) }
 
+// Trusted remembers a Projection that was read once. What an Application is deployed by is taken for its spec, as it nearly always is.
+func (s *Observations) Trusted(p *Projection) {
+	s.Listed(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := *s.apps[p.UID]
+	o.deployedWith = p.Around
+	s.apps[p.UID] = &o
+	if o.owner.UID != "" {
+		s.family(o.owner).put(&o, &p.Application)
+	}
+}
+
 // observe remembers a Projection. appeared is when an Application that was not there has appeared; zero if it may have been there before.
 func (s *Observations) observe(p *Projection, appeared time.Time) {
 	s.mu.Lock()
@@ -169,7 +182,7 @@ func (s *Observations) DeployedWith(app types.UID) (around string, known bool) {
 		return "", false
 	case o.operating && o.deployedWith != "" && o.deployedWith != o.syncingWith:
 		return otherwise, true
-	case o.operating:
+	case o.operating && o.syncingWith != otherwise:
 		return o.syncingWith, o.deployedWith != ""
 	default:
 		return cmp.Or(o.deployedWith, o.first), o.deployedWith != ""

@@ -63,7 +63,7 @@ func ofOrder() []part {
 		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed" || a.Hydration == Outdated:`, `case false:`),
 		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
 		take("Unseen", "webhook/siblings/seen.go", ` && o.operatedAt.Equal(operatedAt)`, ``),
-		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating:`, `case false:`),
+		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating && o.syncingWith != otherwise:`, `case false:`),
 		take("SpecSettling", settling, `case !last.IsZero() && in.Now.Before(until):`, `case false:`),
 		take("Joined", settling, `last := in.Seen.Joined`, `var last time.Time`),
 		take("Respecified", settling, `latest(last, in.Seen.Respecified, in.Seen.ContentSince)`, `latest(last)`),
