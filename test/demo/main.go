@@ -64,6 +64,6 @@ func (p *play) startGate(chart bool) (*release.Replica, error) {
 	}
 	p.out.progress("stepgate serve, installed from config/, under its own service account")
 	return release.StartOne(p.ctx, p.Environment, release.Options{
-		Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice", "--spec-settling=0"},
+		Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
 	})
 }

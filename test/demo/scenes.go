@@ -113,6 +113,7 @@ func bypassed(p *play) {
 	p.bypass("bob", deniedBecause(`not honoured: user "bob" may not bypass`))
 	p.bypass("alice", admitted)
 	p.withdraw("prod")
+	p.untilBlocked()
 }
 
 func stepThree(p *play) {

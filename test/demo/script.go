@@ -58,6 +58,18 @@ func (p *play) withdraw(env string) {
 	p.write(administrator, env, "withdraw the sync of "+env, func(app *argo.Application) { app.Operation = nil }, admitted)
 }
 
+// untilBlocked waits until the gate counts a sync among those that wait. One that was bypassed had got through for it, if it has looked before that
+// was withdrawn: then it finds out anew that the sync waits.
+func (p *play) untilBlocked() {
+	script.Must(eventually.Succeeds(p.ctx, func() error {
+		since, err := p.gate.Metric(p.ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
+		if err == nil && since == 0 {
+			err = errors.New("stepgate counts no sync as blocked")
+		}
+		return err
+	}))
+}
+
 func (p *play) trick(what string, change func(*argo.Application)) {
 	p.write(kubectl, "prod", what, func(app *argo.Application) {
 		app.Operation = guestbook.UserSync("jane")
