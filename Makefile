@@ -70,7 +70,8 @@ FUZZTIME ?= 30s
 FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 
 # All builds share one cache: a build with -trimpath uses nothing of a build without it, and one with cgo nothing of one without. Tests
-# with the race detector need cgo; the programs that they build do not. Flags of `go env -w` remain: the variable would replace them.
+# with the race detector need cgo; the programs that they build do not. Suites that start stepgate as a process run without the race detector:
+# it would look at the suite alone. Flags of `go env -w` remain: the variable would replace them.
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 COMMA := ,
@@ -125,11 +126,11 @@ unit: ## Unit tests, the fuzz seeds and property tests with few draws, of all pa
 
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
-	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/integration
+	go test -count=1 -timeout 20m ./test/integration
 
 .PHONY: chart-test
 chart-test: tools $(BIN)/helm $(BIN)/certmanager ## The chart, with the real Helm and cert-manager's controllers
-	CGO_ENABLED=1 go test -race -count=1 -timeout 20m ./test/chart
+	go test -count=1 -timeout 20m ./test/chart
 
 .PHONY: simulate-short
 simulate-short: ## The kept histories and some random rollouts, and whether they notice that a part of the rule is taken out

@@ -153,9 +153,8 @@ type Target struct {
 	SyncStartedAt time.Time
 	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.
 	OutOfSyncSince bool
-	// Ran are the sources and revisions of its history, oldest first, and DeployedAt is when the newest entry was deployed.
-	Ran        []Source
-	DeployedAt time.Time
+	// Ran are the sources and revisions of its history, oldest first.
+	Ran []Source
 	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may differ.
 	SameSources bool
 }

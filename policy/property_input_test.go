@@ -122,13 +122,12 @@ func (c *choices) target() policy.Target {
 		},
 		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:      c.sources(),
-		Hydration:     of(c, "", "", "Hydrated", "Hydrating", "Failed", policy.Uncompared),
+		Hydration:     of(c, "", "", "Hydrated", "Hydrating", "Failed", policy.Uncompared, policy.Outdated),
 		SyncStartedAt: of(c, second("102"), c.time()),
 		Ran:           of(c, nil, c.sources()),
 	}
 	t.Name = of(c, "app-0", "target", "target")
 	t.Labels, t.OldLabels = c.labels("3", "3", "3", "2", "1", "0"), c.labels("3", "3", "2", "1", "0")
-	t.DeployedAt = c.time()
 	t.Wanted = of(c, t.Compared, t.Compared, c.sources())
 	return t
 }

@@ -96,6 +96,14 @@ func committed(app *argo.Application) {
 	}
 }
 
+// specWrittenAt is what the API server keeps of a write of a spec, and of one of the status at noon.
+func specWrittenAt(at time.Time) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{
+		{Manager: "argocd-applicationset-controller", Time: ptr.To(metav1.NewTime(at)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:source":{}}}`)},
+		{Manager: "argocd-application-controller", Time: ptr.To(metav1.NewTime(noon)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
+	}
+}
+
 func degraded(app *argo.Application) { app.Status.Health.Status = "Degraded" }
 
 func specced(edit func(*argo.ApplicationSpec)) func(*argo.Application) {
@@ -181,6 +189,18 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
 		}, true, policy.SelfHeal},
+		"drift after a restart, of a spec that is older than its last sync": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+			w.prod.ManagedFields = specWrittenAt(noon.Add(-11 * time.Minute))
+			w.list()
+		}, true, policy.SelfHeal},
+		"drift or a change after a restart, of a spec that was written since": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, compared)
+			w.at(time.Second, w.dev, degraded)
+			w.prod.ManagedFields = specWrittenAt(noon.Add(-10 * time.Minute))
+			w.list()
+		}, false, policy.NotHealthy},
 		"drift or a change, nobody knows after a restart, and dev is Degraded": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
@@ -303,10 +323,7 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 			for _, app := range []*argo.Application{w.dev, w.prod} {
 				w.at(time.Minute, app, tagged("v2"))
 				if row.managed {
-					app.ManagedFields = []metav1.ManagedFieldsEntry{
-						{Manager: "argocd-applicationset-controller", Time: ptr.To(metav1.NewTime(w.now)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:source":{}}}`)},
-						{Manager: "argocd-application-controller", Time: ptr.To(metav1.NewTime(noon)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
-					}
+					app.ManagedFields = specWrittenAt(w.now)
 				}
 			}
 			w.at(50*time.Second, w.dev, func(app *argo.Application) {

@@ -48,9 +48,10 @@ const (
 // seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the watch may lag.
 func (g *Gate) seen(w *write, set *policy.ApplicationSet) policy.Seen {
 	seen := g.Watch.Seen(set, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
+	around, content := w.app.Deploys()
 	was, known := g.Watch.DeployedWith(w.uid)
-	seen.Altered, seen.Unproven = was != "" && was != w.app.Around(), !known
-	seen.ContentSince = g.Watch.ContentSince(w.uid, w.app.Content())
+	seen.Altered, seen.Unproven = was != "" && was != around, !known
+	seen.ContentSince = g.Watch.ContentSince(w.uid, content)
 	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
 		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
 	}

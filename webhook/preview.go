@@ -83,8 +83,11 @@ func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned
 		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending {
 			continue
 		}
-		t := waitingTarget(app, in.Settings.Pin)
-		key := fmt.Sprint(policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
+		t, since := waitingTarget(app, in.Settings.Pin), time.Time{}
+		if !t.SameSources { // only then it matters since when it has its spec
+			since = p.gate.Watch.ContentSince(app.UID, app.Content)
+		}
+		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
 			p.gate.windowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {

@@ -88,7 +88,7 @@ func waitingTarget(p *siblings.Projection, pin bool) policy.Target {
 		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
 		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
-		SameSources: a.LastSync.SameSources, DeployedAt: a.LastSync.FinishedAt,
+		SameSources: a.LastSync.SameSources,
 	}
 	last := a.LastOperation
 	if last.Full && last.Phase == "Succeeded" {

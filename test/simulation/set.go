@@ -129,34 +129,6 @@ func (c *setController) pass() (failed bool) {
 	return false
 }
 
-// requeueOnValidationError is ReconcileRequeueOnValidationError.
-const requeueOnValidationError = 3 * time.Minute
-
-// valid are the Applications that can be written, and the error of the others, of which there may be none.
-func (c *setController) valid(desired []argo.Application) (valid []argo.Application, failing string) {
-	for _, app := range desired {
-		if c.w.members[app.Name].invalid {
-			failing = "application " + app.Name + " references a project which does not exist"
-		} else {
-			valid = append(valid, app)
-		}
-	}
-	return valid, failing
-}
-
-// report sets the condition ErrorOccurred. In truth it is taken back at the end of a pass.
-func (c *setController) report(failing string) {
-	set := *c.w.api.set
-	if is := slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool { return c.Message == failing }); is || failing == "" && set.Status.Conditions == nil {
-		return
-	}
-	set.Status.Conditions = nil
-	if failing != "" {
-		set.Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: failing}}
-	}
-	c.w.api.writeSet(&set)
-}
-
 // progress records how far the Applications are, and returns which of them may be synced.
 func (c *setController) progress(set argo.ApplicationSet, current, desired []argo.Application) (syncs map[string]bool, err error) {
 	if c.w.traits.legacy {

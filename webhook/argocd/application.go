@@ -143,11 +143,12 @@ func Decode(raw []byte) (*Application, error) {
 	return a, nil
 }
 
-// Around is what the Application deploys by beside its sources.
-func (a *Application) Around() string { return Around(a.spec()) }
-
-// Content stands for what the Application deploys by its spec.
-func (a *Application) Content() Fingerprint { return Content(a.spec()) }
+// Deploys is what the Application deploys by its spec: what is around its sources, and what stands for all of it.
+func (a *Application) Deploys() (around string, content Fingerprint) {
+	spec := a.spec()
+	around = Around(spec)
+	return around, Content(spec, around)
+}
 
 // spec is the decoded part of the spec as Argo CD's own type, for its methods.
 func (a *Application) spec() *argo.ApplicationSpec {

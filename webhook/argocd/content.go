@@ -38,8 +38,8 @@ func rest(spec *argo.ApplicationSpec) string {
 }
 
 // Content stands for what an Application deploys by its spec: its sources with their parameters, and what is around them.
-func Content(spec *argo.ApplicationSpec) Fingerprint {
-	return hashOf([]any{spec.GetSources(), Around(spec)})
+func Content(spec *argo.ApplicationSpec, around string) Fingerprint {
+	return hashOf([]any{spec.GetSources(), around})
 }
 
 // hashOf is a hash of the JSON of a value; 0 where it has none.

@@ -37,9 +37,6 @@ func Target(app, old *Application) policy.Target {
 	t.SyncStartedAt = before.syncStartedAt()
 	t.OutOfSyncSince = before.outOfSyncSince()
 	t.Ran = ran(before.History)
-	if last := len(before.History); last > 0 {
-		t.DeployedAt = before.History[last-1].DeployedAt.Time
-	}
 	if app.Operation == nil {
 		return t
 	}

@@ -214,7 +214,8 @@ func (o *observed) deploy(p *Projection, position uint64) {
 const clusterLag = 5 * time.Second
 
 // unchangedSinceSync reports whether the spec was last written in an earlier second than the one in which the last full sync began, which has
-// succeeded.
+// succeeded, as far as the object tells. Where that is not so, an Application that was OutOfSync at the start holds later steps up until it was
+// Synced once: from argo-cd v3.3 on nobody repairs drift, so that this had better be rare.
 func unchangedSinceSync(p *Projection) bool {
 	last := &p.Application.LastOperation
 	return last.Full && last.Phase == "Succeeded" && !p.ContentSince.IsZero() && p.ContentSince.Before(last.StartedAt.Truncate(time.Second))

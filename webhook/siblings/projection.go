@@ -25,8 +25,8 @@ type Projection struct {
 	AutoSync bool
 	// Compared stands for what it was compared with.
 	Compared argocd.Fingerprint
-	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is a time at which its spec was
-	// the same already, by the API server's clock; zero where the object does not tell.
+	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since when its spec
+	// has been the same, as far as the object tells, by the API server's clock; zero where it does not.
 	Around       string
 	Content      argocd.Fingerprint
 	ContentSince time.Time
@@ -44,14 +44,15 @@ func NewProjection(app *argo.Application) *Projection {
 	if owner == nil {
 		owner = &metav1.OwnerReference{}
 	}
+	around := argocd.Around(&app.Spec)
 	return &Projection{
 		ObjectMeta:   identity(app),
 		Owner:        owner.UID,
 		Set:          owner.Name,
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     argocd.NewFingerprint(&app.Status.Sync),
-		Around:       argocd.Around(&app.Spec),
-		Content:      argocd.Content(&app.Spec),
+		Around:       around,
+		Content:      argocd.Content(&app.Spec, around),
 		ContentSince: specWritten(app),
 
 		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
@@ -62,8 +63,8 @@ func NewProjection(app *argo.Application) *Projection {
 	}
 }
 
-// specWritten is when somebody last wrote the Application who owns a part of its spec: not before its spec became what it is. It is zero where
-// the API server has kept no managedFields.
+// specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each writer last added or changed
+// anything, and which fields it owns. That a part was taken away leaves no trace there. It is zero where nothing is kept.
 func specWritten(app *argo.Application) time.Time {
 	var last time.Time
 	for _, f := range app.ManagedFields {

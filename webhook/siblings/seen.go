@@ -31,30 +31,22 @@ func NewObservations(now func() time.Time) *Observations {
 }
 
 // Observe remembers a Projection that the watch gave.
-func (s *Observations) Observe(p *Projection) { s.observe(p, s.now()) }
+func (s *Observations) Observe(p *Projection) { s.observe(p, s.now(), "") }
 
 // Listed remembers a Projection of the first list: nobody has seen it appear.
-func (s *Observations) Listed(p *Projection) { s.observe(p, time.Time{}) }
+func (s *Observations) Listed(p *Projection) { s.observe(p, time.Time{}, "") }
 
-// Trusted remembers a Projection that was read once. What an Application is deployed by is taken for its spec, as it nearly always is.
-func (s *Observations) Trusted(p *Projection) {
-	s.Listed(p)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := *s.apps[p.UID]
-	o.deployedWith = p.Around
-	s.apps[p.UID] = &o
-	if o.owner.UID != "" {
-		s.family(o.owner).put(&o, &p.Application)
-	}
-}
+// Trusted remembers a Projection that was read once. What is around its sources is taken for what it was deployed with, as it nearly always is.
+func (s *Observations) Trusted(p *Projection) { s.observe(p, time.Time{}, p.Around) }
 
-// observe remembers a Projection. appeared is when an Application that was not there has appeared; zero if it may have been there before.
-func (s *Observations) observe(p *Projection, appeared time.Time) {
+// observe remembers a Projection. Of one that was not seen before, appeared is when it has appeared, zero if it may have been there before, and
+// with is what was around its sources when it was deployed; empty if that is not known.
+func (s *Observations) observe(p *Projection, appeared time.Time, with string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
-	o, before := &observed{name: p.Name, changed: s.position, comparedAt: s.position, first: p.Around}, s.apps[p.UID]
+	o := &observed{name: p.Name, changed: s.position, comparedAt: s.position, first: p.Around, deployedWith: with}
+	before := s.apps[p.UID]
 	if before != nil {
 		*o = *before
 		o.compare(p, s.position)
