@@ -51,8 +51,8 @@ type Seen struct {
 	Altered, Unproven bool
 	// ContentSince is since when the target has had its spec; zero where nothing was seen of it.
 	ContentSince time.Time
-	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its steps to change, and Respecified when the spec of one
-	// was last seen to change; zero where that was not seen.
+	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its steps to change, and
+	// Respecified when the spec of one was last seen to change; zero where that was not seen.
 	Joined, Respecified time.Time
 	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one moment, before the siblings
 	// were read.
@@ -190,6 +190,9 @@ type ApplicationSet struct {
 	Deleting             bool
 	// Failing is the error that its controller reports: it may not have written all Applications. It is empty where there is none.
 	Failing string
+	// FailingStep is the step, from 0, of the Application that it could not write because the gate denied the sync in the same write: the error
+	// says nothing about earlier ones. It is 0 where the error is another one, or where that is not known.
+	FailingStep int
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step

@@ -122,7 +122,8 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 	})
 }
 
-// changed reports whether the target deploys other sources than it runs, maybe at the same revisions, or elsewhere.
+// changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same revisions, or the same with another
+// destination or other options.
 func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Altered }
 
 // changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that

@@ -13,7 +13,8 @@ const SettlingTime = 10 * time.Second
 
 // unsettled reports whether the ApplicationSet controller may still have to create, adopt or change an Application of an earlier step, so that
 // the siblings do not show yet what is to come. One that it cannot write is an error of the ApplicationSet, and holds back what has
-// changed for as long as that lasts. A revision is no change of the spec: it is not written.
+// changed for as long as that lasts. So does a denial of the gate, for later steps: the spec came in the same write. For its own step it would hold
+// back itself for ever. A revision is no change of the spec: it is not written.
 func (in *Input) unsettled(d Decision) (denied Decision, is bool) {
 	if d.Step == 0 || in.Settings.Require == RequireHealth {
 		return d, false
@@ -26,7 +27,7 @@ func (in *Input) unsettled(d Decision) (denied Decision, is bool) {
 	case !last.IsZero() && in.Now.Before(until):
 		d.Reason, d.NotBefore = SpecSettling, until
 		return d, true
-	case in.changed() && in.ApplicationSet.Failing != "":
+	case in.changed() && in.ApplicationSet.Failing != "" && in.ApplicationSet.FailingStep < d.Step:
 		d.Reason, d.Detail = ApplicationSetFailing, Printable(in.ApplicationSet.Failing, maxText)
 		return d, true
 	}

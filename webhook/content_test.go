@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -122,8 +123,11 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		s.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"Replace=true"}}
 	})
 	destination := specced(func(s *argo.ApplicationSpec) { s.Destination.Namespace = "another" })
-	failing := func(w *watchedWorld) {
-		w.sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: "no such project"}}
+	failing := func(w *watchedWorld, problem string) {
+		w.sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: problem}}
+	}
+	deniedStep := func(step int) string {
+		return fmt.Sprintf(`admission webhook "operation.stepgate.io" denied the request: step %d of ApplicationSet argocd/guestbook may not sync yet`, step)
 	}
 	for name, row := range map[string]struct {
 		play       func(w *watchedWorld)
@@ -146,13 +150,23 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		"a parameter, and dev's cannot be written": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, tagged("v2"))
 			w.at(time.Second, w.prod, compared)
-			failing(w)
+			failing(w, "no such project")
+		}, false, policy.ApplicationSetFailing},
+		"a parameter, and stepgate has denied the write of prod": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+			failing(w, deniedStep(3))
+		}, true, policy.EarlierStepsDone},
+		"a parameter, and stepgate has denied the write of one in step 2": {func(w *watchedWorld) {
+			w.at(30*time.Second, w.prod, tagged("v2"))
+			w.at(time.Second, w.prod, compared)
+			failing(w, deniedStep(2))
 		}, false, policy.ApplicationSetFailing},
 		"a commit, and another Application cannot be written": {func(w *watchedWorld) {
 			for _, app := range w.apps {
 				w.at(time.Second, app, committed)
 			}
-			failing(w)
+			failing(w, "no such project")
 		}, true, policy.EarlierStepsDone},
 		"a parameter, and two writers never agree on dev's": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, tagged("v2"))

@@ -29,13 +29,12 @@ func automatedSyncs() []scenario {
 	}
 	all = append(all, automatedSpecs()...)
 	for i := range all {
-		all[i].automated, all[i].world, all[i].template = true, true, selfHealing
+		all[i].automated, all[i].world, all[i].template = true, true, both(inProject, selfHealing)
 	}
 	return all
 }
 
-func selfHealing(r *rollout, spec *argo.ApplicationSpec) {
-	inProject(r, spec)
+func selfHealing(_ *rollout, spec *argo.ApplicationSpec) {
 	heal := true
 	if spec.SyncPolicy == nil {
 		spec.SyncPolicy = &argo.SyncPolicy{}

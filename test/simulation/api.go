@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"strconv"
@@ -90,15 +91,15 @@ func (a *api) writeSet(set *argo.ApplicationSet) {
 	}
 }
 
-// operationWrite is a write of an Application whose operation may be new: the gate is asked. It reports whether the write was
-// admitted.
-func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) {
+// operationWrite is a write of an Application whose operation may be new: the gate is asked. The error is that of a write that
+// was denied.
+func (a *api) operationWrite(app *argo.Application, who string) error {
 	old := a.apps[app.Name]
 	m := a.w.members[app.Name]
 	if app.Operation == nil || old != nil && reflect.DeepEqual(old.Operation, app.Operation) {
 		m.written = a.w.now
 		a.write(app)
-		return true
+		return nil
 	}
 	if a.w.now >= a.w.outageUntil {
 		app = a.w.gate.Mutate(Write{Old: old, New: app, By: who})
@@ -109,14 +110,14 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 		if m.slowAnswer == 0 || !unchanged(old, app) {
 			a.write(app)
 		}
-		return true
+		return nil
 	}
 	v := a.w.gate.Decide(Write{Old: old, New: app, By: who})
 	a.w.logf("%s asks for a sync of %s%s: %s", short(who), app.Name, pinnedTo(app.Operation), v)
 	if !v.Allowed {
 		a.w.refusals++
 		m.truth.refused, m.truth.refusedWrite = v, Write{Old: old, New: app, By: who}
-		return false
+		return errors.New(`admission webhook "operation.stepgate.io" denied the request: ` + v.Message)
 	}
 	m.truth.latest = admitting{
 		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
@@ -128,7 +129,7 @@ func (a *api) operationWrite(app *argo.Application, who string) (admitted bool) 
 	}
 	a.w.admitted(m, old, app)
 	a.write(app)
-	return true
+	return nil
 }
 
 // admittedStep is the step of a state of an Application, but for labels that users have written.

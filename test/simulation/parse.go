@@ -133,6 +133,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Hashes = true
 		case "audit":
 			s.Audit = true
+		case "refuses":
+			s.Refuses = true
 		case "four-eyes":
 			s.FourEyes = true
 		case "takes":

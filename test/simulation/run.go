@@ -83,7 +83,7 @@ func (w *world) suspects(r *Result) map[string]Stuck {
 	for _, name := range r.Incomplete {
 		switch m := w.members[name]; {
 		case w.refusals == 0:
-		case w.waits(m):
+		case w.waits(m), m.generated == 0 && w.scenario.Refuses: // the ApplicationSet controller deletes nothing while a write of it is denied
 			r.Held = append(r.Held, name)
 		default:
 			found[name] = w.stuckKind(m)

@@ -55,6 +55,8 @@ type Scenario struct {
 	FourEyes bool
 	// Audit is stepgate's mode audit.
 	Audit bool
+	// Refuses is --hold=false of stepgate: it denies what it otherwise holds.
+	Refuses bool
 	// Hashes gives revisions the names that git gives them; without, they are counted: app.1.
 	Hashes bool
 	// Takes is how long something slow is Progressing; zero is 8 s.
@@ -106,6 +108,9 @@ func (s *Scenario) String() string {
 	}
 	if s.Audit {
 		b.WriteString(" audit")
+	}
+	if s.Refuses {
+		b.WriteString(" refuses")
 	}
 	if s.FourEyes {
 		b.WriteString(" four-eyes")

@@ -101,17 +101,21 @@ func (c *setController) pass() (failed bool) {
 		return true
 	}
 	valid, failing := c.valid(desired)
-	c.report(failing)
+	if failing != "" {
+		c.report(failing)
+	}
+	problems := map[string]error{}
 	for _, app := range c.manager.sync(set, syncs, valid) {
 		if c.w.traits.pins && app.Operation != nil {
 			pin(set, &app)
 		}
 		c.w.advance(c.w.delay(5 * time.Millisecond))
-		if !c.createOrUpdate(&app) {
-			failed = true
+		if err := c.createOrUpdate(&app); err != nil {
+			problems[app.Name] = err
 		}
 	}
-	if failed {
+	if len(problems) > 0 {
+		c.report(problems[slices.Min(slices.Collect(maps.Keys(problems)))].Error())
 		return true // deleteInCluster and the rest are skipped
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
@@ -122,7 +126,9 @@ func (c *setController) pass() (failed bool) {
 		}
 	}
 	c.wakeForBarrier(set)
-	if failing != "" {
+	if failing == "" {
+		c.report("")
+	} else {
 		c.polls = true
 		c.wakeLater(requeueOnValidationError)
 	}
@@ -163,7 +169,7 @@ func (c *setController) current() []argo.Application {
 
 // createOrUpdate is CreateOrUpdate of applicationset/utils: one merge patch, made against the cache and without a
 // resourceVersion.
-func (c *setController) createOrUpdate(want *argo.Application) bool {
+func (c *setController) createOrUpdate(want *argo.Application) error {
 	found := c.cache.apps[want.Name]
 	if found == nil {
 		return c.create(want)
@@ -172,7 +178,7 @@ func (c *setController) createOrUpdate(want *argo.Application) bool {
 	labels := !maps.Equal(found.Labels, want.Labels)
 	operation := want.Operation != nil && !reflect.DeepEqual(found.Operation, want.Operation)
 	if !spec && !labels && !operation {
-		return true
+		return nil
 	}
 	if spec {
 		c.waitToWrite(want.Name)
@@ -180,7 +186,7 @@ func (c *setController) createOrUpdate(want *argo.Application) bool {
 	live := c.w.api.apps[want.Name]
 	if live == nil {
 		delete(c.cache.apps, want.Name) // NotFound evicts
-		return false
+		return errors.New("NotFound")
 	}
 	app := *live
 	if spec {
@@ -230,10 +236,10 @@ func (c *setController) waitToWrite(name string) {
 	}
 }
 
-func (c *setController) create(want *argo.Application) bool {
+func (c *setController) create(want *argo.Application) error {
 	c.waitToWrite(want.Name)
 	if c.w.api.apps[want.Name] != nil {
-		return false // AlreadyExists
+		return errors.New("AlreadyExists")
 	}
 	app := *want
 	app.UID = types.UID(want.Name + "-uid-" + c.w.api.next())
@@ -242,13 +248,13 @@ func (c *setController) create(want *argo.Application) bool {
 	return c.write(&app)
 }
 
-func (c *setController) write(app *argo.Application) bool {
+func (c *setController) write(app *argo.Application) error {
 	if stepOf(c.w.api.apps[app.Name]) != stepOf(app) {
 		c.w.members[app.Name].settled = c.w.now
 	}
 	m, before := c.w.members[app.Name], c.w.api.apps[app.Name]
-	if !c.w.api.operationWrite(app, applicationSetAccount) {
-		return false
+	if err := c.w.api.operationWrite(app, applicationSetAccount); err != nil {
+		return err
 	}
 	answer := c.w.api.apps[app.Name]
 	if m.slowAnswer > 0 && answer == before {
@@ -261,7 +267,7 @@ func (c *setController) write(app *argo.Application) bool {
 	if c.w.traits.writesBack {
 		c.cache.put(answer)
 	}
-	return true
+	return nil
 }
 
 // appEvent is getApplicationOwnsHandler.

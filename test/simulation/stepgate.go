@@ -84,7 +84,7 @@ func (r *replica) start() {
 	r.Observations = siblings.NewObservations(func() time.Time { return epoch.Add(r.w.now) })
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
-	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: true, Release: true}
+	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
 	if r.w.scenario.Audit {
 		config.Mode = webhook.Audit
 	}

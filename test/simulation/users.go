@@ -35,7 +35,7 @@ func (w *world) serverWrites(app *argo.Application, sync *argo.SyncOperation) {
 	next := *app
 	next.Operation = byUser(sync)
 	next.Status.OperationState = nil
-	w.api.operationWrite(&next, serverAccount)
+	_ = w.api.operationWrite(&next, serverAccount) // who is refused is told, and does nothing
 }
 
 // try makes a commit that is on no branch, and syncs an Application of the first step to it.

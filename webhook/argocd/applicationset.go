@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,7 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 		Namespace: set.Namespace, Name: set.Name, UID: string(set.UID),
 		Deleting: set.DeletionTimestamp != nil, Failing: failing(set.Status.Conditions),
 	}
+	projected.FailingStep = deniedStep(projected.Failing)
 	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
 		projected.RollingSync = true
@@ -71,6 +73,22 @@ func failing(conditions []argo.ApplicationSetCondition) string {
 		}
 	}
 	return ""
+}
+
+// deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.
+var deniedHere = regexp.MustCompile(`^admission webhook "[a-z]+\.stepgate\.io" denied the request: step (\d+) of ApplicationSet `)
+
+// deniedStep is the step, from 0, of the Application of which stepgate denied the write that an error is about; 0 for another error.
+func deniedStep(failing string) int {
+	denied := deniedHere.FindStringSubmatch(failing)
+	if denied == nil {
+		return 0
+	}
+	step, err := strconv.Atoi(denied[1])
+	if err != nil {
+		return 0
+	}
+	return max(0, step-1)
 }
 
 // recorded keeps the first entry where a name is listed twice, as Argo CD does.

@@ -307,6 +307,30 @@ func TestNewApplicationSet(t *testing.T) {
 	}))
 }
 
+func TestTheStepOfADeniedWrite(t *testing.T) {
+	const denied = `admission webhook "operation.stepgate.io" denied the request: `
+	for name, row := range map[string]struct {
+		error string
+		want  int
+	}{
+		"no error":                      {"", 0},
+		"another error":                 {"application qa references project team which does not exist", 0},
+		"another webhook":               {`admission webhook "validate.kyverno.svc" denied the request: step 3 of ApplicationSet argocd/guestbook`, 0},
+		"a denial":                      {denied + "step 3 of ApplicationSet argocd/guestbook may not sync yet: ...", 2},
+		"a denial that names no step":   {denied + "the ApplicationSet argocd/guestbook cannot be read", 0},
+		"a denial of the first step":    {denied + "step 1 of ApplicationSet argocd/guestbook is paused", 0},
+		"no step that there can be":     {denied + "step 99999999999999999999 of ApplicationSet argocd/guestbook", 0},
+		"a denial within another error": {"project team: " + denied + "step 3 of ApplicationSet argocd/guestbook", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := &argo.ApplicationSet{Status: argo.ApplicationSetStatus{Conditions: []argo.ApplicationSetCondition{{
+				Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: row.error,
+			}}}}
+			NewWithT(t).Expect(NewApplicationSet(set).FailingStep).To(Equal(row.want))
+		})
+	}
+}
+
 // A history is most of what is kept of an Application. Where all its syncs are automated, Ran and Followed are one list, with no room to spare.
 func TestTheHistoryIsKeptOnce(t *testing.T) {
 	for name, row := range map[string]struct {
