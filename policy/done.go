@@ -98,7 +98,7 @@ func (in *Input) drifted(a *Application) bool {
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
 	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
-	return a.LastSync.AtCompared || a.LastSync.SameSources && (since && recorded.healthyAt(a.Compared) || in.seenSynced(a))
+	return a.LastSync.AtCompared || a.LastSync.SameSources && (since && recorded.healthyAt(a.Compared) || in.completedSince(a))
 }
 
 // onlyPruning is what the detail of NotSynced says of an Application that Argo CD need not sync.
@@ -111,10 +111,11 @@ func (in *Input) leftOutOfSync(a *Application) bool {
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 
-// seenSynced reports whether the Application was seen Synced with what it is compared with, and has not been operated since.
-func (in *Input) seenSynced(a *Application) bool {
-	seen := in.Seen.Past(a.Name).Synced
-	return seen.Seen && slices.Equal(seen.Compared, a.Compared) && seen.OperatedAt.Equal(a.LastOperation.StartedAt)
+// completedSince reports whether the Application has completed what it is compared with, and has not been operated since.
+func (in *Input) completedSince(a *Application) bool {
+	return slices.ContainsFunc(in.Seen.Past(a.Name).Completions, func(c Completion) bool {
+		return slices.Equal(c.Sources, a.Compared) && c.OperatedAt.Equal(a.LastOperation.StartedAt)
+	})
 }
 
 // healthyAt reports whether the ApplicationSet controller has found the Application Healthy and Synced at what it is
@@ -138,29 +139,11 @@ func (r Recorded) Behind(compared []Source) bool {
 	return r.Healthy && len(r.Revisions) > 0 && !r.healthyAt(compared)
 }
 
-// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone
-// on to a newer revision, or is about to. Its history holds nothing but full syncs that succeeded. It does not tell whether
-// the Application became Healthy after them: that has to have been seen. Nor does it tell whether the sibling has completed it
-// together with what the target changes beside the revision.
+// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone on to another revision,
+// or is about to. What the target changes beside the revision, it may have completed without that.
 func (in *Input) passed(a *Application) bool {
-	done := in.Seen.Past(a.Name).Completed
-	for _, source := range a.Compared {
-		wanted := in.mismatch(source)
-		if wanted == nil && (!known(in.Target.deploys(source.Key), source.Key) || !a.completedCompared() || !slices.Contains(done, source)) {
-			return false
-		}
-		for _, w := range wanted {
-			if w.Key == source.Key && (!in.ranBefore(a, w, source) || !slices.Contains(done, w)) {
-				return false
-			}
-		}
-	}
-	return len(a.Compared) > 0 && in.Target.Operation.Pinned && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
-}
-
-// completedCompared reports whether the sibling was found Healthy and Synced at what its last sync deployed, after that sync.
-func (a *Application) completedCompared() bool {
-	return a.Health == "Healthy" && a.SyncStatus == "Synced" && a.SpecCompared && a.LastSync.AtCompared && a.ReconciledAt.After(a.LastSync.FinishedAt)
+	_, wanted := in.mismatched(a.Compared)
+	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
 }
 
 // notBroken asks of a sibling that has passed the target only that it is not found broken: it may be on its way to a

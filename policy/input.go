@@ -61,16 +61,10 @@ type Seen struct {
 
 // Past is what was seen of a sibling. Its zero value is nothing.
 type Past struct {
-	// Fresh says that Argo CD is known to have compared it, with uncached revisions, after the change that the target deploys
-	// was seen: a request for a refresh was seen after that change, and was seen to be answered.
-	Fresh bool
-	// Later says that it is Fresh, and that the request was also seen after the target's own last comparison.
-	Later bool
-	// Completed are the sources and revisions at which it was last seen to be done, Healthy and Synced, by a sync of its present
-	// sources or without one.
-	Completed []Source
-	// Synced says that it was seen Synced with what it is compared with, and without an operation since, although it is OutOfSync now.
-	Synced Synced
+	// Freshness says how new its last comparison is.
+	Freshness Freshness
+	// Completions are what it has completed, oldest first, as far as that was seen.
+	Completions []Completion
 	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same operation may show
 	// less.
 	Applied time.Time
@@ -89,11 +83,25 @@ func (s *Seen) Past(name string) Past {
 	return s.Of(name)
 }
 
-// Synced is when an Application was seen Synced. Its zero value is never.
-type Synced struct {
-	Seen bool
-	// Compared are the sources and revisions that it was compared with.
-	Compared []Source
+// Freshness is how new a comparison of a sibling is, as far as the watches have seen a request for it, and the answer: with uncached revisions, it is
+// newer than what the request has followed.
+type Freshness int
+
+const (
+	// Unknown is a comparison that may be older than the change that the target deploys.
+	Unknown Freshness = iota
+	// Fresh is one that was requested after that change was seen.
+	Fresh
+	// Newest is one that was also requested after the target's own last comparison was seen.
+	Newest
+)
+
+// Completion is something that an Application has completed: a full sync that succeeded, with all hooks, deployed it, or the Application was found
+// Synced with it without a sync, and in both cases it was then found Healthy. Something at which it was last seen not to be Healthy, it has not
+// completed.
+type Completion struct {
+	// Sources are all its sources at their revisions. They have the parameters that the Application was compared with last.
+	Sources []Source
 	// OperatedAt is when its last operation had started.
 	OperatedAt time.Time
 }
@@ -244,9 +252,6 @@ type Application struct {
 	LastSync LastSync
 	// Ran are the sources and revisions of the history, oldest first.
 	Ran []Source
-	// Followed are those that automated syncs deployed. They come from the branch. A user may sync to a revision that is on
-	// no branch.
-	Followed []Source
 	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared, Outdated, or empty.
 	Hydration string
 	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.

@@ -81,8 +81,10 @@ func (c *choices) seen(in policy.Input) policy.Seen {
 		seen.Joined, seen.Respecified = in.Now.Add(-time.Second), in.Now.Add(-policy.SettlingTime)
 	}
 	for _, sibling := range in.Siblings {
-		seen := policy.Past{Fresh: c.rarely(3), Altered: c.rarely(10)}
-		seen.Later = seen.Fresh && !c.rarely(3)
+		seen := policy.Past{Freshness: of(c, policy.Unknown, policy.Fresh, policy.Newest), Altered: c.rarely(10)}
+		if c.rarely(3) {
+			seen.Completions = []policy.Completion{{Sources: in.Target.Wanted}, {Sources: sibling.Compared, OperatedAt: sibling.LastOperation.StartedAt}}
+		}
 		past[sibling.Name] = seen
 	}
 	return seen

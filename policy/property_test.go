@@ -180,7 +180,7 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 		more.Siblings = append(slices.Clone(in.Siblings), placed(in.ApplicationSet, sibling))
 		more.Seen.Of = func(name string) policy.Past {
 			if name == sibling.Name {
-				return policy.Past{Fresh: true}
+				return policy.Past{Freshness: policy.Fresh}
 			}
 			return in.Seen.Of(name)
 		}

@@ -2,10 +2,9 @@ package policy
 
 import "slices"
 
-// Proven returns the newest revision of the target's only source that every Application of every earlier step has
-// completed since the revision that the target runs; empty where there is none. It is never older than what the target
-// runs, and is looked for in the histories only: among the revisions of automated syncs, which follow the branch, that were
-// seen to be completed. Siblings may be out of date: what they have run, they have run.
+// Proven returns the newest revision of the target's only source that every Application of every earlier step has completed since the revision that
+// the target runs; empty where there is none. It is never older than what the target runs: the histories tell the order. Siblings may be out of
+// date: what they have completed, they have completed.
 func Proven(in Input) string {
 	if in.ApplicationSet == nil || len(in.Target.Compared) != 1 {
 		return ""
@@ -20,15 +19,20 @@ func Proven(in Input) string {
 	if len(earlier) == 0 {
 		return ""
 	}
-	candidates := in.Target.since(earlier[0].Followed, key)
+	candidates := in.Target.since(earlier[0].Ran, key)
 	for _, candidate := range slices.Backward(candidates) {
 		if !slices.ContainsFunc(earlier, func(a *Application) bool {
-			return !slices.Contains(in.Target.since(a.Followed, key), candidate) || !slices.Contains(in.Seen.Past(a.Name).Completed, candidate)
+			return !slices.Contains(in.Target.since(a.Ran, key), candidate) || !in.Seen.Past(a.Name).completed(candidate)
 		}) {
 			return candidate.Revision
 		}
 	}
 	return ""
+}
+
+// completed reports whether something that was completed has a source at a revision.
+func (p Past) completed(source Source) bool {
+	return slices.ContainsFunc(p.Completions, func(c Completion) bool { return slices.Contains(c.Sources, source) })
 }
 
 // since returns the part of a history, oldest first, that has the source after the revision that the target runs. It is

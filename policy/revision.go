@@ -2,20 +2,55 @@ package policy
 
 import "slices"
 
-// notCompared asks whether the sibling was compared with what the target is about to deploy, or has completed it and gone on: by
+// notCompared asks whether the sibling was compared with what the target is about to deploy, or has gone on since: by
 // revision for a source that both have, else by a comparison that is known to be fresh. One that has gone on without completing
 // it makes the target outdated, and does not block it. Times decide nothing: Argo CD takes reconciledAt before
 // it resolves the revision, may use cached refs that are three minutes old, and the clocks of its shards differ.
 func (in *Input) notCompared(a *Application) (Reason, string) {
-	for _, source := range a.Compared {
-		if wanted := in.mismatch(source); wanted != nil && !in.newer(a, source, wanted) {
-			return RevisionMismatch, "compared to " + short(source.Revision) + ", not " + oneOf(wanted, source.Key)
-		}
+	if at, wanted := in.mismatched(a.Compared); wanted != nil && !in.goneOn(a) {
+		return RevisionMismatch, "compared to " + short(at.Revision) + ", not " + oneOf(wanted, at.Key)
 	}
-	if (in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh {
+	if (in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh {
 		return ComparisonOlder, "not known to be compared since the change to " + clean(in.Target.Name) + " was seen"
 	}
 	return "", ""
+}
+
+// completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have, whatever it is compared with
+// now. The operation has to name that. Who is compared with something that it completed before, or that the target has run already, goes back: then
+// the target has to be compared again first.
+func (in *Input) completed(a *Application) bool {
+	done := in.Seen.Past(a.Name).Completions
+	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
+	back := func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) }
+	backOfTarget := func(s Source) bool { return in.mismatch(s) != nil && slices.Contains(in.Target.Ran, s) }
+	return in.Target.Operation.Pinned && at >= 0 && !slices.ContainsFunc(done[:at], back) && !slices.ContainsFunc(a.Compared, backOfTarget)
+}
+
+// deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.
+func (in *Input) deploysJust(sources []Source) bool {
+	return !slices.ContainsFunc(sources, func(s Source) bool {
+		wanted := in.Target.deploys(s.Key)
+		return known(wanted, s.Key) && !slices.Contains(wanted, s)
+	})
+}
+
+// goneOn reports whether the sibling is compared with something newer than the target deploys: its comparison is the newer one. Without that, the
+// branch may have come to the target's revision since, or come back to it. The same holds for a target that deploys another revision than it was
+// compared with, if the sibling has completed that.
+func (in *Input) goneOn(a *Application) bool {
+	return in.Seen.Past(a.Name).Freshness == Newest && (!in.wantsOther() || in.completed(a))
+}
+
+// mismatched is the first source of a sibling that is at another revision than the target deploys, and what the target deploys; wanted is nil where
+// there is none.
+func (in *Input) mismatched(sources []Source) (at Source, wanted []Source) {
+	for _, source := range sources {
+		if wanted = in.mismatch(source); wanted != nil {
+			return source, wanted
+		}
+	}
+	return Source{}, nil
 }
 
 // mismatch returns the sources that the target deploys where a sibling's source is at none of their revisions; nil where
@@ -38,56 +73,14 @@ func (t *Target) deploys(key string) []Source {
 	return t.Compared
 }
 
-// newer reports whether a sibling's revision is known to be newer than the wanted ones. Its comparison has to be later than the
-// target's: without that, the branch may have come to the wanted one since, or come back to it. And the target was compared
-// with the wanted ones before, or the sibling completed them before.
-func (in *Input) newer(a *Application, source Source, wanted []Source) bool {
-	past := in.Seen.Past(a.Name)
-	for _, w := range wanted {
-		if w.Key != source.Key || w.Revision == "" {
-			continue
-		}
-		ran := slices.Contains(past.Completed, w) && in.ranBefore(a, w, source)
-		if !past.Later || !slices.Contains(in.Target.Compared, w) && !ran {
-			return false
-		}
-	}
-	return true
-}
-
-// completed reports whether the sibling was seen to complete a source at all wanted revisions. To be compared with a newer one shows
-// nothing: it may have skipped them, or have failed at them.
-func (in *Input) completed(a *Application, wanted []Source, key string) bool {
-	done := in.Seen.Past(a.Name).Completed
-	return !slices.ContainsFunc(wanted, func(w Source) bool { return w.Key == key && !slices.Contains(done, w) })
-}
-
-// ranBefore reports whether what the sibling followed, oldest first, has a source at one revision, and has it at the later
-// revision only after that or not yet. A history in which the branch went back and forth tells no order. Neither does one
-// in which the target's own revisions come after the earlier one: the sibling tried it, and went back.
-func (in *Input) ranBefore(a *Application, earlier, later Source) bool {
-	last := -1
-	for i, s := range a.Followed {
-		if s == earlier {
-			last = i
-		}
-	}
-	return last >= 0 && !slices.Contains(a.Followed[:last], later) &&
-		!slices.ContainsFunc(a.Followed[last+1:], func(s Source) bool { return s.Key == earlier.Key && slices.Contains(in.Target.Ran, s) })
-}
-
-// outdatedBy reports whether a sibling of an earlier step, which is done, was compared with a newer revision than the
-// target. An operation that names no revision then deploys the newer one, before its turn. One that names its revision
-// deploys the older one. That is right if the sibling has completed that one, unless the target has already run the newer one:
-// then the branch went back.
+// outdatedBy reports whether a sibling of an earlier step, which is done, has not completed what the target deploys: it was compared with something
+// newer. An operation that names no revision would deploy the newer one, before its turn.
 func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
-	for _, source := range a.Compared {
-		wanted := in.mismatch(source)
-		if wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source) || !in.completed(a, wanted, source.Key)) {
-			return differs(a, source, wanted), true
-		}
+	at, wanted := in.mismatched(a.Compared)
+	if wanted == nil || in.completed(a) {
+		return "", false
 	}
-	return "", false
+	return differs(a, at, wanted), true
 }
 
 // outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than the
@@ -128,8 +121,11 @@ func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Alter
 
 // changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that
 // revision may have been compared before the change.
-func (in *Input) changedBehind() bool {
-	return in.changed() && slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return !slices.Contains(in.Target.Compared, w) })
+func (in *Input) changedBehind() bool { return in.changed() && in.wantsOther() }
+
+// wantsOther reports whether the target deploys another revision than it was compared with.
+func (in *Input) wantsOther() bool {
+	return slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return !slices.Contains(in.Target.Compared, w) })
 }
 
 // runs reports whether the newest entry of the target's history that has the source has it at this revision.

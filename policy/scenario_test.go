@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +55,13 @@ func scenario(text string) policy.Input {
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings = append(in.Siblings, policy.Sibling{Application: &p.sibling})
-		seen := policy.Past{Fresh: p.fresh, Later: p.later, Altered: p.moved}
+		seen := policy.Past{Altered: p.moved}
+		if p.fresh {
+			seen.Freshness = policy.Fresh
+		}
+		if p.later {
+			seen.Freshness = policy.Newest
+		}
 		if p.applied {
 			p.sibling.LastOperation.StartedAt = second("40")
 			seen.Applied = second("40")
@@ -62,11 +69,11 @@ func scenario(text string) policy.Input {
 		if p.failedbefore {
 			seen.Failed = p.sibling.Compared
 		}
-		if p.insync != nil {
-			seen.Synced = policy.Synced{Seen: true, Compared: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt}
-		}
 		if !p.incomplete {
-			seen.Completed = p.sibling.Ran
+			seen.Completions = completions(p.sibling.Ran[:len(p.sibling.Ran)-len(p.tried)])
+		}
+		if p.insync != nil {
+			seen.Completions = append(seen.Completions, policy.Completion{Sources: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt})
 		}
 		past[p.sibling.Name] = seen
 	}
@@ -78,6 +85,17 @@ func scenario(text string) policy.Input {
 	}
 	place(&in)
 	return in
+}
+
+// completions are what a history has deployed, one after the other.
+func completions(ran []policy.Source) []policy.Completion {
+	var all []policy.Completion
+	var content []policy.Source
+	for _, s := range ran {
+		content = append(slices.DeleteFunc(slices.Clone(content), func(c policy.Source) bool { return c.Key == s.Key }), s)
+		all = append(all, policy.Completion{Sources: content, OperatedAt: second("1")})
+	}
+	return all
 }
 
 // place gives the siblings their places again after an edit, and has them all as peers.
@@ -142,6 +160,8 @@ type parsed struct {
 	moved        bool
 	unproven     bool
 	deployed     bool
+	// tried is what users have synced it to, at the end of its history.
+	tried []policy.Source
 	// insync is what it was seen Synced with, and not operated since.
 	insync []policy.Source
 	// incomplete says that it was not seen to be Healthy after the syncs of its history.
@@ -209,9 +229,7 @@ func setFlag(a *policy.Application, name, value string) bool {
 	case "unhydrated":
 		a.Hydration = "Failed"
 	case "ran":
-		a.Ran, a.Followed = sources(value), sources(value)
-	case "tried":
-		a.Ran = append(a.Ran, sources(value)...)
+		a.Ran = sources(value)
 	case "displaced":
 		a.Moved = true
 	case "prune":
@@ -271,6 +289,9 @@ func (p *parsed) setSeen(name, value string) bool {
 	switch name {
 	case "insync":
 		p.insync = sources(value)
+	case "tried":
+		p.tried = sources(value)
+		p.sibling.Ran = append(p.sibling.Ran, p.tried...)
 	case "fresh":
 		p.fresh = true
 	case "later":

@@ -55,7 +55,17 @@ func (s *seenByWatch) ComparedAt(types.UID, time.Time) uint64 { return s.compare
 func (s *seenByWatch) Seen(_ *policy.ApplicationSet, changed, compared uint64) policy.Seen {
 	return policy.Seen{Joined: s.joined, Respecified: s.respecified, Of: func(name string) policy.Past {
 		position := s.fresh[name]
-		return policy.Past{Fresh: position > changed, Later: position > max(changed, compared), Completed: s.completed[name]}
+		past := policy.Past{}
+		if position > changed {
+			past.Freshness = policy.Fresh
+		}
+		if position > max(changed, compared) {
+			past.Freshness = policy.Newest
+		}
+		for _, source := range s.completed[name] {
+			past.Completions = append(past.Completions, policy.Completion{Sources: []policy.Source{source}})
+		}
+		return past
 	}}
 }
 

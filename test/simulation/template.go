@@ -58,7 +58,7 @@ func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec)
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name), ManagedFields: managedSince(w.stampAt(-time.Hour)),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name), ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,
 	}

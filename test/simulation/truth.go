@@ -70,7 +70,8 @@ type admitting struct {
 // branch may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has completed.
 // Every other sync by a user counts.
 //
-// With pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
+// A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows it as the next change. With
+// pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
 // comes back to one has no other.
 //
 // A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is paused, an Application of an
@@ -179,7 +180,7 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		}
 		w.note(e)
 		for j := range e.components() {
-			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(e, j, need) {
+			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) {
 				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
 				switch {
@@ -228,8 +229,8 @@ func (w *world) shares(m *member, at states, e *member, j int) bool {
 }
 
 // proven reports whether e has completed the content of a state of a source, at any time, and that is enough.
-func (w *world) proven(e *member, j, n int) bool {
-	return w.scenario.Pin == "proven" && w.had(e, j, n)
+func (w *world) proven(m, e *member, j, n int) bool {
+	return (w.scenario.Pin == "proven" || m.truth.back) && w.had(e, j, n)
 }
 
 // had reports whether an Application has completed the content of a state of a source, at any time.

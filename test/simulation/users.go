@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -105,10 +106,14 @@ func (w *world) relabel(m *member, step int) {
 }
 
 // syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later step. In the first one it is
-// not played.
+// not played, nor where the generator has moved it to a later one, and the ApplicationSet controller has not said so yet.
 func (w *world) syncOwn(m *member, local bool) {
 	app := w.api.apps[m.name]
 	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 {
+		return
+	}
+	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }
+	if stepOf(app) < 2 && !slices.ContainsFunc(w.api.set.Status.ApplicationStatus, later) {
 		return
 	}
 	source := app.Spec.GetSource()

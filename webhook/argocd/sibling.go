@@ -19,10 +19,6 @@ import (
 func Sibling(app *argo.Application) policy.Application {
 	_, refresh := app.IsRefreshRequested()
 	status := &app.Status
-	ran, followed := ran(status.History), followed(status.History)
-	if slices.Equal(ran, followed) {
-		followed = ran // most histories have automated syncs only: one copy for both
-	}
 	return policy.Application{
 		Name:             app.Name,
 		Labels:           sharedLabels(app.Labels),
@@ -38,8 +34,7 @@ func Sibling(app *argo.Application) policy.Application {
 		Compared:         compared(&app.Spec, &status.Sync, &status.SourceHydrator),
 		LastOperation:    lastOperation(status),
 		LastSync:         lastSync(status),
-		Ran:              ran,
-		Followed:         followed,
+		Ran:              ran(status.History),
 		Hydration:        hydration(&app.Spec, &status.Sync, status.ReconciledAt, &status.SourceHydrator),
 		Moved:            moved(status.Resources),
 		OnlyPruning:      onlyPruning(status.Resources),
@@ -203,11 +198,6 @@ func ran(history argo.RevisionHistories) []policy.Source {
 		}
 	}
 	return slices.Clone(all)
-}
-
-// followed lists those of the entries that automated syncs have made.
-func followed(history argo.RevisionHistories) []policy.Source {
-	return ran(slices.DeleteFunc(slices.Clone(history), func(h argo.RevisionHistory) bool { return !h.InitiatedBy.Automated }))
 }
 
 func timeOf(t *metav1.Time) time.Time {

@@ -32,8 +32,8 @@ type observed struct {
 
 	// settling is when the last sync ended after which it was seen not to be Healthy; zero when it was not.
 	settling time.Time
-	// completed are the newest sources and revisions at which it was done after a sync, as long as its sources do not change.
-	completed []policy.Source
+	// completions are the newest things that it has completed, as long as its sources do not change.
+	completions []policy.Completion
 
 	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the one before.
 	content, contentBefore argocd.Fingerprint
@@ -63,12 +63,12 @@ type observed struct {
 
 // past is what a decision may know, by the position of the change that the target deploys and by the position of the target's comparison.
 func (o *observed) past(changed, compared uint64) policy.Past {
-	past := policy.Past{
-		Fresh: o.fresh > changed, Later: o.fresh > max(changed, compared), Completed: o.completed, Applied: o.appliedAt, Failed: o.failed,
-		Altered: o.deployedWith != o.around,
-	}
-	if o.syncStatus == "OutOfSync" && o.deployed != 0 && o.deployed == o.fingerprint {
-		past.Synced = policy.Synced{Seen: true, Compared: o.compared, OperatedAt: o.operatedAt}
+	past := policy.Past{Completions: o.completions, Applied: o.appliedAt, Failed: o.failed, Altered: o.deployedWith != o.around}
+	switch {
+	case o.fresh > max(changed, compared):
+		past.Freshness = policy.Newest
+	case o.fresh > changed:
+		past.Freshness = policy.Fresh
 	}
 	return past
 }
@@ -137,27 +137,32 @@ func (o *observed) complete(app *policy.Application) {
 	last, compared := &app.LastSync, app.Compared
 	switch {
 	case !app.SpecCompared || !last.SameSources:
-		o.completed = nil
+		o.completions = nil
 		return
 	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !hydrated(app):
 		return // a dry source is compared before it is hydrated
 	case app.Health != "Healthy" && last.AtCompared:
 		o.settling = last.FinishedAt
 	}
+	same := func(c policy.Completion) bool { return slices.Equal(c.Sources, compared) }
 	if app.Health != "Healthy" {
-		o.completed = slices.DeleteFunc(slices.Clone(o.completed), func(s policy.Source) bool { return slices.Contains(compared, s) })
+		o.completions = slices.DeleteFunc(slices.Clone(o.completions), same)
 		return
 	}
 	untouched := !last.AtCompared && o.deployed != 0 && o.deployed == o.fingerprint
 	if !untouched && (!last.AtCompared || !app.ReconciledAt.After(last.FinishedAt) && !o.settling.Equal(last.FinishedAt)) {
 		return
 	}
-	for _, s := range compared {
-		if !slices.Contains(o.completed, s) {
-			o.completed = append(slices.Clone(o.completed), s)
-		}
+	done := policy.Completion{Sources: compared, OperatedAt: app.LastOperation.StartedAt}
+	at := slices.IndexFunc(o.completions, same)
+	switch {
+	case at >= 0 && o.completions[at].OperatedAt.Equal(done.OperatedAt):
+	case at >= 0:
+		o.completions = slices.Clone(o.completions)
+		o.completions[at] = done
+	default:
+		o.completions = append(slices.Clone(o.completions[max(0, len(o.completions)+1-mostCompleted):]), done)
 	}
-	o.completed = o.completed[max(0, len(o.completed)-mostCompleted):]
 }
 
 // fail notices that a sync of what is compared failed, and that one succeeded.

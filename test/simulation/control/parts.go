@@ -38,6 +38,11 @@ const (
 	settling   = "policy/settling.go"
 )
 
+const (
+	newest  = `in.Seen.Past(a.Name).Freshness == Newest`
+	skipped = `wanted == nil || in.completed(a) {`
+)
+
 // parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name that it has in testdata.
 func parts() []part { return append(ofOrder(), ofConditions()...) }
 
@@ -53,13 +58,14 @@ func ofOrder() []part {
 			and(target, ` && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)`, ``),
 		take("AutomatedSources", target, ` && (d.overrides || !t.Operation.Automated)`, ``),
 		take("A4", target, ` && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)`, ``),
-		take("A5", revision, `if !past.Later || !slices.Contains(in.Target.Compared, w) && !ran {`, `if _ = ran; !past.Later && !slices.Contains(a.Ran, w) {`,
-			`wanted != nil && (!in.Target.Operation.Pinned || slices.Contains(in.Target.Ran, source) || !in.completed(a, wanted, source.Key))`, `false && wanted != nil`),
-		take("Skipped", revision, ` || !in.completed(a, wanted, source.Key)`, ``),
-		take("A6", revision, `if !past.Later ||`, `if !a.ReconciledAt.After(in.Target.ReconciledAt) ||`, ` || !in.completed(a, wanted, source.Key)`, ``),
-		take("WentBack", revision, `if !past.Later ||`, `if !past.Fresh ||`, ` || !in.completed(a, wanted, source.Key)`, ``),
-		take("A7", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh`,
-			`!in.Seen.Past(a.Name).Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
+		take("A5", revision, newest, `slices.ContainsFunc(a.Ran, func(s Source) bool { return slices.Contains(in.Target.Wanted, s) })`, skipped, `true || wanted == nil {`),
+		take("Skipped", revision, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
+		take("A6", revision, newest, `a.ReconciledAt.After(in.Target.ReconciledAt)`, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
+		take("WentBack", revision, newest, `in.Seen.Past(a.Name).Freshness >= Fresh`, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
+		take("Back", revision, ` && !slices.ContainsFunc(done[:at], back)`, ` && (true || back(done[at]))`),
+		take("BackOfTarget", revision, ` && !slices.ContainsFunc(a.Compared, backOfTarget)`, ` && (true || backOfTarget(Source{}))`),
+		take("A7", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh`,
+			`in.Seen.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed" || a.Hydration == Outdated:`, `case false:`),
 		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
 		take("Unseen", "webhook/siblings/seen.go", ` && o.operatedAt.Equal(operatedAt)`, ``),
@@ -72,7 +78,7 @@ func ofOrder() []part {
 		take("Around", "webhook/argocd/content.go", `return " " + strconv.FormatUint(uint64(hashOf(parts)), 16)`, `return strconv.Itoa(0)[1:]`),
 		take("Unproven", evaluate, `op.Redeploys && !in.Seen.Unproven`, `op.Redeploys`),
 		take("A9", done, `a.Moved || in.Seen.Past(a.Name).Altered || `, ``),
-		take("A10", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && !in.Seen.Past(a.Name).Fresh`,
+		take("A10", revision, `(in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
 		take("ChangedBehind", revision, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
 		take("B1", evaluate, `step >= 0 && step == recorded`, `false`),
@@ -83,12 +89,11 @@ func ofOrder() []part {
 		take("Refresh", comparison, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false && b.Step <= last {`),
 		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
 		take("FailedUnpolled", "policy/reason.go", `NotHydrated, OperationFailed:`, `NotHydrated:`),
-		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `since && false`),
+		take("B3", done, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
-		take("Completed", done, `(!in.ranBefore(a, w, source) || !slices.Contains(done, w))`, `!in.ranBefore(a, w, source)`),
-		take("Followed", "webhook/argocd/sibling.go", `return !h.InitiatedBy.Automated`, `return false`),
+		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `slices.ContainsFunc(a.Ran, func(s Source) bool { return slices.Contains(in.Target.Wanted, s) }) && !in.pendingElsewhere(a)`).
+			and("policy/proven.go", ` || !in.Seen.Past(a.Name).completed(candidate)`, ``),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changedBehind())`, ``),
-		take("Tried", revision, `s.Key == earlier.Key && slices.Contains(in.Target.Ran, s)`, `s.Key == earlier.Key && false`),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
 		take("FailedHook", done, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
 		take("AppliedBefore", done, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)`, `applied := last.Applied`),
@@ -100,7 +105,7 @@ func ofOrder() []part {
 		take("Parameters", observed, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
 		take("SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
-		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.seenSynced(a))`, `(since && recorded.healthyAt(a.Compared))`),
+		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `(since && recorded.healthyAt(a.Compared))`),
 		take("ClusterLag", observed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
 		take("Unsure", observed, `case !app.SpecCompared && o.deployedWith == "":`, `case false:`),
 
@@ -119,6 +124,6 @@ func ofOrder() []part {
 		take("HealthStaleOtherRevision", done, `case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
 		take("NotSynced", done, `case a.SyncStatus != "Synced" && !in.drifted(a) && !in.leftOutOfSync(a):`, `case false:`),
 		take("OperationFailed", done, `case in.failed(a) && !in.Settings.AllowFailedOperations:`, `case false:`),
-		take("RevisionMismatch", revision, `wanted != nil && !in.newer(a, source, wanted)`, `false && wanted != nil`),
+		take("RevisionMismatch", revision, `wanted != nil && !in.goneOn(a)`, `false && wanted != nil`),
 	}
 }
