@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // Known gives the state of Applications as last watched; it may be out of date. No decision is made from it here.
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls.
-	Owned(owner types.UID) []*siblings.Projection
+	Owned(owner types.UID) []*argocd.Projection
 }
 
 // Blocked knows which Applications wait, and since when: a sync of them was held or denied, and they have not synced
@@ -133,7 +133,7 @@ func (b *Blocked) release(app types.UID) (waited time.Duration, names string) {
 }
 
 // seen drops an Application that waits no longer, as the watches show it.
-func (b *Blocked) seen(p *siblings.Projection) {
+func (b *Blocked) seen(p *argocd.Projection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.get(p.UID); w != nil && gotThrough(&p.Application, w.first) {
@@ -144,7 +144,7 @@ func (b *Blocked) seen(p *siblings.Projection) {
 // remembered returns the Applications that still wait, as the watches show them now.
 func (b *Blocked) remembered() []*waiting {
 	var all []*waiting
-	owned := map[types.UID]map[types.UID]*siblings.Projection{}
+	owned := map[types.UID]map[types.UID]*argocd.Projection{}
 	for _, key := range b.waiting.Keys() {
 		uid, _ := key.(types.UID)
 		w := b.get(uid)
@@ -152,7 +152,7 @@ func (b *Blocked) remembered() []*waiting {
 			continue
 		}
 		if owned[w.owner] == nil {
-			owned[w.owner] = map[types.UID]*siblings.Projection{}
+			owned[w.owner] = map[types.UID]*argocd.Projection{}
 			for _, p := range b.known.Owned(w.owner) {
 				owned[w.owner][p.UID] = p
 			}

@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // watched is a Known: by owner, and then by Application.
 type watched map[types.UID]map[types.UID]policy.Application
 
-func (w watched) Owned(owner types.UID) []*siblings.Projection {
-	var all []*siblings.Projection
+func (w watched) Owned(owner types.UID) []*argocd.Projection {
+	var all []*argocd.Projection
 	for uid, app := range w[owner] {
-		all = append(all, &siblings.Projection{ObjectMeta: metav1.ObjectMeta{UID: uid}, Application: app})
+		all = append(all, &argocd.Projection{ObjectMeta: metav1.ObjectMeta{UID: uid}, Application: app})
 	}
 	return all
 }

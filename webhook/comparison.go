@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // comparison is an Application that Argo CD has to compare again, so that a sync can go on.
@@ -83,7 +83,7 @@ const notRecorded = "the ApplicationSet controller has not recorded that it is d
 const notStarted = "its operation has not started"
 
 // idle are the Applications that hold up a sync because of an operation that has not started.
-func idle(d policy.Decision, known map[string]*siblings.Projection) []comparison {
+func idle(d policy.Decision, known map[string]*argocd.Projection) []comparison {
 	var all []comparison
 	for _, b := range d.Blockers {
 		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet && !p.Application.LastOperation.Running() {

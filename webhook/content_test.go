@@ -40,7 +40,7 @@ func newWatchedWorld() *watchedWorld {
 func (w *watchedWorld) list() {
 	w.seen = siblings.NewObservations(func() time.Time { return w.now })
 	for _, app := range w.apps {
-		w.seen.Listed(siblings.NewProjection(app))
+		w.seen.Listed(argocd.NewProjection(app))
 	}
 }
 
@@ -48,7 +48,7 @@ func (w *watchedWorld) list() {
 func (w *watchedWorld) at(before time.Duration, app *argo.Application, edit func(*argo.Application)) {
 	w.now = noon.Add(-before)
 	edit(app)
-	w.seen.Observe(siblings.NewProjection(app))
+	w.seen.Observe(argocd.NewProjection(app))
 }
 
 // syncsProd is the answer to an automated sync of prod, at noon.

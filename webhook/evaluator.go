@@ -8,7 +8,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // SiblingReader reads an ApplicationSet and its Applications. siblings.Reader is one.
@@ -18,10 +17,10 @@ type SiblingReader interface {
 	// Known returns the siblings as last watched, without a read. They may be out of date. Callers share the slice.
 	Known(set *policy.ApplicationSet) []policy.Sibling
 	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
-	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*siblings.Projection, error)
+	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error)
 	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor one that has just
 	// been read; read may be nil.
-	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *siblings.Projection) ([]policy.Sibling, error)
+	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error)
 }
 
 // LiveEvaluator evaluates the rule on live siblings. The watches' knowledge may only make a decision stricter or
@@ -59,7 +58,7 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.D
 }
 
 // current reads the siblings that decide. Before step 1 there are none.
-func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *siblings.Projection) ([]policy.Sibling, error) {
+func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *argocd.Projection) ([]policy.Sibling, error) {
 	steps := policy.StepsToRead(in)
 	if steps == 0 {
 		return nil, nil
@@ -70,7 +69,7 @@ func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *sibl
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
 // of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read. Failures are
 // counted, and one of them proves nothing.
-func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []policy.Sibling) (d policy.Decision, read *siblings.Projection, err error) {
+func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []policy.Sibling) (d policy.Decision, read *argocd.Projection, err error) {
 	in.Siblings = known
 	d = policy.Evaluate(in)
 	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {
@@ -91,7 +90,7 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []po
 }
 
 // placed gives Applications their places in the steps of an ApplicationSet.
-func placed(set *policy.ApplicationSet, known []*siblings.Projection) []policy.Sibling {
+func placed(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sibling {
 	all := make([]policy.Sibling, 0, len(known))
 	for _, p := range known {
 		all = append(all, set.Place(&p.Application))
@@ -100,7 +99,7 @@ func placed(set *policy.ApplicationSet, known []*siblings.Projection) []policy.S
 }
 
 // replaced puts the Application that was read in the place of its older state.
-func replaced(set *policy.ApplicationSet, known []policy.Sibling, read *siblings.Projection) []policy.Sibling {
+func replaced(set *policy.ApplicationSet, known []policy.Sibling, read *argocd.Projection) []policy.Sibling {
 	if read == nil {
 		return known
 	}

@@ -37,7 +37,7 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 	set := guestbook.Set("argocd")
 	set.UID = "u1"
 	source := fakewatch.NewFakeControllerSource()
-	live := &instant{applications: map[string]*siblings.Projection{}}
+	live := &instant{applications: map[string]*argocd.Projection{}}
 	for i := range count {
 		env := []string{"dev", "qa", "prod"}[i*3/count]
 		app, err := rolledOut(set, env, fmt.Sprintf("app-%05d", i))
@@ -46,7 +46,7 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 			app.Status.Health.Status = "Degraded"
 		}
 		source.Add(app)
-		p := siblings.NewProjection(app)
+		p := argocd.NewProjection(app)
 		p.ResourceVersion = strconv.Itoa(i + 1) // as the source numbers them
 		live.applications[app.Name] = p
 		if env != "prod" {
@@ -107,7 +107,7 @@ func rolledOut(set *argo.ApplicationSet, env, name string) (*argo.Application, e
 
 // instant answers every read at once.
 type instant struct {
-	applications map[string]*siblings.Projection
+	applications map[string]*argocd.Projection
 	versions     []siblings.Version
 	reread       bool
 }
@@ -123,7 +123,7 @@ func (i *instant) SetVersion(context.Context, types.NamespacedName, int) (siblin
 }
 
 // Application reads one.
-func (i *instant) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
+func (i *instant) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	i.reread = i.reread || i.applications[name.Name].Application.Health == "Healthy"
 	return i.applications[name.Name], nil
 }

@@ -20,7 +20,7 @@ func evaluator(live siblings.Live, known siblings.Known) *webhook.LiveEvaluator 
 
 // liveWorld answers reads from what is live, counts them, and fails the failAt-th.
 type liveWorld struct {
-	now    map[string]*siblings.Projection
+	now    map[string]*argocd.Projection
 	failAt int
 
 	mu          sync.Mutex
@@ -51,7 +51,7 @@ func (l *liveWorld) SetVersion(context.Context, types.NamespacedName, int) (sibl
 }
 
 // Application reads one.
-func (l *liveWorld) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
+func (l *liveWorld) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	if err := l.count(&l.gets); err != nil {
 		return nil, err
 	}

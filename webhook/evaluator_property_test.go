@@ -111,19 +111,19 @@ type world struct {
 	random  *rand.Rand
 	set     policy.ApplicationSet
 	target  string
-	now     map[string]*siblings.Projection
-	past    map[string][]*siblings.Projection // nil entries are times at which it did not exist
+	now     map[string]*argocd.Projection
+	past    map[string][]*argocd.Projection // nil entries are times at which it did not exist
 	version int
 }
 
 func newWorld(random *rand.Rand) *world {
-	w := &world{random: random, target: "a0", now: map[string]*siblings.Projection{}, past: map[string][]*siblings.Projection{}}
+	w := &world{random: random, target: "a0", now: map[string]*argocd.Projection{}, past: map[string][]*argocd.Projection{}}
 	w.set = policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: "u1", RollingSync: true}
 	for i := range 4 {
 		w.set.Steps = append(w.set.Steps, w.step(i+1))
 	}
 	w.version++
-	w.put(w.target, &siblings.Projection{Owner: "u1", Application: w.status(done(w.target, map[string]string{"step": "4"}))})
+	w.put(w.target, &argocd.Projection{Owner: "u1", Application: w.status(done(w.target, map[string]string{"step": "4"}))})
 	for i := range 1 + random.IntN(6) {
 		w.create("a" + strconv.Itoa(i+1))
 	}
@@ -159,11 +159,11 @@ func (w *world) name() string { return "a" + strconv.Itoa(1+w.random.IntN(7)) }
 
 func (w *world) create(name string) {
 	w.version++
-	w.put(name, &siblings.Projection{Owner: w.owner(), Application: w.status(done(name, w.labels()))})
+	w.put(name, &argocd.Projection{Owner: w.owner(), Application: w.status(done(name, w.labels()))})
 	w.now[name].UID = types.UID("uid-" + strconv.Itoa(w.version))
 }
 
-func (w *world) put(name string, p *siblings.Projection) {
+func (w *world) put(name string, p *argocd.Projection) {
 	p.Name, p.Namespace, p.ResourceVersion = name, w.set.Namespace, strconv.Itoa(w.version)
 	w.now[name] = p
 	w.past[name] = append(w.past[name], p)
@@ -242,8 +242,8 @@ func (w *world) change() {
 }
 
 // lag is what is known: of each Application some moment of its past.
-func (w *world) lag() map[string]*siblings.Projection {
-	known := map[string]*siblings.Projection{}
+func (w *world) lag() map[string]*argocd.Projection {
+	known := map[string]*argocd.Projection{}
 	for name, past := range w.past {
 		at := w.random.IntN(len(past) + 1)
 		if w.random.IntN(3) > 0 {
@@ -300,11 +300,11 @@ func (w *world) String() string {
 }
 
 // frozen is what is known, and never changes.
-type frozen map[string]*siblings.Projection
+type frozen map[string]*argocd.Projection
 
 // Owned returns those of an owner.
-func (f frozen) Owned(owner types.UID) []*siblings.Projection {
-	var known []*siblings.Projection
+func (f frozen) Owned(owner types.UID) []*argocd.Projection {
+	var known []*argocd.Projection
 	for _, p := range f {
 		if p.Owner == owner {
 			known = append(known, p)
@@ -325,7 +325,7 @@ func (f frozen) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 }
 
 // Placed is not asked without a barrier.
-func (f frozen) Placed(*policy.ApplicationSet, []*siblings.Projection) []policy.Sibling { return nil }
+func (f frozen) Placed(*policy.ApplicationSet, []*argocd.Projection) []policy.Sibling { return nil }
 
 // Set is not asked by Evaluate.
 func (f frozen) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {

@@ -7,15 +7,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // TestASyncThatWasHadIsDeniedOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
 func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
 	g := NewWithT(t)
-	dev := &siblings.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
+	dev := &argocd.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
 	dev.Name, dev.Namespace, dev.ResourceVersion, dev.Application.Name = "dev", "argocd", "1", "dev"
-	live := &liveWorld{now: map[string]*siblings.Projection{"dev": dev}}
+	live := &liveWorld{now: map[string]*argocd.Projection{"dev": dev}}
 	in := syncOfProd()
 	in.Target.Operation.Automated = true
 	in.Target.SyncStartedAt = time.Unix(51, 0)
@@ -31,15 +31,15 @@ func TestASyncThatWasHadIsDeniedOnlyAfterTheProof(t *testing.T) {
 // also tells what it is now, and the LIST proves that this is current.
 func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {
 	g := NewWithT(t)
-	sibling := func(name, env, version, health string) *siblings.Projection {
-		p := &siblings.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
+	sibling := func(name, env, version, health string) *argocd.Projection {
+		p := &argocd.Projection{Owner: "u1", Application: done("dev", map[string]string{"env": "dev"})}
 		p.Name, p.Namespace, p.ResourceVersion = name, "argocd", version
 		p.Application.Name, p.Application.Health = name, health
 		p.Application.Labels = map[string]string{"env": env}
 		return p
 	}
 	known := frozen{"dev": sibling("dev", "dev", "1", "Degraded"), "dev2": sibling("dev2", "dev", "2", "Healthy"), "prod": sibling("prod", "prod", "3", "Healthy")}
-	live := &liveWorld{now: map[string]*siblings.Projection{"dev": sibling("dev", "dev", "4", "Healthy"), "dev2": known["dev2"], "prod": known["prod"]}}
+	live := &liveWorld{now: map[string]*argocd.Projection{"dev": sibling("dev", "dev", "4", "Healthy"), "dev2": known["dev2"], "prod": known["prod"]}}
 	d, err := evaluator(live, known).Evaluate(t.Context(), syncOfProd())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Allow), d.Message())

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // IgnoreLabel takes a namespace out of the gate: the API server then sends none of its writes.
@@ -24,7 +23,7 @@ const (
 // KnownAll gives all ApplicationSets and their Applications as last watched.
 type KnownAll interface {
 	Sets() []*argocd.ApplicationSet
-	Owned(owner types.UID) []*siblings.Projection
+	Owned(owner types.UID) []*argocd.Projection
 }
 
 // Scope knows which namespaces are gated.

@@ -27,7 +27,7 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 // KnownSets gives ApplicationSets and their Applications as last watched, without a read.
 type KnownSets interface {
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version)
-	Owned(owner types.UID) []*siblings.Projection
+	Owned(owner types.UID) []*argocd.Projection
 }
 
 // Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, and holds those of

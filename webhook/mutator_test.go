@@ -33,10 +33,10 @@ func (w watchedCluster) Set(name types.NamespacedName) (*argocd.ApplicationSet, 
 	return nil, siblings.Version{}
 }
 
-func (w watchedCluster) Owned(owner types.UID) []*siblings.Projection {
-	var all []*siblings.Projection
+func (w watchedCluster) Owned(owner types.UID) []*argocd.Projection {
+	var all []*argocd.Projection
 	for _, app := range w.apps {
-		if p := siblings.NewProjection(app); p.Owner == owner {
+		if p := argocd.NewProjection(app); p.Owner == owner {
 			all = append(all, p)
 		}
 	}

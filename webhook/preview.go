@@ -10,7 +10,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request, records nothing and
@@ -58,7 +57,7 @@ func (s *settings) shown() Settings {
 }
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
-func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection) policy.Input {
+func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
 	in.Seen = p.gate.Watch.Seen(&set.ApplicationSet, p.gate.Watch.Position(), p.gate.Watch.Position())
 	in.Peers = in.Siblings
@@ -67,16 +66,16 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*siblings.Projection
 
 // Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the ApplicationSet's status
 // records as Pending, and have no operation. Applications whose syncs are alike are judged once.
-func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*siblings.Projection) map[string]policy.Decision {
+func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
-	p.eachWaiting(in, set, owned, func(app *siblings.Projection) []policy.Decision {
+	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
 		return []policy.Decision{p.releaser.judge(in, app, nil)}
 	}, func(name string, d policy.Decision) { all[name] = d })
 	return all
 }
 
 // eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of its own.
-func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*siblings.Projection, judge func(*siblings.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
+func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection, judge func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
 	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
 		a := &app.Application

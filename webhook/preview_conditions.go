@@ -7,16 +7,15 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for a Releaser.
-func (p *Preview) Target(set *argocd.ApplicationSet, owned []*siblings.Projection, app *siblings.Projection) policy.Input {
+func (p *Preview) Target(set *argocd.ApplicationSet, owned []*argocd.Projection, app *argocd.Projection) policy.Input {
 	return p.target(p.Input(set, owned), app)
 }
 
 // target has a Releaser fill in the target, and decides nothing.
-func (p *Preview) target(in policy.Input, app *siblings.Projection) (full policy.Input) {
+func (p *Preview) target(in policy.Input, app *argocd.Projection) (full policy.Input) {
 	listener := &Releaser{gate: p.gate, evaluate: func(in policy.Input) policy.Decision {
 		full = in
 		return policy.Decision{}
@@ -26,9 +25,9 @@ func (p *Preview) target(in policy.Input, app *siblings.Projection) (full policy
 }
 
 // Unmet are, by the name of the Application, the conditions that do not hold for each sync that Waiting judges.
-func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*siblings.Projection) map[string][]policy.Decision {
+func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string][]policy.Decision {
 	in, all := p.Input(set, owned), map[string][]policy.Decision{}
-	p.eachWaiting(in, set, owned, func(app *siblings.Projection) []policy.Decision {
+	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
 		return policy.Unmet(p.target(in, app))
 	}, func(name string, d policy.Decision) { all[name] = append(all[name], d) })
 	return all

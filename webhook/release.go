@@ -8,7 +8,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 const (
@@ -124,7 +123,7 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 
 func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
 	owned := r.known.Owned(types.UID(set.UID))
-	byName := map[string]*siblings.Projection{}
+	byName := map[string]*argocd.Projection{}
 	s := r.gate.settingsFor(set, &write{})
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: placed(&set.ApplicationSet, owned)}
 	in.Peers = in.Siblings
@@ -179,7 +178,7 @@ func soonest(again, other time.Duration) time.Duration {
 }
 
 // needed are the comparisons without which the sync of an Application that waits does not start.
-func (r *Releaser) needed(d policy.Decision, p *siblings.Projection) []comparison {
+func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []comparison {
 	if d.NotBefore.After(r.gate.Now()) {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // atOnce is how many comparisons of the Applications of one ApplicationSet are under way at once, at stepgate's request. Argo CD makes 20
@@ -27,7 +27,7 @@ func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unrecorde
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those have been made:
 // each is a change, and so another review. It returns after how long the next one is due.
-func (r *Releaser) requestAll(wanted []comparison, known map[string]*siblings.Projection, before, now *waitingSet) (again time.Duration) {
+func (r *Releaser) requestAll(wanted []comparison, known map[string]*argocd.Projection, before, now *waitingSet) (again time.Duration) {
 	again = reviewEvery
 	underWay := map[string]bool{}
 	for _, c := range wanted {
@@ -64,7 +64,7 @@ func (q *request) reason(c comparison) string {
 
 // request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the places of those that
 // are under way: it was asked for, or is about to be. One that has not been made for long has lost its place.
-func (r *Releaser) request(c comparison, p *siblings.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
+func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
 	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.gate.Now()
 	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
 		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered

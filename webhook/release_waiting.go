@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // unnoticed reports whether the ApplicationSet controller should have noticed that an Application has to be synced.
-func unnoticed(p *siblings.Projection, set *policy.ApplicationSet) bool {
+func unnoticed(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	return p.Application.SyncStatus == "OutOfSync" && set.Recorded[p.Name].Behind(p.Application.Compared)
 }
 
 // waits reports whether an Application has a sync to come that may have been held or denied.
-func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
+func waits(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	a := &p.Application
 	if a.Deleting || a.OperationSet || a.LastOperation.Running() {
 		return false
@@ -26,7 +26,7 @@ func waits(p *siblings.Projection, set *policy.ApplicationSet) bool {
 // the ApplicationSet as progressing, until it has. From v3.4.13 on, if not before, it may go by an old state for good: it stores the answer to each
 // write of its own in its cache (cacheSyncingClient in applicationset/utils/client.go, v3.5.7). A write that changes nothing, such as one whose operation
 // is held, is answered with the object as it was read, and that may be older than what the cache has. The next event of the Application repairs it.
-func unrecorded(p *siblings.Projection, set *policy.ApplicationSet) bool {
+func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	a := &p.Application
 	r, recorded := set.Recorded[a.Name]
 	return recorded && r.Step > 0 && !r.Pending && !r.Healthy && a.SyncStatus == "Synced" && a.Health == "Healthy" &&
@@ -35,7 +35,7 @@ func unrecorded(p *siblings.Projection, set *policy.ApplicationSet) bool {
 
 // overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have, and for the syncs of other
 // steps. A sync that has failed is not started again by Argo CD.
-func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *policy.ApplicationSet) time.Duration {
+func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.ApplicationSet) time.Duration {
 	a, last := &p.Application, &p.Application.LastOperation
 	if d.Reason != policy.FirstStep || r.gate.Record.blocked.waits(p.UID) {
 		return 0
@@ -52,7 +52,7 @@ func (r *Releaser) overdue(d policy.Decision, p *siblings.Projection, set *polic
 
 // judge decides about the sync that an Application waits for, on what is known without a read. While a known blocker
 // still blocks, and waits for more than a comparison, nothing else matters.
-func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *siblings.Projection) policy.Decision {
+func (r *Releaser) judge(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
 	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
 	watch := r.gate.Watch
 	in.Seen = watch.Seen(in.ApplicationSet, watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
@@ -80,7 +80,7 @@ func (r *Releaser) judge(in policy.Input, p *siblings.Projection, blocker *sibli
 }
 
 // waitingTarget is the Application with the operation that it waits for: to what it was last compared with.
-func waitingTarget(p *siblings.Projection, pin bool) policy.Target {
+func waitingTarget(p *argocd.Projection, pin bool) policy.Target {
 	a := &p.Application
 	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
 		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })

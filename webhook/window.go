@@ -7,7 +7,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // SyncWindows tells whether the sync windows of a project let an Application start a sync. Argo CD keeps them itself: a sync that is let
@@ -45,7 +44,7 @@ func (g *Gate) window(w *write) policy.Window {
 }
 
 // windowOf is the sync window of an automated sync that an Application waits for.
-func (g *Gate) windowOf(p *siblings.Projection) policy.Window {
+func (g *Gate) windowOf(p *argocd.Projection) policy.Window {
 	if g.Windows == nil {
 		return policy.Window{}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Judge tells where the rollout of an ApplicationSet is, by what is known.
@@ -26,7 +25,7 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 		return r
 	}
 	owned := known.Owned(types.UID(set.UID))
-	slices.SortFunc(owned, func(a, b *siblings.Projection) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(owned, func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
 	j := &judgment{set: set, in: preview.Input(set, owned), waiting: preview.Waiting(set, owned), blockers: map[string]policy.Blocker{}}
 	for _, d := range j.waiting {
 		for _, b := range d.Blockers {
@@ -170,9 +169,9 @@ func exempt(s webhook.Settings) []string {
 
 // conditions are those of a 0-based step, of all its syncs that are to come. Where none is, there are those that hold for the first
 // Application, and the pause.
-func (j *judgment) conditions(preview *webhook.Preview, owned []*siblings.Projection, step int) []Condition {
+func (j *judgment) conditions(preview *webhook.Preview, owned []*argocd.Projection, step int) []Condition {
 	var all []Condition
-	var first *siblings.Projection
+	var first *argocd.Projection
 	waits := false
 	for _, p := range owned {
 		if policy.StepOf(j.set.Steps, p.Application.Labels) != step || policy.NotCounted(j.in, &p.Application) != "" {

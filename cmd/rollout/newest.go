@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // comparison is a revision, and when an Application was compared with it.
@@ -14,7 +14,7 @@ type comparison struct {
 }
 
 // newest finds for each source the revision of the last comparison. Times order nothing for the gate, but here only a text depends on them.
-func newest(owned []*siblings.Projection) map[string]comparison {
+func newest(owned []*argocd.Projection) map[string]comparison {
 	last := map[string]comparison{}
 	for _, p := range owned {
 		if p.Application.SyncStatus == "Unknown" {

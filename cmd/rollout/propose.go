@@ -11,7 +11,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Proposal is what an approval of one step would approve.
@@ -75,7 +74,7 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 		}
 	}
 	in := preview.Input(set, nil)
-	owned := slices.DeleteFunc(slices.Clone(known.Owned(types.UID(set.UID))), func(a *siblings.Projection) bool {
+	owned := slices.DeleteFunc(slices.Clone(known.Owned(types.UID(set.UID))), func(a *argocd.Projection) bool {
 		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(in, &a.Application) != ""
 	})
 	if revision != "" {
@@ -109,7 +108,7 @@ func (r *Rollout) toApprove() (int, error) {
 }
 
 // ofAll proposes what the Applications of the step would deploy.
-func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*siblings.Projection) (*Proposal, error) {
+func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection) (*Proposal, error) {
 	owned := known.Owned(types.UID(set.UID))
 	waiting, unmet := preview.Waiting(set, owned), preview.Unmet(set, owned)
 	approved := preview.Settings(set).Conditions.Approved
@@ -156,7 +155,7 @@ func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.Appl
 const shortestPrefix = 4
 
 // of proposes exactly a revision, or the one whose beginning it is.
-func (p *Proposal) of(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*siblings.Projection, revision string) (*Proposal, error) {
+func (p *Proposal) of(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, revision string) (*Proposal, error) {
 	if strings.ContainsAny(revision, ", \t\n") {
 		return nil, fmt.Errorf("--revision: %q is not a revision", revision)
 	}
@@ -203,7 +202,7 @@ func (p *Proposal) entry(what string) *Deployment {
 }
 
 // add adds an Application that would deploy it.
-func (e *Deployment) add(app *siblings.Projection, wanted []policy.Source) {
+func (e *Deployment) add(app *argocd.Projection, wanted []policy.Source) {
 	e.Applications, e.Revisions = append(e.Applications, app.Name), revisionsOf(wanted)
 	ran := app.Application.Ran
 	for _, s := range ran[max(0, len(ran)-len(wanted)):] {

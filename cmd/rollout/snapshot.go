@@ -32,7 +32,7 @@ type Known interface {
 type Snapshot struct {
 	*siblings.Observations
 	sets  map[types.NamespacedName]*argocd.ApplicationSet
-	owned map[types.UID][]*siblings.Projection
+	owned map[types.UID][]*argocd.Projection
 	// windows are the sync windows of AppProjects, by name.
 	windows map[string]argo.SyncWindows
 }
@@ -42,7 +42,7 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Observations: siblings.NewObservations(func() time.Time { return time.Time{} }), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*siblings.Projection{},
+		Observations: siblings.NewObservations(func() time.Time { return time.Time{} }), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -64,11 +64,11 @@ func (s *Snapshot) Windows(project string) (argo.SyncWindows, bool) {
 func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
 	s.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = argocd.NewApplicationSet(set)
 	for _, app := range apps {
-		s.add(siblings.NewProjection(app))
+		s.add(argocd.NewProjection(app))
 	}
 }
 
-func (s *Snapshot) add(p *siblings.Projection) {
+func (s *Snapshot) add(p *argocd.Projection) {
 	if p.Owner != "" {
 		s.owned[p.Owner] = append(s.owned[p.Owner], p)
 		s.Trusted(p)
@@ -81,7 +81,7 @@ func (s *Snapshot) Set(name types.NamespacedName) (*argocd.ApplicationSet, sibli
 }
 
 // Owned implements webhook.KnownSets.
-func (s *Snapshot) Owned(owner types.UID) []*siblings.Projection { return s.owned[owner] }
+func (s *Snapshot) Owned(owner types.UID) []*argocd.Projection { return s.owned[owner] }
 
 // Sets implements Known.
 func (s *Snapshot) Sets() []*argocd.ApplicationSet {
@@ -125,7 +125,7 @@ func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 			namespace = only
 		}
 	}
-	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) { s.add(siblings.NewProjection(app)) })
+	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) { s.add(argocd.NewProjection(app)) })
 }
 
 // NotFoundError says that an ApplicationSet does not exist.
@@ -183,14 +183,14 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 // list reads all Applications of a namespace, and keeps those of an ApplicationSet.
 func (r *Reader) list(ctx context.Context, s *Snapshot, namespace, owner string) error {
 	return live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
-		if p := siblings.NewProjection(app); string(p.Owner) == owner {
+		if p := argocd.NewProjection(app); string(p.Owner) == owner {
 			s.add(p)
 		}
 	})
 }
 
 func (r *Reader) each(ctx context.Context, s *Snapshot, namespace string, names []string) error {
-	found := make([]*siblings.Projection, len(names))
+	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostGets)
 	for i, name := range names {

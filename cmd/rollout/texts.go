@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // selector is a step's expressions as text, as in "env In (dev, qa)".
@@ -31,7 +31,7 @@ func revisionsOf(compared []policy.Source) []string {
 }
 
 // revisions are all revisions of the Applications, the most frequent one first.
-func revisions(owned []*siblings.Projection) []string {
+func revisions(owned []*argocd.Projection) []string {
 	count := map[string]int{}
 	for _, p := range owned {
 		if p.Application.SyncStatus == "Unknown" {

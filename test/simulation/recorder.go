@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook"
-	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // records are the metrics and Events of all gates of one Player: nobody looks at them.
@@ -33,4 +33,4 @@ func (r records) recorder(now func() time.Time) *webhook.Recorder {
 type nobody struct{}
 
 func (nobody) CreateEvent(context.Context, *eventsv1.Event) error { return nil }
-func (nobody) Owned(types.UID) []*siblings.Projection             { return nil }
+func (nobody) Owned(types.UID) []*argocd.Projection               { return nil }

@@ -83,7 +83,8 @@ func (w *world) suspects(r *Result) map[string]Stuck {
 	for _, name := range r.Incomplete {
 		switch m := w.members[name]; {
 		case w.refusals == 0:
-		case w.waits(m), m.generated == 0 && w.scenario.Refuses: // the ApplicationSet controller deletes nothing while a write of it is denied
+		case w.waits(m), w.scenario.Refuses && slices.Contains([]string{"deletion", "B1"}, w.stuckKind(m).Kind):
+			// While a write is denied, the ApplicationSet controller deletes nothing, and a label in that write is not written.
 			r.Held = append(r.Held, name)
 		default:
 			found[name] = w.stuckKind(m)

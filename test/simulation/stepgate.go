@@ -29,7 +29,7 @@ type stepgate struct {
 	encoded  map[*argo.Application][]byte
 	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
 	projecting sync.Mutex
-	projected  map[*argo.Application]*siblings.Projection
+	projected  map[*argo.Application]*argocd.Projection
 }
 
 // replica is one process of stepgate.
@@ -37,7 +37,7 @@ type replica struct {
 	*siblings.Observations
 	w          *world
 	cache      *watch
-	projection func(*argo.Application) *siblings.Projection
+	projection func(*argo.Application) *argocd.Projection
 	records    records
 	gate       *webhook.Gate
 	mutator    *webhook.Mutator
@@ -57,14 +57,14 @@ type asked struct {
 }
 
 func newStepgate(w *world, records records) *stepgate {
-	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*siblings.Projection{}}
+	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
 	for range w.scenario.Replicas {
 		s.replicas = append(s.replicas, newReplica(w, s.projection, records))
 	}
 	return s
 }
 
-func newReplica(w *world, projection func(*argo.Application) *siblings.Projection, records records) *replica {
+func newReplica(w *world, projection func(*argo.Application) *argocd.Projection, records records) *replica {
 	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
 	r.cache.onApp = r.saw
 	r.cache.onSet = func(_, set *argo.ApplicationSet) {
@@ -152,12 +152,12 @@ func (r *replica) decide(request admission.AdmissionRequest) Verdict {
 }
 
 // projection is what the real webhook keeps of an Application.
-func (s *stepgate) projection(app *argo.Application) *siblings.Projection {
+func (s *stepgate) projection(app *argo.Application) *argocd.Projection {
 	s.projecting.Lock()
 	defer s.projecting.Unlock()
 	p := s.projected[app]
 	if p == nil {
-		p = siblings.NewProjection(app)
+		p = argocd.NewProjection(app)
 		s.projected[app] = p
 	}
 	return p
@@ -211,7 +211,7 @@ func (r *replica) Window(_ string, app argocd.WindowSubject, _ bool, now time.Ti
 
 // approvalOf is the text that approves what an Application was compared with.
 func approvalOf(app *argo.Application) string {
-	return policy.ApprovalOf(siblings.NewProjection(app).Application.Compared)
+	return policy.ApprovalOf(argocd.NewProjection(app).Application.Compared)
 }
 
 // Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
@@ -233,8 +233,8 @@ func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
 }
 
 // Owned is siblings.Known.
-func (r *replica) Owned(types.UID) []*siblings.Projection {
-	all := make([]*siblings.Projection, 0, len(r.cache.apps))
+func (r *replica) Owned(types.UID) []*argocd.Projection {
+	all := make([]*argocd.Projection, 0, len(r.cache.apps))
 	for _, name := range r.w.names {
 		if app := r.cache.apps[name]; app != nil {
 			all = append(all, r.projection(app))
@@ -259,7 +259,7 @@ func (r *replica) SetVersion(context.Context, types.NamespacedName, int) (siblin
 }
 
 // Application is siblings.Live.
-func (r *replica) Application(_ context.Context, name types.NamespacedName) (*siblings.Projection, error) {
+func (r *replica) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	if app := r.w.api.apps[name.Name]; app != nil {
 		return r.projection(app), nil
 	}

@@ -53,7 +53,7 @@ func NewCache(sources ...Source) *Cache {
 }
 
 func owner(object any) ([]string, error) {
-	p, ok := object.(*Projection)
+	p, ok := object.(*argocd.Projection)
 	if !ok || p.Owner == "" {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 func (c *Cache) applications() cache.ResourceEventHandler {
 	return onEvery(func(object any, is event) {
 		c.arrivals.arrived()
-		p, ok := object.(*Projection)
+		p, ok := object.(*argocd.Projection)
 		switch {
 		case !ok:
 			return
@@ -175,8 +175,8 @@ func (c *Cache) Watched() []Watched {
 }
 
 // Owned returns the Applications that an ApplicationSet controls, as last watched.
-func (c *Cache) Owned(owner types.UID) []*Projection {
-	var known []*Projection
+func (c *Cache) Owned(owner types.UID) []*argocd.Projection {
+	var known []*argocd.Projection
 	for _, s := range c.stores {
 		objects, err := s.applications.ByIndex(ownerIndex, string(owner))
 		if err != nil {
@@ -184,7 +184,7 @@ func (c *Cache) Owned(owner types.UID) []*Projection {
 		}
 		known = slices.Grow(known, len(objects))
 		for _, o := range objects {
-			if p, ok := o.(*Projection); ok {
+			if p, ok := o.(*argocd.Projection); ok {
 				known = append(known, p)
 			}
 		}
@@ -201,7 +201,7 @@ func (c *Cache) Selected(namespace string, selector labels.Selector, most int) i
 			return 0 // there is such an index
 		}
 		for _, o := range objects {
-			if p, ok := o.(*Projection); ok && selector.Matches(labels.Set(p.Application.Labels)) {
+			if p, ok := o.(*argocd.Projection); ok && selector.Matches(labels.Set(p.Application.Labels)) {
 				n++
 			}
 			if n >= most {
@@ -243,7 +243,7 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
 	for _, s := range c.stores {
 		object, _, err := s.applications.GetByKey(app.String())
-		if p, ok := object.(*Projection); err == nil && ok {
+		if p, ok := object.(*argocd.Projection); err == nil && ok {
 			return c.RequestedSince(p.UID, position)
 		}
 	}

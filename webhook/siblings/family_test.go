@@ -12,13 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // TestPlacesAreThoseOfTheNewestEvents plays events of Applications and ApplicationSets in any order. The kept places are always those that would be
 // found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &familyWorld{Observations: NewObservations(time.Now), apps: map[string]*Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		w := &familyWorld{Observations: NewObservations(time.Now), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"application": w.observe,
 			"gone":        w.forget,
@@ -32,7 +33,7 @@ func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 
 type familyWorld struct {
 	*Observations
-	apps map[string]*Projection
+	apps map[string]*argocd.Projection
 	sets map[types.UID]*policy.ApplicationSet
 	held []held
 	n    int
@@ -67,7 +68,7 @@ func (w *familyWorld) observe(r *rapid.T) {
 	} else if old != nil {
 		uid = old.UID
 	}
-	p := &Projection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}, Owner: familyOwners.Draw(r, "owner")}
+	p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}, Owner: familyOwners.Draw(r, "owner")}
 	p.Application = policy.Application{
 		Name: name, Labels: map[string]string{"env": familyEnvs.Draw(r, "env")}, RefreshRequested: rapid.Bool().Draw(r, "refresh"), SyncStatus: "Synced",
 	}
@@ -142,13 +143,13 @@ func (w *familyWorld) check(r *rapid.T) {
 // checkPlaces compares with the places that are found anew.
 func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 	// One of the Applications has another object of its name, as it was read live.
-	apps := []*Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
+	apps := []*argocd.Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
 	placed := []policy.Sibling{set.Place(&apps[0].Application)}
 	seen := w.Seen(set, 0, 0)
 	for _, p := range w.apps {
 		if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
 			apps, placed = append(apps, p), append(placed, set.Place(&p.Application))
-			g.Expect(seen.Past(p.Name)).To(Equal(w.Observations.apps[p.UID].past(0, 0)))
+			g.Expect(seen.Past(p.Name)).To(Equal(w.Observations.apps[p.UID].Past(0, 0)))
 		}
 	}
 	g.Expect(w.Siblings(set)).To(ConsistOf(placed[1:]))
@@ -160,9 +161,9 @@ func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	s := NewObservations(time.Now)
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
-	before := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Around: "a"}
+	before := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Around: "a"}
 	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}
-	again := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Around: "b"}
+	again := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Around: "b"}
 	watch.OnAdd(before, false)
 	watch.OnUpdate(before, again)
 	g.Expect(s.Observed("1")).To(BeFalse())

@@ -53,7 +53,7 @@ func (s *APIServer) ApplicationSet(ctx context.Context, name types.NamespacedNam
 }
 
 // Application reads one Application; nil without an error means that it does not exist.
-func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) (*Projection, error) {
+func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error) {
 	var app argo.Application
 	found, err := s.get(ctx, "application_get", name, &app)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) 
 	if !found {
 		return nil, nil
 	}
-	return NewProjection(&app), nil
+	return argocd.NewProjection(&app), nil
 }
 
 // get reads one object.

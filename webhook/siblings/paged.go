@@ -86,15 +86,6 @@ func (l *projections) add(object runtime.Object) error {
 }
 
 // GetObjectKind implements runtime.Object, for a list of projections.
-func (*Projection) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject implements runtime.Object.
-func (p *Projection) DeepCopyObject() runtime.Object {
-	c := *p
-	return &c
-}
-
-// GetObjectKind implements runtime.Object, for a list of projections.
 func (*setProjection) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject implements runtime.Object.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // pages serves Applications as an API server without WatchList does: in one piece where a resource version is given.
@@ -62,7 +64,7 @@ func TestTheFirstListComesInPages(t *testing.T) {
 	go known.Run(t.Context())
 	g.Expect(cache.WaitForCacheSync(t.Context().Done(), known.Synced)).To(BeTrue())
 	g.Expect(known.stores[0].applications.List()).To(HaveLen(2*pageSize + 1))
-	g.Expect(known.stores[0].applications.List()[0]).To(BeAssignableToTypeOf(&Projection{}))
+	g.Expect(known.stores[0].applications.List()[0]).To(BeAssignableToTypeOf(&argocd.Projection{}))
 	g.Expect(apps.asked).To(HaveLen(3))
 	for _, options := range apps.asked {
 		g.Expect(options.Limit).To(BeEquivalentTo(pageSize))

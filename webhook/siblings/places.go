@@ -1,6 +1,10 @@
 package siblings
 
-import "github.com/stepgate/stepgate/policy"
+import (
+	"github.com/stepgate/stepgate/policy"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
 
 // Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share the slice, and must not
 // change it.
@@ -26,7 +30,7 @@ func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 
 // Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was observed last, and a new one
 // to any other.
-func (s *Observations) Placed(set *policy.ApplicationSet, apps []*Projection) []policy.Sibling {
+func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling {
 	s.mu.Lock()
 	var kept []policy.Sibling
 	var names map[string]int

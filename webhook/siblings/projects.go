@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 const nameIndex = "name"
@@ -105,7 +107,7 @@ func (c *Cache) projectChanged(object any) {
 	told := map[types.NamespacedName]bool{}
 	for _, s := range c.stores {
 		for _, object := range s.applications.List() {
-			p, ok := object.(*Projection)
+			p, ok := object.(*argocd.Projection)
 			if !ok || p.Set == "" || p.Project != project.Name {
 				continue
 			}

@@ -35,7 +35,7 @@ type Live interface {
 	// error means that there is none.
 	SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
-	Application(ctx context.Context, name types.NamespacedName) (*Projection, error)
+	Application(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error)
 	// Versions lists the metadata of the Applications that a selector selects.
 	Versions(ctx context.Context, namespace string, selector labels.Selector) ([]Version, error)
 }
@@ -43,11 +43,11 @@ type Live interface {
 // Known gives objects as last watched, without a read; they may be out of date.
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
-	Owned(owner types.UID) []*Projection
+	Owned(owner types.UID) []*argocd.Projection
 	// Siblings returns those of its namespace with their places in its steps. Callers share the slice. It may be a moment older than Owned.
 	Siblings(set *policy.ApplicationSet) []policy.Sibling
 	// Placed gives Applications their places in the steps of an ApplicationSet.
-	Placed(set *policy.ApplicationSet, apps []*Projection) []policy.Sibling
+	Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling
 	// Set returns an ApplicationSet, and its version; nil when none is known. It is only read.
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, Version)
 }
@@ -122,7 +122,7 @@ func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.k
 
 // Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
 // controls no Application of that name.
-func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*Projection, error) {
+func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error) {
 	app, err := r.live.Application(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name})
 	if err != nil || app == nil || string(app.Owner) != set.UID {
 		return nil, err
@@ -133,7 +133,7 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
 // only. It does not read the known siblings that are still current, nor one that the caller has just read; read may be nil. A partial answer is an
 // error.
-func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, read *Projection) ([]policy.Sibling, error) {
+func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -157,7 +157,7 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 
 // proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner reference means nothing there.
 func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
-	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *Projection) bool { return p.Namespace != set.Namespace })
+	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool { return p.Namespace != set.Namespace })
 	return r.known.Placed(set, owned)
 }
 
@@ -173,9 +173,9 @@ func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Se
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.
-func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int, read *Projection) (current []policy.Sibling, outdated []string) {
+func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection) (current []policy.Sibling, outdated []string) {
 	known := r.known.Owned(types.UID(set.UID))
-	byName := make(map[string]*Projection, len(known)+1)
+	byName := make(map[string]*argocd.Projection, len(known)+1)
 	for _, p := range known {
 		byName[p.Name] = p
 	}
@@ -219,12 +219,12 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 
 // read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
 func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
-	found := make([]*Projection, len(names))
+	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(mostGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			found[i], err = Recovered(func() (*Projection, error) { return r.Application(ctx, set, name) })
+			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.Application(ctx, set, name) })
 			return err
 		})
 	}

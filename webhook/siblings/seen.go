@@ -1,7 +1,6 @@
 package siblings
 
 import (
-	"cmp"
 	"reflect"
 	"sync"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/history"
 )
 
 // Observations remember events of the watches that an object does not tell any more. Positions number the events, so
@@ -31,54 +31,55 @@ func NewObservations(now func() time.Time) *Observations {
 }
 
 // Observe remembers a Projection that the watch gave.
-func (s *Observations) Observe(p *Projection) { s.observe(p, s.now(), "") }
+func (s *Observations) Observe(p *argocd.Projection) { s.observe(p, history.Event{Appeared: s.now()}) }
 
 // Listed remembers a Projection of the first list: nobody has seen it appear.
-func (s *Observations) Listed(p *Projection) { s.observe(p, time.Time{}, "") }
+func (s *Observations) Listed(p *argocd.Projection) { s.observe(p, history.Event{}) }
 
 // Trusted remembers a Projection that was read once. What is around its sources is taken for what it was deployed with, as it nearly always is.
-func (s *Observations) Trusted(p *Projection) { s.observe(p, time.Time{}, p.Around) }
+func (s *Observations) Trusted(p *argocd.Projection) { s.observe(p, history.Event{Around: p.Around}) }
 
-// observe remembers a Projection. Of one that was not seen before, appeared is when it has appeared, zero if it may have been there before, and
-// with is what was around its sources when it was deployed; empty if that is not known.
-func (s *Observations) observe(p *Projection, appeared time.Time, with string) {
+func (s *Observations) observe(p *argocd.Projection, e history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
-	o := &observed{name: p.Name, changed: s.position, comparedAt: s.position, first: p.Around, deployedWith: with}
+	e.Position, e.At = s.position, s.now()
 	before := s.apps[p.UID]
-	if before != nil {
-		*o = *before
-		o.compare(p, s.position)
-	}
-	o.compared, o.fingerprint, o.syncStatus, o.reconciledAt = p.Application.Compared, p.Compared, p.Application.SyncStatus, p.Application.ReconciledAt
-	o.refresh(&p.Application, s.position)
-	o.deploy(p, s.position)
-	o.complete(&p.Application)
-	o.fail(&p.Application)
-	if last := &p.Application.LastOperation; last.Applied {
-		o.appliedAt = last.StartedAt
-	}
-	news := o.specify(p, appeared, s.now())
-	o.owner = Owner{p.Namespace, p.Owner}
+	record, respecified := before.known().Next(p, e)
+	o := &observed{name: p.Name, owner: Owner{p.Namespace, p.Owner}, Record: record}
 	s.apps[p.UID] = o
-	if before != nil && before.owner != o.owner {
+	adopted := before != nil && before.owner != o.owner
+	if adopted {
 		s.disown(before)
-		appeared = s.now()
 	}
 	if o.owner.UID == "" {
 		return
 	}
 	f := s.family(o.owner)
-	if before == nil || before.owner != o.owner {
-		f.joined = later(f.joined, appeared)
+	switch moved := f.put(o, &p.Application); {
+	case moved || adopted:
+		f.joined = e.At
+	case before == nil:
+		f.joined = later(f.joined, e.Appeared)
 	}
-	if news {
-		f.respecified = later(f.respecified, o.contentSince)
+	if since, _ := record.ContentSince(p.Content); respecified {
+		f.respecified = later(f.respecified, since)
 	}
-	if f.put(o, &p.Application) {
-		f.joined = s.now()
+}
+
+// observed is an Application that was seen: its record, and where it belongs.
+type observed struct {
+	name  string
+	owner Owner
+	*history.Record
+}
+
+// known is the record of an Application; nil where it was not seen.
+func (o *observed) known() *history.Record {
+	if o == nil {
+		return nil
 	}
+	return o.Record
 }
 
 // later is the later one of two times.
@@ -105,7 +106,7 @@ func (s *Observations) Observed(app types.UID) bool {
 }
 
 // Forget forgets an Application that is gone.
-func (s *Observations) Forget(p *Projection) {
+func (s *Observations) Forget(p *argocd.Projection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.apps[p.UID]; o != nil {
@@ -121,13 +122,16 @@ func (s *Observations) Position() uint64 {
 	return s.position
 }
 
+// record is what is remembered of an Application; nil where it was not seen. The caller holds the lock.
+func (s *Observations) record(app types.UID) *history.Record { return s.apps[app].known() }
+
 // Changed returns the position at which the change that is pending on an Application was first seen, where it is
 // compared with these sources and revisions. Where the watch lags, and has not seen that, it is the newest position.
 func (s *Observations) Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.apps[app]; o != nil && o.comparedWith(compared, fingerprint) {
-		return o.changed
+	if position, known := s.record(app).Changed(compared, fingerprint); known {
+		return position
 	}
 	return s.position
 }
@@ -137,11 +141,11 @@ func (s *Observations) Changed(app types.UID, compared []policy.Source, fingerpr
 func (s *Observations) ComparedAt(app types.UID, reconciledAt time.Time) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch o := s.apps[app]; {
-	case reconciledAt.IsZero():
+	if reconciledAt.IsZero() {
 		return 0
-	case o != nil && o.reconciledAt.Equal(reconciledAt):
-		return o.comparedAt
+	}
+	if position, known := s.record(app).ComparedAt(reconciledAt); known {
+		return position
 	}
 	return s.position
 }
@@ -150,43 +154,29 @@ func (s *Observations) ComparedAt(app types.UID, reconciledAt time.Time) uint64 
 func (s *Observations) RequestedSince(app types.UID, position uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.apps[app]
-	return o != nil && o.lastRequested > position
+	return s.record(app).RequestedSince(position)
 }
 
-// Deployed reports whether an Application was seen Synced with what it is compared with, and no operation since. Its last operation
-// started at operatedAt: where the watch lags, and has not seen that one, it does not tell.
+// Deployed is history.Record.Deployed of an Application.
 func (s *Observations) Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.apps[app]
-	return o != nil && o.deployed != 0 && o.deployed == compared && o.operatedAt.Equal(operatedAt)
+	return s.record(app).Deployed(compared, operatedAt)
 }
 
-// DeployedWith returns what was around the sources of an Application when it was last seen to be deployed. Where that was not seen, known is
-// false, and it is what was first seen to be around them; empty when nothing was seen. An operation that was not seen to have ended may
-// have, and deploys by what was there when it began.
+// DeployedWith is history.Record.DeployedWith of an Application.
 func (s *Observations) DeployedWith(app types.UID) (around string, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch o := s.apps[app]; {
-	case o == nil:
-		return "", false
-	case o.operating && o.deployedWith != "" && o.deployedWith != o.syncingWith:
-		return otherwise, true
-	case o.operating && o.syncingWith != otherwise:
-		return o.syncingWith, o.deployedWith != ""
-	default:
-		return cmp.Or(o.deployedWith, o.first), o.deployedWith != ""
-	}
+	return s.record(app).DeployedWith()
 }
 
 // ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen that, it is now.
 func (s *Observations) ContentSince(app types.UID, content argocd.Fingerprint) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.apps[app]; o != nil && o.content == content {
-		return o.contentSince
+	if since, known := s.record(app).ContentSince(content); known {
+		return since
 	}
 	return s.now()
 }
@@ -207,7 +197,7 @@ func (s *Observations) Seen(set *policy.ApplicationSet, changed, compared uint64
 	}
 	return policy.Seen{Joined: joined, Respecified: f.respecified, Of: func(name string) policy.Past {
 		if i, is := names[name]; is {
-			return all[i].past(changed, compared)
+			return all[i].Past(changed, compared)
 		}
 		return policy.Past{}
 	}}

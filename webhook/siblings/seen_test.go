@@ -28,7 +28,7 @@ func watching(events string) *Observations {
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
 		name, rest, _ := strings.Cut(event, "=")
-		p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Owner: "set"}
+		p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Owner: "set"}
 		switch rest {
 		case "gone":
 			watch.OnDelete(p)
@@ -96,8 +96,8 @@ func TestChanged(t *testing.T) {
 func TestChangedParameters(t *testing.T) {
 	g := NewWithT(t)
 	s := NewObservations(time.Now)
-	prod := func(parameters argocd.Fingerprint) *Projection {
-		return &Projection{
+	prod := func(parameters argocd.Fingerprint) *argocd.Projection {
+		return &argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: parameters,
 			Application: policy.Application{Compared: at("repo", "b"), SyncStatus: "OutOfSync", SpecCompared: true},
 		}
@@ -166,7 +166,7 @@ func TestFailed(t *testing.T) {
 	s := NewObservations(time.Now)
 	compared := []policy.Source{{Key: "repo", Revision: "b"}}
 	observe := func(phase string, full, at bool) []policy.Source {
-		s.Observe(&Projection{
+		s.Observe(&argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
 			Application: policy.Application{Compared: compared, LastOperation: policy.LastOperation{Phase: phase, Full: full, AtCompared: at}},
 		})
@@ -188,7 +188,7 @@ func TestApplied(t *testing.T) {
 	g := NewWithT(t)
 	s := NewObservations(time.Now)
 	attempt := func(started int64, applied bool) {
-		s.Observe(&Projection{
+		s.Observe(&argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
 			Application: policy.Application{LastOperation: policy.LastOperation{StartedAt: time.Unix(started, 0), Applied: applied}},
 		})
@@ -245,8 +245,8 @@ func TestDeployedWith(t *testing.T) {
 		"dev=a/O@one+Running":     {"one", false},
 		"dev=a/S@one":             {"one", true},
 		"dev=a/S@one dev=a/O@two": {"one", true},
-		"dev=a/S@one dev=a/O@two dev=a/O@two+Running": {otherwise, true},
-		"dev=a/O^@one": {otherwise, true},
+		"dev=a/S@one dev=a/O@two dev=a/O@two+Running": {"otherwise", true},
+		"dev=a/O^@one": {"otherwise", true},
 	} {
 		t.Run(events, func(t *testing.T) {
 			around, known := watching(events).DeployedWith("dev")
@@ -264,7 +264,7 @@ func TestDeployedInOneSecond(t *testing.T) {
 		if phase == "Running" {
 			status = "OutOfSync"
 		}
-		s.Observe(&Projection{
+		s.Observe(&argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: 1,
 			Application: policy.Application{
 				Compared: at("repo", "b"), SyncStatus: status, SpecCompared: true, RefreshRequested: refresh, ReconciledAt: second,
@@ -346,7 +346,7 @@ func TestCompleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := NewObservations(time.Now)
 			for _, app := range row.events {
-				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
+				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
 			}
 			var got []string
 			for _, c := range pastOf(s, "dev", 0, 0).Completions {
@@ -361,7 +361,7 @@ func TestCompleted(t *testing.T) {
 func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 	g := NewWithT(t)
 	s, at := NewObservations(time.Now), time.Unix(100, 0)
-	p := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
+	p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
 	p.Application = policy.Application{SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at}
 	observe := func(edit func(*policy.Application)) {
 		next := *p
@@ -396,7 +396,7 @@ func TestARepetitionProvesNothingNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, at := NewObservations(time.Now), time.Unix(101, 0)
 			see := func(phase string, since time.Time, refresh bool) bool {
-				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
+				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
 					LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: at}, LastSync: policy.LastSync{Since: since},
 				}})
@@ -418,7 +418,7 @@ func TestAnOperationThatWasNotSeen(t *testing.T) {
 			g := NewWithT(t)
 			s, second := NewObservations(time.Now), time.Unix(200, 0)
 			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
-				s.Observe(&Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
+				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
 					LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
 				}})
@@ -435,12 +435,12 @@ func TestAnOperationThatWasNotSeen(t *testing.T) {
 func TestObservationsAreBounded(t *testing.T) {
 	g := NewWithT(t)
 	s := watching("dev=a/S qa=a/S")
-	moved := &Projection{ObjectMeta: metav1.ObjectMeta{Name: "qa", UID: "qa"}, Owner: "other"}
+	moved := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "qa", UID: "qa"}, Owner: "other"}
 	s.Observe(moved)
 	g.Expect(s.families).To(HaveLen(2))
 	s.Forget(moved)
 	g.Expect(s.families).To(HaveLen(1))
-	s.Forget(&Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
+	s.Forget(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{UID: "dev"}})
 	g.Expect(s.families).To(BeEmpty())
 	g.Expect(s.apps).To(BeEmpty())
 }

@@ -8,25 +8,27 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // oneApplication is a cluster of one Application.
 type oneApplication struct {
 	Live
-	app   *Projection
+	app   *argocd.Projection
 	err   error
 	reads int
 }
 
 // Application reads it, whatever the name.
-func (o *oneApplication) Application(context.Context, types.NamespacedName) (*Projection, error) {
+func (o *oneApplication) Application(context.Context, types.NamespacedName) (*argocd.Projection, error) {
 	o.reads++
 	return o.app, o.err
 }
 
 // ofOwner is argocd/prod.
-func ofOwner(owner types.UID) *Projection {
-	p := &Projection{Owner: owner}
+func ofOwner(owner types.UID) *argocd.Projection {
+	p := &argocd.Projection{Owner: owner}
 	p.Namespace, p.Name, p.UID = "argocd", "prod", "u1"
 	return p
 }
@@ -34,7 +36,7 @@ func ofOwner(owner types.UID) *Projection {
 func TestWitness(t *testing.T) {
 	prod := ofOwner("s1")
 	for it, row := range map[string]struct {
-		seen, live *Projection
+		seen, live *argocd.Projection
 		err        error
 		name       string
 		uid, owner types.UID
@@ -70,7 +72,7 @@ func TestWitness(t *testing.T) {
 			g.Expect(live.reads).To(Equal(row.wantReads))
 		})
 	}
-	g, live := NewWithT(t), &oneApplication{app: &Projection{}}
+	g, live := NewWithT(t), &oneApplication{app: &argocd.Projection{}}
 	g.Expect(NewWitness(live, NewObservations(time.Now)).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
 	g.Expect(live.reads).To(BeZero())
 }

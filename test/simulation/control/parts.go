@@ -34,7 +34,7 @@ const (
 	hold       = "webhook/hold.go"
 	release    = "webhook/release.go"
 	comparison = "webhook/comparison.go"
-	observed   = "webhook/siblings/observed.go"
+	deployed   = "webhook/history/deployed.go"
 	settling   = "policy/settling.go"
 )
 
@@ -68,8 +68,8 @@ func ofOrder() []part {
 			`in.Seen.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		take("A8", done, `case a.Hydration == "Hydrating" || a.Hydration == "Failed" || a.Hydration == Outdated:`, `case false:`),
 		take("Uncompared", done, `case a.Hydration == Uncompared:`, `case false:`),
-		take("Unseen", "webhook/siblings/seen.go", ` && o.operatedAt.Equal(operatedAt)`, ``),
-		take("SyncingTo", "webhook/siblings/seen.go", `case o.operating && o.syncingWith != otherwise:`, `case false:`),
+		take("Unseen", deployed, ` && r.operatedAt.Equal(operatedAt)`, ``),
+		take("SyncingTo", deployed, `case r.operating && r.syncingWith != otherwise:`, `case false:`),
 		take("SpecSettling", settling, `case !last.IsZero() && in.Now.Before(until):`, `case false:`),
 		take("Joined", settling, `last := in.Seen.Joined`, `var last time.Time`),
 		take("Respecified", settling, `latest(last, in.Seen.Respecified, in.Seen.ContentSince)`, `latest(last)`),
@@ -102,12 +102,12 @@ func ofOrder() []part {
 		take("RollbackDestination", evaluate, ` && !in.Seen.Altered:
 		return in.decision(Allow, Rollback), true`, `:
 		return in.decision(Allow, Rollback), true`),
-		take("Parameters", observed, `o.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
+		take("Parameters", "webhook/history/record.go", `r.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
 		take("SameSecond", done, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),
 		take("SeenSynced", done, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `(since && recorded.healthyAt(a.Compared))`),
-		take("ClusterLag", observed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
-		take("Unsure", observed, `case !app.SpecCompared && o.deployedWith == "":`, `case false:`),
+		take("ClusterLag", deployed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
+		take("Unsure", deployed, `case !app.SpecCompared && r.deployedWith == "":`, `case false:`),
 
 		take("TargetNotCompared", evaluate, `case in.Settings.Pin && !in.Target.SpecCompared:`, `case false:`),
 		take("NotPinned", evaluate, `case in.Settings.Pin && op.Automated && !op.Pinned:`, `case false:`),

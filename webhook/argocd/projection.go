@@ -1,0 +1,92 @@
+package argocd
+
+import (
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// Projection is the part of an Application that stepgate keeps: the rule's part, and its version and owner. Only
+// name, namespace, UID and resourceVersion of the embedded metadata are set, for the informer's store.
+type Projection struct {
+	metav1.ObjectMeta
+	// Owner is the UID of the controlling ApplicationSet; empty when there is none.
+	Owner types.UID
+	// Set is the name of the ApplicationSet that controls it; empty when there is none.
+	Set string
+	// AutoSync says that Argo CD syncs it by itself.
+	AutoSync bool
+	// Compared stands for what it was compared with.
+	Compared Fingerprint
+	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since when its spec
+	// has been the same, as far as the object tells, by the API server's clock; zero where it does not.
+	Around       string
+	Content      Fingerprint
+	ContentSince time.Time
+	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is about to find it OutOfSync.
+	NamespaceChanged bool
+	// Project is the name of its AppProject, and WindowSubject is what the sync windows of that select it by.
+	Project       string
+	WindowSubject WindowSubject
+	Application   policy.Application
+}
+
+// NewProjection keeps the part of an Application that decisions need.
+func NewProjection(app *argo.Application) *Projection {
+	owner := metav1.GetControllerOfNoCopy(app)
+	if owner == nil {
+		owner = &metav1.OwnerReference{}
+	}
+	around := Around(&app.Spec)
+	return &Projection{
+		ObjectMeta:   Identity(app),
+		Owner:        owner.UID,
+		Set:          owner.Name,
+		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
+		Compared:     NewFingerprint(&app.Status.Sync),
+		Around:       around,
+		Content:      Content(&app.Spec, around),
+		ContentSince: specWritten(app),
+
+		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
+
+		Project:       ProjectOf(app),
+		WindowSubject: WindowSubjectOf(app),
+		Application:   Sibling(app),
+	}
+}
+
+// specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each writer last added or changed
+// anything, and which fields it owns. That a part was taken away leaves no trace there. It is zero where nothing is kept.
+func specWritten(app *argo.Application) time.Time {
+	var last time.Time
+	for _, f := range app.ManagedFields {
+		if f.Time != nil && f.FieldsV1 != nil && f.Time.After(last) && strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) {
+			last = f.Time.Time
+		}
+	}
+	return last
+}
+
+// Identity is the part of an object's metadata that an informer's store needs.
+func Identity(object metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
+}
+
+// GetObjectKind implements runtime.Object, for a list of projections.
+func (*Projection) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object.
+func (p *Projection) DeepCopyObject() runtime.Object {
+	c := *p
+	return &c
+}

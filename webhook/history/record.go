@@ -1,0 +1,185 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Record is what is remembered of one Application, as its watch has told it. It does not change: each event makes another one.
+type Record struct {
+	compared    []policy.Source
+	fingerprint argocd.Fingerprint
+	// wasOutOfSync says that the last comparison found it OutOfSync.
+	wasOutOfSync bool
+	// changed is the position at which the change that is pending on it was first seen.
+	changed uint64
+	// reconciledAt is the time of the last comparison, and comparedAt the position at which that was seen.
+	reconciledAt time.Time
+	comparedAt   uint64
+
+	// requested is the position at which the unanswered request for a refresh was seen; zero when there is none.
+	requested uint64
+	// lastRequested is the position of the newest request, answered or not.
+	lastRequested uint64
+	// fresh is the position of the newest request that was answered, if nothing else has been compared since.
+	fresh uint64
+
+	// settling is when the last sync ended after which it was seen not to be Healthy; zero when it was not.
+	settling time.Time
+	// completions are the newest things that it has completed, as long as its sources do not change.
+	completions []policy.Completion
+
+	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the one before.
+	content, contentBefore argocd.Fingerprint
+	contentSince           time.Time
+	around                 string
+	// first is what was around its sources when it was first seen. It counts as deployed until something else is known.
+	first string
+	// deployedWith is what was around its sources when it was last seen to be deployed; empty when that was not seen.
+	deployedWith string
+	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
+	// there is none. An operation may deploy another revision than the compared one.
+	deployed argocd.Fingerprint
+	// unproven stands for the comparison at which it was Synced while an operation was there; zero when it was not.
+	unproven argocd.Fingerprint
+	// since is policy.LastSync.Since as it was seen last without an operation.
+	since time.Time
+	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
+	operatedAt, appliedAt time.Time
+	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
+	failed []policy.Source
+	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
+	// syncingWith what was around the sources when it began.
+	operating   bool
+	ended       uint64
+	syncingWith string
+}
+
+// Event is when something was seen of an Application.
+type Event struct {
+	// Position numbers the events of all Applications. It is greater than 0.
+	Position uint64
+	// At is the time of now.
+	At time.Time
+	// Appeared is when an Application that was not seen before has appeared; zero if it may have been there before.
+	Appeared time.Time
+	// Around is what was around the sources of an Application that was not seen before, when it was deployed; empty if that is not known.
+	Around string
+}
+
+// Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified says that its spec is new.
+func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
+	next = &Record{changed: e.Position, comparedAt: e.Position, first: p.Around, deployedWith: e.Around}
+	if r != nil {
+		*next = *r
+		next.compare(p, e.Position)
+	}
+	app := &p.Application
+	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
+	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
+	next.refresh(app, e.Position)
+	next.deploy(p, e.Position)
+	next.complete(app)
+	next.fail(app)
+	if app.LastOperation.Applied {
+		next.appliedAt = app.LastOperation.StartedAt
+	}
+	return next, next.specify(p, e)
+}
+
+// Past is what a decision may know, by the position of the change that the target deploys and by the position of the target's comparison.
+func (r *Record) Past(changed, compared uint64) policy.Past {
+	past := policy.Past{Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around}
+	switch {
+	case r.fresh > max(changed, compared):
+		past.Freshness = policy.Newest
+	case r.fresh > changed:
+		past.Freshness = policy.Fresh
+	}
+	return past
+}
+
+// Changed is the position at which the change that is pending was first seen, where the Application is compared with these sources and revisions.
+// Known is false where that comparison was not seen.
+func (r *Record) Changed(compared []policy.Source, fingerprint argocd.Fingerprint) (position uint64, known bool) {
+	if r == nil || !r.comparedWith(compared, fingerprint) {
+		return 0, false
+	}
+	return r.changed, true
+}
+
+// ComparedAt is the position at which the last comparison was seen, which was at a time. Known is false where that comparison was not seen.
+func (r *Record) ComparedAt(reconciledAt time.Time) (position uint64, known bool) {
+	if r == nil || !r.reconciledAt.Equal(reconciledAt) {
+		return 0, false
+	}
+	return r.comparedAt, true
+}
+
+// RequestedSince reports whether a refresh was seen to be requested after a position.
+func (r *Record) RequestedSince(position uint64) bool { return r != nil && r.lastRequested > position }
+
+// ContentSince is since when the Application has a spec of this content. Known is false where that was not seen.
+func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, known bool) {
+	if r == nil || r.content != content {
+		return time.Time{}, false
+	}
+	return r.contentSince, true
+}
+
+// specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before the last change: two writers
+// who never agree would hold everybody up for ever.
+func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
+	switch {
+	case r.content == p.Content:
+		return false
+	case r.content != 0:
+		r.contentSince = e.At
+	default:
+		r.contentSince = cmp.Or(e.Appeared, p.ContentSince, e.At)
+	}
+	news = p.Content != r.contentBefore
+	r.contentBefore, r.content = r.content, p.Content
+	return news
+}
+
+// compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or
+// revisions change, and when the Application becomes OutOfSync. Comparing the same again changes nothing.
+func (r *Record) compare(p *argocd.Projection, position uint64) {
+	app, same := &p.Application, r.comparedWith(p.Application.Compared, p.Compared)
+	if !same || !app.ReconciledAt.Equal(r.reconciledAt) || r.requested != 0 && !app.RefreshRequested {
+		r.comparedAt = position
+	}
+	if !same || app.SyncStatus == "OutOfSync" && !r.wasOutOfSync {
+		r.changed = position
+	}
+	if !same {
+		// Another comparison than the one that answered may have used a cached revision.
+		r.fresh = 0
+	}
+}
+
+// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are in git;
+// the fingerprint is of what they were hydrated to.
+func (r *Record) comparedWith(compared []policy.Source, fingerprint argocd.Fingerprint) bool {
+	return r.fingerprint == fingerprint && slices.Equal(r.compared, compared)
+}
+
+// refresh notices requests for a refresh and their answers. Argo CD (v3.5.7, controller/appcontroller.go,
+// persistAppStatus) removes the annotation only if the comparison began with it: the comparison is then newer than the
+// write that set it, and did not use cached revisions.
+func (r *Record) refresh(app *policy.Application, position uint64) {
+	switch {
+	case app.RefreshRequested && r.requested == 0:
+		r.requested, r.lastRequested = position, position
+	case !app.RefreshRequested && r.requested != 0:
+		if app.SyncStatus == "Synced" || app.SyncStatus == "OutOfSync" {
+			r.fresh = r.requested
+		}
+		r.requested = 0
+	}
+}

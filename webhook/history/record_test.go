@@ -1,0 +1,165 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+func second(n int) time.Time { return time.Unix(int64(n), 0) }
+
+func at(revision string) []policy.Source { return []policy.Source{{Key: "repo", Revision: revision}} }
+
+// done is an Application that a sync has made Healthy at a revision.
+func done(revision string, finished int) *argocd.Projection {
+	return &argocd.Projection{Compared: argocd.Fingerprint(len(revision)), Around: "here", Content: 1, Application: policy.Application{
+		Compared: at(revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(finished + 1),
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, StartedAt: second(finished - 1), FinishedAt: second(finished)},
+		LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
+	}}
+}
+
+// after is the record after some states, one after the other.
+func after(states ...*argocd.Projection) *Record {
+	var r *Record
+	for i, p := range states {
+		r, _ = r.Next(p, Event{Position: uint64(i + 1), At: second(1000 + i)})
+	}
+	return r
+}
+
+func completed(r *Record) []string {
+	var all []string
+	for _, c := range r.Past(0, 0).Completions {
+		all = append(all, c.Sources[0].Revision)
+	}
+	return all
+}
+
+func TestTheNewestCompletionsAreKept(t *testing.T) {
+	var states []*argocd.Projection
+	for i := range mostCompleted + 5 {
+		states = append(states, done(fmt.Sprint(i), 10*i+10))
+	}
+	all := completed(after(states...))
+	g := NewWithT(t)
+	g.Expect(all).To(HaveLen(mostCompleted))
+	g.Expect(all[0]).To(Equal("5"))
+	g.Expect(all[mostCompleted-1]).To(Equal(fmt.Sprint(mostCompleted + 4)))
+}
+
+// A branch that goes back and forth does not change the order: what was completed first stays first.
+func TestWhatIsCompletedAgainKeepsItsPlace(t *testing.T) {
+	g := NewWithT(t)
+	r := after(done("a", 10), done("b", 20), done("a", 30))
+	g.Expect(completed(r)).To(Equal([]string{"a", "b"}))
+	g.Expect(r.Past(0, 0).Completions[0].OperatedAt).To(Equal(second(29)))
+}
+
+// TestARestart begins with the object as it is: what runs now is completed, and nothing that ran before.
+func TestARestart(t *testing.T) {
+	g := NewWithT(t)
+	states := []*argocd.Projection{done("a", 10), done("b", 20)}
+	states[1].Application.Ran = append(at("a"), at("b")...)
+	g.Expect(completed(after(states...))).To(Equal([]string{"a", "b"}))
+	g.Expect(completed(after(states[1]))).To(Equal([]string{"b"}))
+
+	degraded := done("c", 30)
+	degraded.Application.Health, degraded.Application.Ran = "Degraded", append(at("b"), at("c")...)
+	g.Expect(completed(after(degraded))).To(BeEmpty())
+}
+
+func TestARecordDoesNotChange(t *testing.T) {
+	g := NewWithT(t)
+	r := after(done("a", 10), done("b", 20))
+	was, past := *r, r.Past(0, 0)
+	kept := slices.Clone(past.Completions)
+	degraded := done("b", 20)
+	degraded.Application.Health = "Degraded"
+	for _, p := range []*argocd.Projection{done("a", 30), done("c", 40), degraded} {
+		next, _ := r.Next(p, Event{Position: 9, At: second(2000)})
+		g.Expect(next).NotTo(BeIdenticalTo(r))
+	}
+	g.Expect(*r).To(Equal(was))
+	g.Expect(past.Completions).To(Equal(kept))
+}
+
+// states draws states of an Application as a watch may give them: cut, out of order, with times that are equal or go back, of another spec.
+func states(t *rapid.T) []*argocd.Projection {
+	revision := rapid.SampledFrom([]string{"a", "b", "c", ""})
+	times := rapid.Map(rapid.IntRange(0, 4), func(n int) time.Time {
+		if n == 0 {
+			return time.Time{}
+		}
+		return second(n)
+	})
+	mostly := rapid.SampledFrom([]bool{true, true, true, true, false})
+	one := rapid.Custom(func(t *rapid.T) *argocd.Projection {
+		r := revision.Draw(t, "revision")
+		p := &argocd.Projection{
+			Compared: argocd.Fingerprint(rapid.IntRange(0, 3).Draw(t, "fingerprint")), Content: argocd.Fingerprint(rapid.IntRange(0, 2).Draw(t, "content")),
+			Around: rapid.SampledFrom([]string{"", "here", "there"}).Draw(t, "around"), ContentSince: times.Draw(t, "content since"),
+		}
+		p.Application = policy.Application{
+			Compared: at(r), OperationSet: rapid.Bool().Draw(t, "operation"), RefreshRequested: rapid.Bool().Draw(t, "refresh"),
+			SyncStatus:   rapid.SampledFrom([]string{"Synced", "Synced", "OutOfSync", "Unknown", ""}).Draw(t, "sync"),
+			Health:       rapid.SampledFrom([]string{"Healthy", "Healthy", "Degraded", "Progressing", ""}).Draw(t, "health"),
+			Hydration:    rapid.SampledFrom([]string{"", "", "Hydrating", "Hydrated", policy.Outdated}).Draw(t, "hydration"),
+			SpecCompared: mostly.Draw(t, "spec compared"), ReconciledAt: times.Draw(t, "reconciled"), Moved: rapid.Bool().Draw(t, "moved"),
+			LastOperation: policy.LastOperation{
+				Phase: rapid.SampledFrom([]string{"Succeeded", "Succeeded", "Failed", "Running", ""}).Draw(t, "phase"), Full: rapid.Bool().Draw(t, "full"),
+				AtCompared: mostly.Draw(t, "at compared"), Applied: rapid.Bool().Draw(t, "applied"),
+				StartedAt: times.Draw(t, "started"), FinishedAt: times.Draw(t, "finished"),
+			},
+			LastSync: policy.LastSync{
+				FinishedAt: times.Draw(t, "synced"), AtCompared: mostly.Draw(t, "synced at compared"), SameSources: mostly.Draw(t, "same sources"),
+				Since: times.Draw(t, "since"),
+			},
+		}
+		return p
+	})
+	return rapid.SliceOfN(one, 0, 12).Draw(t, "states")
+}
+
+// checkRecord asks of any states, in any order: what is completed was seen Synced and Healthy, without an operation, and nothing else was seen of
+// it since. Nothing panics.
+func checkRecord(t *rapid.T) {
+	var r *Record
+	proved := map[string]bool{}
+	for i, p := range states(t) {
+		r, _ = r.Next(p, Event{Position: uint64(i + 1), At: second(1000 + i)})
+		app := &p.Application
+		revision := app.Compared[0].Revision
+		switch {
+		case !app.SpecCompared || !app.LastSync.SameSources:
+			clear(proved)
+		case app.OperationSet || app.LastOperation.Running() || app.SyncStatus != "Synced":
+		default:
+			proved[revision] = app.Health == "Healthy"
+		}
+		all := completed(r)
+		for _, c := range all {
+			if !proved[c] {
+				t.Fatalf("%q counts as completed, and was not seen Synced and Healthy: %v", c, all)
+			}
+		}
+		if len(all) > mostCompleted {
+			t.Fatalf("%d completions", len(all))
+		}
+		if _, known := r.DeployedWith(); known && app.OperationSet && i == 0 {
+			t.Fatalf("an operation that began before it was seen")
+		}
+		r.Deployed(p.Compared, app.LastOperation.StartedAt)
+	}
+}
+
+func TestRecords(t *testing.T) { rapid.Check(t, checkRecord) }
+
+func FuzzRecord(f *testing.F) { f.Fuzz(rapid.MakeFuzz(checkRecord)) }
