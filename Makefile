@@ -121,8 +121,9 @@ test: formatted tools ## Everything to run before you push (10 minutes when warm
 ##@ One suite of it alone
 
 .PHONY: unit
-unit: ## Unit tests, the fuzz seeds and property tests with few draws, of all packages, with the race detector where it can find something
-	CGO_ENABLED=1 go test -short -race $$(go list ./... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
+unit: ## Unit tests, the fuzz seeds and property tests with few draws, of all packages; the product's with the race detector
+	CGO_ENABLED=1 go test -short -race $$(go list $(PRODUCT) | grep -v $(VIRTUAL:%=-e /%$$))
+	go test -short $$(go list ./test/... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
 
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver

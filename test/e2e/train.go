@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -54,4 +55,39 @@ func (r *rollout) deployedChanges(m *member) int {
 		}
 	}
 	return since.Difference(before).Len()
+}
+
+// busyMonorepo commits something every second that touches none of the Applications, and has Argo CD compare them in another order each time. In the
+// middle, one commit touches all: it has to be deployed everywhere while the others land.
+func busyMonorepo(r *rollout) {
+	r.begin()
+	repo := r.members[0].repo
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	var touched time.Time
+	took := time.Duration(0)
+	all := orders()
+	for round := range r.scenario.rounds {
+		if round == r.scenario.rounds/2 {
+			touched = time.Now()
+			r.version("2", r.members)
+		} else {
+			r.commit(repo, files{"others/file": strconv.Itoa(round)})
+		}
+		r.refreshAtOnce(r.in(all[round%len(all)]...)...)
+		if took == 0 && !touched.IsZero() && !slices.ContainsFunc(r.members, func(m *member) bool { return r.deployed(m) != "2" }) {
+			took = time.Since(touched)
+		}
+		r.refreshOverlooked()
+		select {
+		case <-r.ctx.Done():
+			script.Must(r.ctx.Err())
+		case <-ticker.C:
+		}
+	}
+	if took == 0 && r.mode == on {
+		script.Fail("the commit that touches all was not deployed everywhere while others landed: %s", r.summary())
+	}
+	r.note = fmt.Sprintf("the commit that touches all was deployed everywhere after %.0f s (0: not at all), while others landed", took.Seconds())
+	r.refreshAll(r.in(backwards()...))
 }

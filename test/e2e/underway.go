@@ -34,6 +34,10 @@ func overtaking() []scenario {
 			key: "train-3s", title: "a commit every three seconds, for a minute", each: 1, world: true, beside: []mode{proven}, rounds: 20,
 			play: trainEvery(3 * time.Second),
 		},
+		{
+			key: "monorepo", title: "a commit of others every second, for two minutes, and one in the middle that touches all", each: 1, world: true,
+			rounds: 120, play: busyMonorepo,
+		},
 	}
 }
 
