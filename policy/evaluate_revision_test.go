@@ -65,6 +65,8 @@ func revisionRows() map[string]row {
 		"the target ran that in another source":      allowed("1:dev@c,later,ran:b > 2:prod@b,ran:lib:c,pinned"),
 
 		// Without a revision, the operation deploys the newest one that there is.
+		"the branch went back, and then on":            outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:a+b,pinned", "a, and dev to c"),
+		"the same, and the target has not run it":      outdated("1:dev@c,later,ran:a+b+c > 2:prod@a,ran:b,pinned", "a, and dev to c"),
 		"no revision, and a sibling has gone on":       outdated("1:dev@c,later,at:200,ran:a+b+c > 2:prod@b,auto", "b, and dev to c"),
 		"no revision, one has gone on, one has not":    outdated("1:dev1@c,later,at:200,ran:b+c 1:dev2@b > 2:prod@b,auto", "b, and dev1 to c"),
 		"no revision, and a peer has seen a newer one": outdated("1:dev@b 2:prod2=Healthy/OutOfSync@c,at:200 > 2:prod@b,auto", "b, and prod2 to c"),

@@ -17,14 +17,21 @@ func (in *Input) notCompared(a *Application) (Reason, string) {
 }
 
 // completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have, whatever it is compared with
-// now. The operation has to name that. Who is compared with something that it completed before, or that the target has run already, goes back: then
-// the target has to be compared again first.
+// now. The operation has to name that. If the branch went back, the sibling has to go back first, and the target has to be compared again: the sibling
+// is compared with something that it completed before, or that the target has run, or it completed what the target runs only after what the target
+// deploys, or the target has run that before.
 func (in *Input) completed(a *Application) bool {
 	done := in.Seen.Past(a.Name).Completions
 	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
-	back := func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) }
-	backOfTarget := func(s Source) bool { return in.mismatch(s) != nil && slices.Contains(in.Target.Ran, s) }
-	return in.Target.Operation.Pinned && at >= 0 && !slices.ContainsFunc(done[:at], back) && !slices.ContainsFunc(a.Compared, backOfTarget)
+	if at < 0 || !in.Target.Operation.Pinned || slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return slices.Contains(in.Target.Ran, w) && !in.Target.runs(w) }) {
+		return false
+	}
+	compared := func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) }
+	runs := func(c Completion) bool {
+		return !slices.ContainsFunc(c.Sources, func(s Source) bool { return known(in.Target.Compared, s.Key) && !in.Target.runs(s) })
+	}
+	ran := func(s Source) bool { return in.mismatch(s) != nil && slices.Contains(in.Target.Ran, s) }
+	return !slices.ContainsFunc(done[:at], compared) && !slices.ContainsFunc(done[at+1:], runs) && !slices.ContainsFunc(a.Compared, ran)
 }
 
 // deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.

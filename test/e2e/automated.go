@@ -26,6 +26,10 @@ func automatedSyncs() []scenario {
 		{key: "auto-overtaken", title: "a second commit lands while step 2 is still Progressing with the first", each: 1, play: overtakenAtOnce},
 		{key: "auto-drift", title: "all drift while step 1 is Progressing with a commit of its own, and are healed", each: 1, ownRepos: true, quick: true, play: healed},
 		{key: "auto-drift-shared", title: "all drift while step 1 is Progressing with a commit that all have been compared with", each: 1, play: healedShared, repairs: true},
+		{
+			key: "auto-prune", title: "a commit; step 1 keeps what nobody prunes, on purpose (`stepgate.io/require: completed`)", each: 1, set: completedOnPurpose,
+			play: pruneOnly,
+		},
 	}
 	all = append(all, automatedSpecs()...)
 	for i := range all {

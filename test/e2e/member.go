@@ -26,6 +26,8 @@ type member struct {
 	version string
 	// project is its AppProject; empty is default.
 	project string
+	// leftover says that nobody prunes what is removed from its manifests.
+	leftover bool
 	// removed says that the generator does not generate it any more.
 	removed bool
 	changes []observer.State

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,4 +178,27 @@ func (r *rollout) patch(m *member, change map[string]any) {
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(r.mode), Name: m.name}}
 	text := script.Get(json.Marshal(change))
 	script.Mustf(r.Admin.Patch(r.ctx, app, client.RawPatch(types.MergePatchType, text)), "patch %s", m.name)
+}
+
+// completedOnPurpose lets Applications of earlier steps be OutOfSync where only pruning is left.
+func completedOnPurpose(set *argo.ApplicationSet) {
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, "stepgate.io/require", "completed")
+}
+
+// pruneOnly removes a manifest of dev together with a commit that touches all. Automated sync prunes nothing, so that dev stays OutOfSync.
+func pruneOnly(r *rollout) {
+	dev := r.one("dev")
+	extra := dev.path + "/extra.yaml"
+	r.commit(dev.repo, files{extra: "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + dev.name + "-extra\n"})
+	r.refreshAll(r.members)
+	r.untilEach("the extra manifest", []*member{dev}, (*member).atNewest)
+	r.begin()
+	dev.leftover = true
+	changed := files{extra: ""}
+	for _, m := range r.members {
+		m.version = "2"
+		maps.Copy(changed, m.file("Healthy"))
+	}
+	r.commit(dev.repo, changed)
+	r.refresh(r.in(backwards()...)...)
 }

@@ -320,7 +320,7 @@ func TestTheStepOfADeniedWrite(t *testing.T) {
 		"a denial that names no step":   {denied + "the ApplicationSet argocd/guestbook cannot be read", 0},
 		"a denial of the first step":    {denied + "step 1 of ApplicationSet argocd/guestbook is paused", 0},
 		"no step that there can be":     {denied + "step 99999999999999999999 of ApplicationSet argocd/guestbook", 0},
-		"a denial within another error": {"project team: " + denied + "step 3 of ApplicationSet argocd/guestbook", 0},
+		"a denial within another error": {"update of qa: " + denied + "step 3 of ApplicationSet argocd/guestbook", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &argo.ApplicationSet{Status: argo.ApplicationSetStatus{Conditions: []argo.ApplicationSetCondition{{

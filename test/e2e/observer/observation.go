@@ -28,6 +28,8 @@ type Observation struct {
 	// Synced says that the last comparison found nothing to do; Compared is the state it compared with.
 	Synced   bool
 	Compared State
+	// Leftover says that it found nothing to do but to prune.
+	Leftover bool
 	Health   string
 	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if known.
 	// An operation has no result of its own for the destination: Operated has the destination of the spec.
@@ -52,6 +54,7 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 		Compared:     state(app.Status.Sync.Revision, app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Source, app.Status.Sync.ComparedTo.Sources),
 		Health:       string(app.Status.Health.Status),
 	}
+	o.Leftover = !o.Synced && leftover(app.Status.Resources)
 	o.Compared.Destination = app.Status.Sync.ComparedTo.Destination.Namespace
 	if last := app.Status.OperationState; last != nil {
 		o.Phase, o.StartedAt = string(last.Phase), last.StartedAt.Time
@@ -62,6 +65,18 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 		}
 	}
 	return o, nil
+}
+
+// leftover says that of the resources nothing is OutOfSync but what has to be pruned.
+func leftover(resources []argo.ResourceStatus) bool {
+	pruned := false
+	for _, r := range resources {
+		if r.Status != argo.SyncStatusCodeSynced && !r.RequiresPruning {
+			return false
+		}
+		pruned = pruned || r.RequiresPruning
+	}
+	return pruned
 }
 
 // state joins what is deployed from one source or from several.
@@ -81,10 +96,10 @@ func (o Observation) TakenUp() bool {
 	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
-// found says that the Application was found Synced and Healthy with a state, after the last operation, which has not failed with it.
+// found says that the Application was found Synced and Healthy with a state, or that only pruning was left of it, after the last operation, which has not failed with it.
 func (o Observation) found(s State) bool {
 	failed := o.Operated == s && o.Phase != "Succeeded"
-	return !o.OperationSet && !failed && o.Synced && o.Compared == s && o.Health == "Healthy"
+	return !o.OperationSet && !failed && (o.Synced || o.Leftover) && o.Compared == s && o.Health == "Healthy"
 }
 
 // Finished says that no operation is waiting or running, and the last one succeeded.
