@@ -10,6 +10,8 @@ GOLANGCI_LINT_VERSION := v2.15.0
 LINTER := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 # The packages of the product itself: `make check` looks at nothing else.
 PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
+# Those of them that answer many requests at once.
+CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
@@ -121,9 +123,9 @@ test: formatted tools ## Everything to run before you push (10 minutes when warm
 ##@ One suite of it alone
 
 .PHONY: unit
-unit: ## Unit tests, the fuzz seeds and property tests with few draws, of all packages; the product's with the race detector
-	CGO_ENABLED=1 go test -short -race $$(go list $(PRODUCT) | grep -v $(VIRTUAL:%=-e /%$$))
-	go test -short $$(go list ./test/... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
+unit: ## Unit tests, the fuzz seeds and property tests with few draws; what serves with the race detector
+	CGO_ENABLED=1 go test -short -race $(CONCURRENT)
+	go test -short $$(go list ./cmd/... ./test/... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
 
 .PHONY: integration
 integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
@@ -191,8 +193,9 @@ bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does
 	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./webhook/siblings ./cmd/audit ./cmd/rehearsal
 
 .PHONY: properties
-properties: ## The property tests with all their draws
-	go test $(PRODUCT) $(VIRTUAL:%=./%)
+properties: ## The property tests with all their draws, and the commands with the race detector
+	go test $(CONCURRENT) $(VIRTUAL:%=./%)
+	CGO_ENABLED=1 go test -race $$(go list ./cmd/... | grep -v $(VIRTUAL:%=-e /%$$))
 
 .PHONY: simulate-quick
 simulate-quick: HISTORIES := 3000
