@@ -20,7 +20,7 @@ func TestF45_WriteBarrier(t *testing.T) {
 	const name = "stepgate-proof"
 	replica, err := release.StartOne(f.ctx, f.Environment, release.Options{
 		Registration: release.Registration{Name: name, Namespaces: []string{"none"}}, APIServer: proxy.URL(),
-		Args: []string{"--write-barrier-above=0"}, Barrier: true,
+		Args: []string{"--write-barrier-above=0", "--spec-settling=0"}, Barrier: true,
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(replica.Kill)

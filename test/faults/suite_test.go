@@ -73,7 +73,8 @@ func (s *suite) start(ctx context.Context) error {
 	var err error
 	s.release, err = release.Start(ctx, s.Environment, release.Options{
 		Registration: release.Registration{Name: "stepgate"},
-		Args:         []string{"--shutdown-delay=2s", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
+		// The Applications of the load have just been created. Nobody waits for that here, so that each denial is a wrong one.
+		Args: []string{"--shutdown-delay=2s", "--spec-settling=0", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
 	}, apis...)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func start(t *testing.T, section string, args ...string) *soak {
 	t.Cleanup(func() { NewWithT(t).Expect(s.page.Close(test.Reason())).To(Succeed()) })
 	name := "stepgate-" + strings.ToLower(t.Name())
 	s.release, err = release.Start(s.ctx, shared, release.Options{
-		Registration: release.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String()),
+		Registration: release.Registration{Name: name}, Args: append(args, "--shutdown-delay="+shutdownDelay.String(), "--spec-settling=0"),
 	}, "", "", "")
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { s.Expect(s.release.Stop(context.WithoutCancel(s.ctx))).To(Succeed()) })
