@@ -91,8 +91,8 @@ func (a *api) writeSet(set *argo.ApplicationSet) {
 	}
 }
 
-// operationWrite is a write of an Application whose operation may be new: the gate is asked. The error is that of a write that
-// was denied.
+// operationWrite is a write of an Application whose operation may be new: the API server asks
+// the gate. It returns the error with which it denies the write.
 func (a *api) operationWrite(app *argo.Application, who string) error {
 	old := a.apps[app.Name]
 	m := a.w.members[app.Name]

@@ -112,7 +112,8 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 	}
 }
 
-// waits reports whether something of an earlier step is not done, or failed in its last sync, or cannot be hydrated, or it cannot itself: that, too, is for somebody to look
+// waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in its last sync, or cannot be
+// hydrated: that, too, is for somebody to look
 // at, with or without a gate, and so is an Application that cannot be written. The same holds for a condition that does not end by itself.
 func (w *world) waits(m *member) bool {
 	invalid := func(name string) bool { e := w.members[name]; return e.invalid && e.generated > 0 }

@@ -96,7 +96,8 @@ func (o Observation) TakenUp() bool {
 	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
-// found says that the Application was found Synced and Healthy with a state, or that only pruning was left of it, after the last operation, which has not failed with it.
+// found says that the Application was found Healthy with a state, and Synced or with nothing left but to prune, after the last operation, which has
+// not failed with it.
 func (o Observation) found(s State) bool {
 	failed := o.Operated == s && o.Phase != "Succeeded"
 	return !o.OperationSet && !failed && (o.Synced || o.Leftover) && o.Compared == s && o.Health == "Healthy"
