@@ -21,19 +21,15 @@ func (in *Input) blockers(step int) []Blocker {
 	return found
 }
 
-// BlockedBy reports whether one Application alone blocks the target. sibling is nil when no live Application of the
-// ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling against another, but that it counts
+// BlockedBy reports whether one Application alone blocks a target of a step that Scope has not settled. sibling is nil when no live Application of
+// the ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling against another, but that it counts
 // failures.
-func BlockedBy(in Input, name string, sibling *Application) (b Blocker, blocks bool) {
-	if _, settled := Scope(in); settled {
-		return Blocker{}, false
-	}
-	step := in.step()
+func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker, blocks bool) {
 	if sibling != nil {
 		return in.blocker(in.ApplicationSet.Place(sibling), step)
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
-		return notCreated(name, r), true
+		return doesNotExist(name, r), true
 	}
 	return Blocker{}, false
 }
@@ -75,47 +71,4 @@ func (s *Sibling) earliest() int {
 		return s.RecordedStep - 1
 	}
 	return s.Step
-}
-
-// missing are the Applications that are recorded under a step before step, and are not among the siblings.
-func (in *Input) missing(step int) []Blocker {
-	absent := 0
-	for _, r := range in.ApplicationSet.Recorded {
-		if r.under(step) {
-			absent++
-		}
-	}
-	for _, sibling := range in.Siblings {
-		if (Recorded{Step: sibling.RecordedStep}).under(step) {
-			absent--
-		}
-	}
-	if absent == 0 {
-		return nil // nearly always, and then no names have to be looked at
-	}
-	live := make(map[string]bool, len(in.Siblings))
-	for _, sibling := range in.Siblings {
-		live[sibling.Name] = true
-	}
-	var found []Blocker
-	for name, r := range in.ApplicationSet.Recorded {
-		if in.awaits(name, r, step) && !live[name] {
-			found = append(found, notCreated(name, r))
-		}
-	}
-	return found
-}
-
-// awaits reports whether an Application has to exist because it is recorded under a step before step.
-func (in *Input) awaits(name string, r Recorded, step int) bool {
-	return r.under(step) && name != in.Target.Name && !in.Settings.Excluded[name]
-}
-
-// under reports whether an Application is recorded under a step before step.
-func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
-
-// notCreated is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of an
-// object, a recorded name is any text.
-func notCreated(name string, r Recorded) Blocker {
-	return Blocker{Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotCreated}
 }

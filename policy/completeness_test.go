@@ -1,11 +1,9 @@
 package policy_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"strconv"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,31 +27,38 @@ func TestEveryReasonHasARow(t *testing.T) {
 	NewWithT(t).Expect(missing).To(BeEmpty(), "no row of the tables wants these")
 }
 
-// TestReasonsListsEveryReason compares Reasons with the constants in the source.
+// TestReasonsListsEveryReason compares Reasons with the constants in the source, of which each has a file of its own. One that is in no list
+// of the rule is never looked for.
 func TestReasonsListsEveryReason(t *testing.T) {
 	g := NewWithT(t)
-	file, err := parser.ParseFile(token.NewFileSet(), "reason.go", nil, parser.SkipObjectResolution)
+	files, err := filepath.Glob("reason_*.go")
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	constant := regexp.MustCompile(`(?m)^const (\w+) Reason = "(\w+)"$`)
 	var declared []policy.Reason
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Names) != 1 || len(spec.Values) != 1 {
-			return true
-		}
-		if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != "Reason" {
-			return true
-		}
-		literal, ok := spec.Values[0].(*ast.BasicLit)
-		g.Expect(ok).To(BeTrue(), "%s is not a plain text", spec.Names[0].Name)
-		text, err := strconv.Unquote(literal.Value)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(text).To(Equal(spec.Names[0].Name), "a Reason's text is its name")
-		declared = append(declared, policy.Reason(text))
-		return true
-	})
-	g.Expect(declared).NotTo(BeEmpty(), "nothing was found in reason.go: does this test still read it rightly?")
-	// The order too: metric label values and docs follow it.
-	g.Expect(policy.Reasons()).To(Equal(declared))
+		found := constant.FindAllStringSubmatch(string(text), -1)
+		g.Expect(found).To(HaveLen(1), "%s is the file of one reason", file)
+		g.Expect(found[0][1]).To(Equal(found[0][2]), "a Reason's text is its name")
+		g.Expect(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "reason_"), ".go"), "_", "")).To(Equal(strings.ToLower(found[0][1])))
+		declared = append(declared, policy.Reason(found[0][1]))
+	}
+	g.Expect(policy.Reasons()).To(ConsistOf(declared))
+}
+
+// TestEveryRowIsWorded wants what the tables of the pages show.
+func TestEveryRowIsWorded(t *testing.T) {
+	g := NewWithT(t)
+	writes, siblingsAt := policy.WriteRows()
+	g.Expect(writes[siblingsAt-1].Reason).To(Equal(policy.NotPinned), "the siblings are asked after it")
+	for _, r := range append(writes, policy.SiblingRows()...) {
+		g.Expect(r.When).NotTo(BeEmpty(), string(r.Reason))
+	}
+	for _, r := range policy.SiblingRows() {
+		g.Expect(r.Short).NotTo(BeEmpty(), string(r.Reason))
+	}
 }
 
 // TestEveryReasonIsDocumented reads the page that operators are sent to.

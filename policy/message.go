@@ -23,18 +23,12 @@ const (
 // do next. It is byte-stable: Argo CD stores it in conditions, where a text that changes would cost a status write per
 // retry. The API server puts `admission webhook "..." denied the request:` before it.
 func (d Decision) Message() string {
-	if d.Reason == AlreadySynced {
-		return fmt.Sprintf("step %d of ApplicationSet %s may not sync again: the Application has been synced in its turn",
-			d.Step+1, d.ApplicationSet)
-	}
-	if text := d.conditionMessage(); text != "" {
-		return text
-	}
-	if d.aboutTarget() {
-		return fmt.Sprintf("step %d of ApplicationSet %s may not sync yet: %s (%s: %s). Next: %s",
-			d.Step+1, d.ApplicationSet, d.Application, d.Reason, d.targetProblem(), d.Reason.wayOut(d.Application))
-	}
-	if len(d.Blockers) == 0 {
+	switch r := rowOf(d.Reason); {
+	case r.message != nil:
+		return r.message(d)
+	case r.problem != nil:
+		return fmt.Sprintf("%s may not sync yet: %s (%s: %s). Next: %s", d.of(), d.Application, d.Reason, r.problem(d), d.Reason.wayOut(d.Application))
+	case len(d.Blockers) == 0:
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}
 	first := d.Blockers[0]
@@ -42,41 +36,24 @@ func (d Decision) Message() string {
 	if d.Reason == Soaking && !d.NotBefore.IsZero() {
 		when = "before " + moment(d.NotBefore)
 	}
-	return fmt.Sprintf("step %d of ApplicationSet %s may not sync %s: %s: %s. Next: %s",
-		d.Step+1, d.ApplicationSet, when, d.subject(), d.Names(), first.wayOut())
+	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), first.wayOut())
 }
 
-// conditionMessage is the message of a denial because of the ApplicationSet or a condition of the step; empty for other decisions.
-func (d Decision) conditionMessage() string {
-	step := strconv.Itoa(d.Step + 1)
-	of := "step " + step + " of ApplicationSet " + d.ApplicationSet
-	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
-	flags := name + " -n " + namespace + " --step " + step
-	switch d.Reason {
-	case Paused:
-		why := ""
-		if d.Detail != "" {
-			why = ": " + d.Detail
-		}
-		return of + " is paused (Paused" + why + "). Next: stepgate resume " + flags + ", or correct the annotation stepgate.io/pause"
-	case TooManyFailures:
-		return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another revision", of, applications(len(d.Blockers)), d.Detail, d.Names())
-	case SpecSettling:
-		return of + " may not sync before " + moment(d.NotBefore) + " (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"
-	case ApplicationSetFailing:
-		return of + " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have written an Application of an earlier step: " + d.Detail +
-			"). Next: repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace + " -o yaml"
-	case NotApproved:
-		return of + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + flags
-	case WindowClosed:
-		when := "yet"
-		if !d.NotBefore.IsZero() {
-			when = "before " + moment(d.NotBefore)
-		}
-		return of + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
-	default:
-		return ""
-	}
+// of names the step and its ApplicationSet, as every message begins.
+func (d Decision) of() string {
+	return "step " + strconv.Itoa(d.Step+1) + " of ApplicationSet " + d.ApplicationSet
+}
+
+// set is the namespace and the name of the ApplicationSet.
+func (d Decision) set() (namespace, name string) {
+	namespace, name, _ = strings.Cut(d.ApplicationSet, "/")
+	return namespace, name
+}
+
+// flags are the arguments of a command of stepgate about the step.
+func (d Decision) flags() string {
+	namespace, name := d.set()
+	return name + " -n " + namespace + " --step " + strconv.Itoa(d.Step+1)
 }
 
 func applications(n int) string {
@@ -84,27 +61,6 @@ func applications(n int) string {
 		return "1 Application"
 	}
 	return strconv.Itoa(n) + " Applications"
-}
-
-// aboutTarget reports whether the target itself is not ready.
-func (d Decision) aboutTarget() bool {
-	return slices.Contains([]Reason{TargetDeleting, ForeignContent, TargetNotCompared, NotPinned, TargetOutdated}, d.Reason)
-}
-
-// targetProblem says what is wrong with the target.
-func (d Decision) targetProblem() string {
-	switch d.Reason {
-	case TargetDeleting:
-		return "it is being deleted, and a sync would create again what the deletion removes"
-	case ForeignContent:
-		return "the operation brings manifests or sources of its own, which no earlier step has"
-	case TargetNotCompared:
-		return "Argo CD has not compared it with its new spec"
-	case NotPinned:
-		return "the operation is not pinned to a revision and its sources, and would deploy the newest when it starts"
-	default:
-		return d.Detail
-	}
 }
 
 // Names lists the first blockers with their reasons, and how many more there are.

@@ -43,5 +43,14 @@ func (r Require) String() string {
 	return "revision"
 }
 
-// byRevision reports whether an Application of an earlier step has to be compared with what the target deploys.
-func (r Require) byRevision() bool { return r == RequireRevision || r == RequireCompleted }
+// asks reports whether a row of a level counts: a level includes the rows of those before it.
+func (r Require) asks(level Require) bool {
+	switch level {
+	case RequireHealth:
+		return true
+	case RequireSynced:
+		return r != RequireHealth
+	default:
+		return r == RequireRevision || r == RequireCompleted
+	}
+}

@@ -2,20 +2,6 @@ package policy
 
 import "slices"
 
-// notCompared asks whether the sibling was compared with what the target is about to deploy, or has gone on since: by
-// revision for a source that both have, else by a comparison that is known to be fresh. One that has gone on without completing
-// it makes the target outdated, and does not block it. Times decide nothing: Argo CD takes reconciledAt before
-// it resolves the revision, may use cached refs that are three minutes old, and the clocks of its shards differ.
-func (in *Input) notCompared(a *Application) (Reason, string) {
-	if at, wanted := in.mismatched(a.Compared); wanted != nil && !in.goneOn(a) {
-		return RevisionMismatch, "compared to " + short(at.Revision) + ", not " + oneOf(wanted, at.Key)
-	}
-	if (in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh {
-		return ComparisonOlder, "not known to be compared since the change to " + clean(in.Target.Name) + " was seen"
-	}
-	return "", ""
-}
-
 // completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have, whatever it is compared with
 // now. The operation has to name that. If the branch went back, the sibling has to go back first, and the target has to be compared again: the sibling
 // is compared with something that it completed before, or that the target has run, or it completed what the target runs only after what the target
@@ -78,35 +64,6 @@ func (t *Target) deploys(key string) []Source {
 		return t.Wanted
 	}
 	return t.Compared
-}
-
-// outdatedBy reports whether a sibling of an earlier step, which is done, has not completed what the target deploys: it was compared with something
-// newer. An operation that names no revision would deploy the newer one, before its turn.
-func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
-	at, wanted := in.mismatched(a.Compared)
-	if wanted == nil || in.completed(a) {
-		return "", false
-	}
-	return differs(a, at, wanted), true
-}
-
-// outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than the
-// target, where the operation names none. Its comparison is not older, and the target has not run that revision. A comparison that
-// failed tells nothing: where a cluster does not answer, Argo CD may write the name of the branch in place of a revision.
-func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
-	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) || a.SyncStatus == "Unknown" {
-		return "", false
-	}
-	for _, source := range a.Compared {
-		if wanted := in.mismatch(source); wanted != nil && !slices.Contains(in.Target.Ran, source) {
-			return differs(a, source, wanted), true
-		}
-	}
-	return "", false
-}
-
-func differs(a *Application, source Source, wanted []Source) string {
-	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) + " since"
 }
 
 // pendingElsewhere reports whether the target deploys a change in a source that the sibling does not have. A source at

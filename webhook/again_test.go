@@ -8,6 +8,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // TestSyncedAgain has prod Pending since noon, and its sync begun a second later.
@@ -28,7 +30,7 @@ func TestSyncedAgain(t *testing.T) {
 			wantMetric: "deny AlreadySynced enforce applicationset",
 		},
 		"the controller, again, audited": {
-			scenario: open, set: pending, write: synced, config: func(c *Config) { c.Mode = Audit }, wantAllowed: true,
+			scenario: open, set: pending, write: synced, config: func(c *settings.Config) { c.Mode = settings.Audit }, wantAllowed: true,
 			wantWarnings: []string{"stepgate (audit mode) would deny this sync: " + again},
 			wantAudit:    "applicationset=argocd/guestbook; decision=deny; mode=audit; reason=AlreadySynced; step=3",
 			wantMetric:   "deny AlreadySynced audit applicationset",

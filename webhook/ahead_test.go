@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // sideBySide answers neither read before the other has begun.
@@ -28,12 +29,12 @@ func (s sideBySide) ApplicationSet(ctx context.Context, name types.NamespacedNam
 	return s.cluster.ApplicationSet(ctx, name)
 }
 
-func (s sideBySide) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
+func (s sideBySide) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	close(s.apps)
 	if err := begun(ctx, s.set); err != nil {
 		return policy.Decision{}, err
 	}
-	return s.cluster.Evaluate(ctx, in)
+	return s.cluster.Evaluate(ctx, in, open)
 }
 
 func begun(ctx context.Context, read chan struct{}) error {
@@ -79,9 +80,9 @@ func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 	}{
 		"it had no earlier steps":               {scenario: blocked, known: oneStep},
 		"it has no earlier steps any more":      {scenario: blocked, live: oneStep, wantAllowed: true},
-		"it was off":                            {scenario: blocked, known: annotated(ModeAnnotation, "off")},
-		"it is off now":                         {scenario: blocked, live: annotated(ModeAnnotation, "off"), wantAllowed: true},
-		"it was bypassed":                       {scenario: blocked, known: annotated(BypassUntilAnnotation, inAnHour, BypassReasonAnnotation, "INC-1")},
+		"it was off":                            {scenario: blocked, known: annotated(settings.ModeAnnotation, "off")},
+		"it is off now":                         {scenario: blocked, live: annotated(settings.ModeAnnotation, "off"), wantAllowed: true},
+		"it was bypassed":                       {scenario: blocked, known: annotated(settings.BypassUntilAnnotation, inAnHour, settings.BypassReasonAnnotation, "INC-1")},
 		"it did not generate the blocker":       {scenario: blocked, known: removed},
 		"it does not generate the blocker now":  {scenario: blocked, live: removed, wantAllowed: true},
 		"it recorded no Application to come":    {scenario: open, live: created},
@@ -121,7 +122,7 @@ func (f failing) ApplicationSet(context.Context, types.NamespacedName) (*argocd.
 }
 
 // Evaluate waits until it is ended, as a read would that nobody needs any more.
-func (f failing) Evaluate(ctx context.Context, _ policy.Input) (policy.Decision, error) {
+func (f failing) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision) (policy.Decision, error) {
 	<-ctx.Done()
 	return policy.Decision{Outcome: policy.Allow}, nil
 }

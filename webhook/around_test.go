@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // byHand is a sync by a user, as argocd-server writes it.
@@ -80,7 +81,7 @@ func TestNobodyGetsRoundTheGate(t *testing.T) {
 				operation = row.sync(prod)
 			}
 			config := testConfig()
-			config.Pin = PinCompared
+			config.Pin = settings.PinCompared
 			trial := newTrial(config, c)
 			if row.seen != nil {
 				trial.gate.Watch = row.seen

@@ -57,11 +57,16 @@ func NewBlocked(known Known, now func() time.Time) *Blocked {
 	return &Blocked{known: known, now: now, waiting: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now))}
 }
 
-// note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns for how
-// long the Application has waited, and for whom last.
-func (b *Blocked) note(w *write, v verdict) (waited time.Duration, names string) {
+// wait is how long an Application has waited for its turn, and for whom last. It is zero where it has not waited, or that is not known.
+type wait struct {
+	took  time.Duration
+	names string
+}
+
+// note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns the wait that is over.
+func (b *Blocked) note(w *write, v verdict) (over wait) {
 	if v.err != nil || w.uid == "" || len(w.owners) == 0 {
-		return 0, ""
+		return wait{}
 	}
 	switch {
 	case v.rejects() && v.Reason != policy.AlreadySynced:
@@ -70,7 +75,7 @@ func (b *Blocked) note(w *write, v verdict) (waited time.Duration, names string)
 	case v.Outcome == policy.Allow && w.target.Operation.Automated:
 		return b.release(w.uid)
 	}
-	return 0, ""
+	return wait{}
 }
 
 // get returns what is remembered of an Application; nil if that is nothing. The caller holds the lock.
@@ -121,15 +126,15 @@ func (b *Blocked) waits(app types.UID) bool {
 	return b.get(app) != nil
 }
 
-func (b *Blocked) release(app types.UID) (waited time.Duration, names string) {
+func (b *Blocked) release(app types.UID) (over wait) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.get(app)
 	if w == nil {
-		return 0, ""
+		return wait{}
 	}
 	b.waiting.Remove(app)
-	return b.now().Sub(w.first), w.names
+	return wait{b.now().Sub(w.first), w.names}
 }
 
 // seen drops an Application that waits no longer, as the watches show it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // watched is a Known: by owner, and then by Application.
@@ -29,7 +30,7 @@ func (w watched) Owned(owner types.UID) []*argocd.Projection {
 // denial is a denied sync of an Application of an ApplicationSet.
 func denial(set, app string) (*write, verdict) {
 	w := &write{uid: types.UID(app), owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
-	return w, verdict{settings: settings{mode: Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
+	return w, verdict{settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
 }
 
 // An ApplicationSet is blocked from the first denial on until its Application is known to have got through, or nobody
@@ -51,7 +52,7 @@ func TestBlockedSince(t *testing.T) {
 		"it has synced":                     {known: &policy.Application{LastOperation: policy.LastOperation{Phase: "Succeeded", FinishedAt: noon}}},
 		"it had synced before":              {known: &policy.Application{LastOperation: policy.LastOperation{Phase: "Succeeded", FinishedAt: noon.Add(-time.Second)}}, blocked: true},
 		"it is gone":                        {known: nil},
-		"audit mode":                        {write: func(_ *write, v *verdict) { v.settings.mode = Audit }, known: &policy.Application{}},
+		"audit mode":                        {write: func(_ *write, v *verdict) { v.settings.Mode = settings.Audit }, known: &policy.Application{}},
 		"an allow":                          {write: func(_ *write, v *verdict) { v.Outcome = policy.Allow }, known: &policy.Application{}},
 		"it has been synced already":        {write: func(_ *write, v *verdict) { v.Decision = policy.Decision{Reason: policy.AlreadySynced} }, known: &policy.Application{}},
 		"no decision":                       {write: func(_ *write, v *verdict) { v.err = errRead }, known: &policy.Application{}},
@@ -158,7 +159,7 @@ func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
 				b.note(denial("set", fmt.Sprint("gone-", i)))
 			}
 			b.note(denial(string(c.sets[0].UID), string(prod.UID)))
-			r.gate.config.Mode = Audit
+			r.gate.config.Mode = settings.Audit
 			r.now = r.now.Add(r.Review(guestbook))
 			r.Review(guestbook)
 			g.Expect(r.asked()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))

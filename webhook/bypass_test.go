@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What somebody who may write Applications could try in order to get past the gate, in one write.
@@ -103,7 +104,7 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		"carries the ApplicationSet's annotations itself": {write: func(a *attempt) {
 			for _, app := range []*argo.Application{a.before, a.after} {
 				app.Annotations = map[string]string{
-					ModeAnnotation: "off", RequireAnnotation: "health", BypassUntilAnnotation: inAnHour, BypassReasonAnnotation: "INC-1",
+					settings.ModeAnnotation: "off", settings.RequireAnnotation: "health", settings.BypassUntilAnnotation: inAnHour, settings.BypassReasonAnnotation: "INC-1",
 				}
 			}
 		}},
@@ -137,11 +138,11 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 				scenario: blocked,
 				// Two other ApplicationSets of the attacker's choice. A rollback is judged by health alone, so that one
 				// text fits all.
-				config: func(c *Config) { c.Require = policy.RequireHealth },
+				config: func(c *settings.Config) { c.Require = policy.RequireHealth },
 				cluster: func(c *cluster) {
 					off, audited := rollingSync("off", "1", "2", "3"), rollingSync("audited", "1", "2", "3")
-					annotated(ModeAnnotation, "off")(off)
-					annotated(ModeAnnotation, "audit")(audited)
+					annotated(settings.ModeAnnotation, "off")(off)
+					annotated(settings.ModeAnnotation, "audit")(audited)
 					c.sets = append(c.sets, off, audited)
 				},
 				write: func(a *attempt) {
@@ -173,7 +174,7 @@ func eventRegarding(name string) string {
 func askBypass(initiatedBy string) func(*attempt) {
 	return func(a *attempt) {
 		a.after.Operation.InitiatedBy = argo.OperationInitiator{Username: initiatedBy}
-		a.after.Operation.Info = []*argo.Info{{Name: BypassInfo, Value: "INC-1"}}
+		a.after.Operation.Info = []*argo.Info{{Name: settings.BypassInfo, Value: "INC-1"}}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -55,7 +56,7 @@ func (w *watchedWorld) at(before time.Duration, app *argo.Application, edit func
 func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
 	w.now = noon
 	config := testConfig()
-	config.Pin = PinCompared
+	config.Pin = settings.PinCompared
 	trial := newTrial(config, w.cluster)
 	trial.gate.Watch = w.seen
 	source := w.prod.Spec.GetSource()
@@ -348,8 +349,8 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 			w.at(40*time.Second, w.prod, compared)
 			text := "3@" + commit("a")
 			w.sets[0].Annotations = map[string]string{
-				ApproveAnnotation: "3", ApprovedAnnotation: text,
-				ApprovedByAnnotation: `[{"step":3,"of":"` + commit("a") + `","by":"alice","at":"` + noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
+				settings.ApproveAnnotation: "3", settings.ApprovedAnnotation: text,
+				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + commit("a") + `","by":"alice","at":"` + noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
 			}
 			if row.restart {
 				w.now = noon.Add(-15 * time.Second)

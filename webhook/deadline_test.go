@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // hanging is a Evaluator whose API server does not answer.
@@ -22,7 +23,7 @@ func (hanging) ApplicationSet(ctx context.Context, name types.NamespacedName) (*
 	return nil, fmt.Errorf("get ApplicationSet %s: %w", name, ctx.Err())
 }
 
-func (hanging) Evaluate(ctx context.Context, _ policy.Input) (policy.Decision, error) {
+func (hanging) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision) (policy.Decision, error) {
 	<-ctx.Done()
 	return policy.Decision{}, ctx.Err()
 }
@@ -31,7 +32,7 @@ func (hanging) Evaluate(ctx context.Context, _ policy.Input) (policy.Decision, e
 func TestReadsThatHang(t *testing.T) {
 	const tooLate = "the API server did not answer within the webhook's time: get ApplicationSet argocd/guestbook: context deadline exceeded"
 	for name, tc := range map[string]struct {
-		config   func(*Config)
+		config   func(*settings.Config)
 		wantCode int
 		wantBody string
 	}{

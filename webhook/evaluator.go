@@ -39,27 +39,24 @@ func (e *LiveEvaluator) ApplicationSet(ctx context.Context, name types.Namespace
 	return e.reader.ApplicationSet(ctx, name)
 }
 
-// Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. It reads nothing
-// when the ApplicationSet alone settles the write. On an error there is no decision.
-func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
-	if d, settled := policy.Scope(in); settled {
-		return d, nil
-	}
+// Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. open is what policy.Scope says of the
+// input, without settling it. On an error there is no decision.
+func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	known := e.reader.Known(in.ApplicationSet)
-	d, read, err := e.confirm(ctx, in, known)
+	d, read, err := e.confirm(ctx, in, open, known)
 	if err != nil || len(d.Blockers) > 0 {
 		return d, err
 	}
-	if in.Siblings, err = e.current(ctx, in, read); err != nil {
+	if in.Siblings, err = e.current(ctx, in, open.Step, read); err != nil {
 		return policy.Decision{}, err
 	}
 	in.Peers = replaced(in.ApplicationSet, known, read)
-	return policy.Evaluate(in), nil
+	return policy.Weigh(in, open), nil
 }
 
 // current reads the siblings that decide. Before step 1 there are none.
-func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *argocd.Projection) ([]policy.Sibling, error) {
-	steps := policy.StepsToRead(in)
+func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, step int, read *argocd.Projection) ([]policy.Sibling, error) {
+	steps := policy.StepsToRead(in, step)
 	if steps == 0 {
 		return nil, nil
 	}
@@ -69,9 +66,9 @@ func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, read *argo
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
 // of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read. Failures are
 // counted, and one of them proves nothing.
-func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []policy.Sibling) (d policy.Decision, read *argocd.Projection, err error) {
+func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, open policy.Decision, known []policy.Sibling) (d policy.Decision, read *argocd.Projection, err error) {
 	in.Siblings = known
-	d = policy.Evaluate(in)
+	d = policy.Weigh(in, open)
 	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {
 		return policy.Decision{}, nil, nil
 	}
@@ -83,7 +80,7 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, known []po
 	if read != nil {
 		sibling = &read.Application
 	}
-	if b, blocks := policy.BlockedBy(in, first.Application, sibling); blocks && b.Step == first.Step {
+	if b, blocks := policy.BlockedBy(in, open.Step, first.Application, sibling); blocks && b.Step == first.Step {
 		return d.Confirmed(b), read, nil
 	}
 	return policy.Decision{}, read, nil

@@ -69,7 +69,9 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 			ReconciledAt: target.ReconciledAt, Compared: target.Compared, Ran: target.Ran, Wanted: target.Compared,
 		},
 	}
-	evaluate := evaluator(live, known).Evaluate
+	evaluate := func(ctx context.Context, in policy.Input) (policy.Decision, error) {
+		return decide(ctx, evaluator(live, known), in)
+	}
 	b.ReportAllocs()
 	other := make([]byte, 96<<20)
 	for b.Loop() {

@@ -33,7 +33,7 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 		}
 		in := w.input()
 		live := &liveWorld{now: w.now}
-		got, err := evaluator(live, frozen(w.lag())).Evaluate(context.Background(), in)
+		got, err := decide(context.Background(), evaluator(live, frozen(w.lag())), in)
 		g.Expect(err).NotTo(HaveOccurred())
 		in.Siblings = w.owned(in.ApplicationSet)
 		want := policy.Evaluate(in)
@@ -83,7 +83,7 @@ func TestEveryReadThatFailsIsNoDecision(t *testing.T) {
 		known := w.lag()
 		for k := 1; ; k++ {
 			live := &liveWorld{now: w.now, failAt: k}
-			d, err := evaluator(live, frozen(known)).Evaluate(context.Background(), w.input())
+			d, err := decide(context.Background(), evaluator(live, frozen(known)), w.input())
 			if !live.failed {
 				break
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -113,9 +114,9 @@ func (e *Events) send(ctx context.Context, next queued) {
 	e.count("sent")
 }
 
-// post queues the Event of a verdict, if it has one.
-func (e *Events) post(w *write, v verdict) {
-	event := newEvent(w, v)
+// post queues the Event of a verdict, if it has one. over is the wait that ends with it.
+func (e *Events) post(w *write, v verdict, over wait) {
+	event := newEvent(w, v, over)
 	if event == nil {
 		return
 	}
@@ -169,7 +170,7 @@ func dedupeKey(event *eventsv1.Event, v verdict) string {
 }
 
 // newEvent words the Event of a verdict; nil when there is nothing to say.
-func newEvent(w *write, v verdict) *eventsv1.Event {
+func newEvent(w *write, v verdict, over wait) *eventsv1.Event {
 	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: ReportingController}
 	switch {
 	case v.err != nil:
@@ -182,16 +183,16 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 		event.Note = v.holdNote()
 	case v.Reason == policy.Bypassed:
 		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
-		event.Note = "the gate was bypassed: " + printable(v.settings.bypass)
+		event.Note = "the gate was bypassed: " + v.settings.Bypass
 	case v.Reason == policy.GateOff:
 		event.Reason, event.Action = "SyncGateOff", "SkipGate"
-		event.Note = "the gate is off for ApplicationSet " + printable(v.ApplicationSet) + ": its annotation " + ModeAnnotation + " is off"
+		event.Note = "the gate is off for ApplicationSet " + printable(v.ApplicationSet) + ": its annotation " + settings.ModeAnnotation + " is off"
 	case v.exempt():
 		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
-		event.Note = "stepgate did not wait for " + printable(v.settings.excluded)
-	case v.Outcome == policy.Allow && v.waited > 0:
+		event.Note = "stepgate did not wait for " + v.settings.Exclusion
+	case v.Outcome == policy.Allow && over.took > 0:
 		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
-		event.Note = v.releaseNote()
+		event.Note = v.releaseNote(over)
 	case v.Outcome == policy.Deny && v.rejects():
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
 		event.Note = v.message()
@@ -214,7 +215,7 @@ func newEvent(w *write, v verdict) *eventsv1.Event {
 
 // exempt reports whether something was switched off for a write that is admitted.
 func (v verdict) exempt() bool {
-	return v.err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.settings.excluded != "")
+	return v.err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.settings.Exclusion != "")
 }
 
 // regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // clock is a clock that a test moves.
@@ -48,7 +49,7 @@ func newTestEvents(create EventCreator) (*Events, *clock) {
 }
 
 // denialOf is a denied sync of an Application. Blockers are NAME:REASON.
-func denialOf(application string, blockers ...string) (*write, verdict) {
+func denialOf(application string, blockers ...string) (*write, verdict, wait) {
 	w := &write{namespace: "argocd", uid: types.UID("uid-of-" + application)}
 	w.target.Name = application
 	v := verdict{Decision: policy.Decision{Step: 2, ApplicationSet: "argocd/guestbook"}}
@@ -59,7 +60,7 @@ func denialOf(application string, blockers ...string) (*write, verdict) {
 	if len(v.Blockers) > 0 {
 		v.Reason = v.Blockers[0].Reason
 	}
-	return w, v
+	return w, v, wait{}
 }
 
 // drain takes the queued Events.
@@ -94,9 +95,9 @@ func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
 	g.Expect(post("prod", "qa:NotSynced")).To(Equal(1), "another reason of the same blocker")
 	g.Expect(counted(events, "repeated")).To(Equal(1))
 
-	w, v := denialOf("prod", "qa:NotHealthy")
-	v.settings.mode = Audit
-	events.post(w, v)
+	w, v, none := denialOf("prod", "qa:NotHealthy")
+	v.settings.Mode = settings.Audit
+	events.post(w, v, none)
 	g.Expect(drain(events)).To(Equal(1), "another kind of Event")
 
 	clock.advance(10*time.Minute - time.Nanosecond)
@@ -110,9 +111,9 @@ func TestEventsOfAReCreatedApplication(t *testing.T) {
 	g := NewWithT(t)
 	events, _ := newTestEvents(nil)
 	for _, uid := range []string{"one", "two"} {
-		w, v := denialOf("prod", "qa:NotHealthy")
+		w, v, none := denialOf("prod", "qa:NotHealthy")
 		w.uid = types.UID(uid)
-		events.post(w, v)
+		events.post(w, v, none)
 	}
 	g.Expect(drain(events)).To(Equal(2))
 }
@@ -121,9 +122,9 @@ func TestEventsDetailIsNoNewEvent(t *testing.T) {
 	g := NewWithT(t)
 	events, _ := newTestEvents(nil)
 	for _, detail := range []string{"Progressing", "Degraded"} {
-		w, v := denialOf("prod", "qa:NotHealthy")
+		w, v, none := denialOf("prod", "qa:NotHealthy")
 		v.Blockers[0].Detail = detail
-		events.post(w, v)
+		events.post(w, v, none)
 	}
 	g.Expect(drain(events)).To(Equal(1), "a flapping health would be an Event each time")
 }
@@ -268,9 +269,9 @@ func TestEventsOfExemptionsAreNotDroppedForOthers(t *testing.T) {
 		events.post(denialOf(fmt.Sprintf("prod-%d", i), "qa:NotHealthy"))
 	}
 	g.Expect(counted(events, "dropped")).To(BeNumerically(">", 0))
-	w, v := denialOf("prod")
+	w, v, none := denialOf("prod")
 	v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
-	v.settings.bypass = "INC-1 by alice"
-	events.post(w, v)
+	v.settings.Bypass = "INC-1 by alice"
+	events.post(w, v, none)
 	g.Expect(taken(events)).To(ContainElement(HaveField("Note", "the gate was bypassed: INC-1 by alice")))
 }

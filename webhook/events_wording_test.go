@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: qa (NotHealthy). Next: wait until qa is Healthy, or repair it"
@@ -21,13 +22,13 @@ func TestEventWording(t *testing.T) {
 	}{
 		"a denial": {want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
 		"a denial in audit mode": {
-			edit: func(_ *write, v *verdict) { v.settings.mode = Audit },
+			edit: func(_ *write, v *verdict) { v.settings.Mode = settings.Audit },
 			want: "Normal SyncWouldBeDenied AuditSync Application/prod/uid-of-prod related qa: " + denialText,
 		},
 		"a bypass": {
 			edit: func(_ *write, v *verdict) {
 				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
-				v.settings.bypass = "INC-1 by alice"
+				v.settings.Bypass = "INC-1 by alice"
 			},
 			want: "Normal SyncGateBypassed BypassSync Application/prod/uid-of-prod: the gate was bypassed: INC-1 by alice",
 		},
@@ -53,29 +54,29 @@ func TestEventWording(t *testing.T) {
 		"an exclusion": {
 			edit: func(_ *write, v *verdict) {
 				v.Decision = policy.Decision{Outcome: policy.Allow, Reason: policy.EarlierStepsDone}
-				v.settings.excluded = "qa until 2026-09-21T13:00:00Z: INC-1"
+				v.settings.Exclusion = "qa until 2026-09-21T13:00:00Z: INC-1"
 			},
 			want: "Normal SyncGateExclusion AllowSync Application/prod/uid-of-prod: stepgate did not wait for qa until 2026-09-21T13:00:00Z: INC-1",
 		},
-		"an exclusion that is of no use": {edit: func(_ *write, v *verdict) { v.settings.excluded = "dev until then" }, want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
+		"an exclusion that is of no use": {edit: func(_ *write, v *verdict) { v.settings.Exclusion = "dev until then" }, want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
 		"a long name": {
 			edit:      func(w *write, _ *verdict) { w.target.Name = strings.Repeat("a", 198) + ".-b" },
 			want:      "Warning SyncDenied DenySync Application/" + strings.Repeat("a", 198) + ".-b/uid-of-prod related qa: " + denialText,
 			wantNamed: strings.Repeat("a", 198) + "-",
 		},
 		"a long note": {
-			edit: func(_ *write, v *verdict) { v.settings.bypass = strings.Repeat("x", 5000) },
+			edit: func(_ *write, v *verdict) { v.settings.Bypass = strings.Repeat("x", 5000) },
 			want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + (denialText + " (bypass " + strings.Repeat("x", 5000))[:1024],
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			events, _ := newTestEvents(nil)
-			w, v := denialOf("prod", "qa:NotHealthy")
+			w, v, none := denialOf("prod", "qa:NotHealthy")
 			if tc.edit != nil {
 				tc.edit(w, &v)
 			}
-			events.post(w, v)
+			events.post(w, v, none)
 			if tc.want == "" {
 				g.Expect(drain(events)).To(BeZero())
 				return

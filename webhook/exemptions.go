@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // IgnoreLabel takes a namespace out of the gate: the API server then sends none of its writes.
@@ -38,15 +39,15 @@ type Scope interface {
 
 // Exemptions is what the gate leaves out now, as metrics: nothing is off in silence.
 type Exemptions struct {
-	gate  *Gate
-	known KnownAll
-	scope Scope
-	log   logr.Logger
+	parser *settings.Parser
+	known  KnownAll
+	scope  Scope
+	log    logr.Logger
 }
 
-// NewExemptions returns the exemptions of a Gate.
-func NewExemptions(gate *Gate, known KnownAll, scope Scope, log logr.Logger) *Exemptions {
-	return &Exemptions{gate: gate, known: known, scope: scope, log: log}
+// NewExemptions returns the exemptions by what a Parser makes of annotations.
+func NewExemptions(parser *settings.Parser, known KnownAll, scope Scope, log logr.Logger) *Exemptions {
+	return &Exemptions{parser: parser, known: known, scope: scope, log: log}
 }
 
 var (
@@ -75,8 +76,9 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 		if !set.RollingSync || len(set.Steps) == 0 || !e.scope.Gated(set.Namespace) {
 			continue
 		}
-		for _, kind := range e.gate.exemptionsOf(set) {
-			emit(kind, set.Namespace, set.Name)
+		exempt, _ := e.parser.Exemptions(set)
+		for _, x := range exempt {
+			emit(x.Kind, set.Namespace, set.Name)
 		}
 		if len(set.Recorded) == 0 && len(e.known.Owned(types.UID(set.UID))) > 0 {
 			unrecorded++
@@ -94,21 +96,4 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	out <- prometheus.MustNewConstMetric(unrecordedDesc, prometheus.GaugeValue, float64(unrecorded))
-}
-
-// exemptionsOf says in which ways the annotations of an ApplicationSet take it out of the gate now.
-func (g *Gate) exemptionsOf(set *argocd.ApplicationSet) []string {
-	s := g.annotated(set)
-	var kinds []string
-	for _, exemption := range []struct {
-		kind string
-		is   bool
-	}{
-		{"off", s.Off}, {"audit", s.mode == Audit && g.config.Mode == Enforce}, {"bypass", s.Bypassed}, {"exclusion", s.excluded != ""},
-	} {
-		if exemption.is {
-			kinds = append(kinds, exemption.kind)
-		}
-	}
-	return kinds
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Sets are all ApplicationSets, as last watched.
@@ -38,11 +39,11 @@ func (s scoped) Ignored(context.Context) ([]string, error) { return s.ignored, s
 func (s scoped) Ungated(context.Context) ([]string, error) { return s.ungated, s.err }
 
 // exemptions are the samples of the metric.
-func exemptions(t *testing.T, config Config, c *cluster, namespaces Scope) string {
+func exemptions(t *testing.T, config settings.Config, c *cluster, namespaces Scope) string {
 	t.Helper()
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewExemptions(newTrial(config, c).gate, watchedCluster{c}, namespaces, logr.Discard()))
+	registry.MustRegister(NewExemptions(settings.NewParser(config, atNoon), watchedCluster{c}, namespaces, logr.Discard()))
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -69,17 +70,17 @@ func TestExemptions(t *testing.T) {
 	later, passed := noon.Add(time.Hour).Format(time.RFC3339), noon.Add(-time.Hour).Format(time.RFC3339)
 	for name, tc := range map[string]struct {
 		annotations map[string]string
-		config      func(*Config)
+		config      func(*settings.Config)
 		want        string
 	}{
 		"nothing":         {},
-		"off":             {annotations: map[string]string{ModeAnnotation: "off"}, want: "guestbook argocd off"},
-		"audit":           {annotations: map[string]string{ModeAnnotation: "audit"}, want: "guestbook argocd audit"},
-		"audit, as usual": {annotations: map[string]string{ModeAnnotation: "audit"}, config: func(c *Config) { c.Mode = Audit }},
-		"a bypass":        {annotations: map[string]string{BypassUntilAnnotation: later, BypassReasonAnnotation: "INC-1"}, want: "guestbook argocd bypass"},
-		"a bypass, ended": {annotations: map[string]string{BypassUntilAnnotation: passed, BypassReasonAnnotation: "INC-1"}},
-		"an exclusion":    {annotations: map[string]string{ExcludeAnnotation: "dev", ExcludeUntilAnnotation: later, ExcludeReasonAnnotation: "INC-1"}, want: "guestbook argocd exclusion"},
-		"not allowed":     {annotations: map[string]string{ModeAnnotation: "off"}, config: func(c *Config) { c.IgnoredAnnotations = Annotations() }},
+		"off":             {annotations: map[string]string{settings.ModeAnnotation: "off"}, want: "guestbook argocd off"},
+		"audit":           {annotations: map[string]string{settings.ModeAnnotation: "audit"}, want: "guestbook argocd audit"},
+		"audit, as usual": {annotations: map[string]string{settings.ModeAnnotation: "audit"}, config: func(c *settings.Config) { c.Mode = settings.Audit }},
+		"a bypass":        {annotations: map[string]string{settings.BypassUntilAnnotation: later, settings.BypassReasonAnnotation: "INC-1"}, want: "guestbook argocd bypass"},
+		"a bypass, ended": {annotations: map[string]string{settings.BypassUntilAnnotation: passed, settings.BypassReasonAnnotation: "INC-1"}},
+		"an exclusion":    {annotations: map[string]string{settings.ExcludeAnnotation: "dev", settings.ExcludeUntilAnnotation: later, settings.ExcludeReasonAnnotation: "INC-1"}, want: "guestbook argocd exclusion"},
+		"not allowed":     {annotations: map[string]string{settings.ModeAnnotation: "off"}, config: func(c *settings.Config) { c.IgnoredAnnotations = settings.Annotations() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, config := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"), testConfig()
@@ -109,7 +110,7 @@ func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
 			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(NewExemptions(newTrial(testConfig(), c).gate, watchedCluster{c}, scoped{}, logr.Discard()))
+		registry.MustRegister(NewExemptions(settings.NewParser(testConfig(), atNoon), watchedCluster{c}, scoped{}, logr.Discard()))
 		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
 # TYPE stepgate_applicationsets_without_progressive_syncs gauge

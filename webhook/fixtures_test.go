@@ -25,6 +25,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -72,7 +73,7 @@ func (c *cluster) ApplicationSet(_ context.Context, name types.NamespacedName) (
 	return nil, nil
 }
 
-func (c *cluster) Evaluate(_ context.Context, in policy.Input) (policy.Decision, error) {
+func (c *cluster) Evaluate(_ context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	if err := c.read(); err != nil {
 		return policy.Decision{}, fmt.Errorf("list Applications: %w", err)
 	}
@@ -83,7 +84,7 @@ func (c *cluster) Evaluate(_ context.Context, in policy.Input) (policy.Decision,
 			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&sibling))
 		}
 	}
-	return policy.Evaluate(in), nil
+	return policy.Weigh(in, open), nil
 }
 
 // untouchable is a Evaluator for writes that need no read.
@@ -94,7 +95,7 @@ func (u untouchable) ApplicationSet(context.Context, types.NamespacedName) (*arg
 	return nil, errRead
 }
 
-func (u untouchable) Evaluate(context.Context, policy.Input) (policy.Decision, error) {
+func (u untouchable) Evaluate(context.Context, policy.Input, policy.Decision) (policy.Decision, error) {
 	u.t.Error("the siblings were read")
 	return policy.Decision{}, errRead
 }
@@ -215,10 +216,10 @@ func (a *attempt) request() admissionv1.AdmissionRequest {
 	}
 }
 
-func testConfig() Config {
-	return Config{
+func testConfig() settings.Config {
+	return settings.Config{
 		ServerAccounts: []string{argocdServer}, ControllerAccounts: []string{controllerUser},
-		ApplicationSetAccounts: []string{appSetAccount}, BypassUsers: []string{"alice"}, Pin: PinOff,
+		ApplicationSetAccounts: []string{appSetAccount}, BypassUsers: []string{"alice"}, Pin: settings.PinOff,
 	}
 }
 
@@ -262,7 +263,7 @@ func (r *refreshes) AskAgain(app types.NamespacedName, _ time.Time) {
 	r.asked = append(r.asked, app.String()+" again")
 }
 
-func newTrial(config Config, live Evaluator) *trial {
+func newTrial(config settings.Config, live Evaluator) *trial {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
 	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)

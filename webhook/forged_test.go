@@ -10,6 +10,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What an operation is judged by cannot be brought along in the same write: the status is taken from before it.
@@ -33,7 +34,7 @@ func TestAComparisonOfTheSameWriteDoesNotCount(t *testing.T) {
 }
 
 func TestAnUnknownOutcomeIsDenied(t *testing.T) {
-	NewWithT(t).Expect(ofMode(Enforce, policy.Outcome(7), nil).response().Allowed).To(BeFalse())
+	NewWithT(t).Expect(ofMode(settings.Enforce, policy.Outcome(7), nil).response().Allowed).To(BeFalse())
 }
 
 // Whoever reaches the port can send anything; neither the log nor the answer grows with it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Path is where a Gate is served.
@@ -23,38 +24,9 @@ const Path = "/validate"
 type Evaluator interface {
 	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings.
-	Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error)
-}
-
-// Config is how a Gate judges by default. Its zero value is the strictest, and honours no bypass in a sync.
-type Config struct {
-	Mode                  Mode
-	Require               policy.Require
-	GateRollbacks         bool
-	AllowFailedOperations bool
-	// Settling means the same as in policy.Settings.
-	Settling time.Duration
-	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
-	ServerAccounts []string
-	// ControllerAccounts name the initiator in metrics; no decision depends on them.
-	ControllerAccounts []string
-	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the usual
-	// name. Their early operations are held.
-	ApplicationSetAccounts []string
-	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
-	BypassUsers []string
-	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
-	IgnoredAnnotations []string
-	// FourEyes says that nobody approves what they have started.
-	FourEyes bool
-	// Pin says to which revisions operations are pinned. It needs a Mutator.
-	Pin Pin
-	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs a Mutator.
-	Hold bool
-	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared too
-	// early. It needs a Releaser.
-	Release bool
+	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings. open is what policy.Scope says of the input, without
+	// settling it.
+	Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error)
 }
 
 // Refresher has Argo CD compare an Application again, in the background.
@@ -85,7 +57,8 @@ type Dependencies struct {
 
 // Gate judges admission requests.
 type Gate struct {
-	config Config
+	config settings.Config
+	parser *settings.Parser
 	Dependencies
 	// passes are the judgments of writes that the Mutator has let through a moment ago, by Application.
 	passes *cache.LRUExpireCache
@@ -94,8 +67,11 @@ type Gate struct {
 }
 
 // NewGate returns a Gate.
-func NewGate(config Config, dependencies Dependencies) *Gate {
-	return &Gate{config: config, Dependencies: dependencies, passes: cache.NewLRUExpireCache(passMemory), wishes: cache.NewLRUExpireCache(wishMemory)}
+func NewGate(config settings.Config, dependencies Dependencies) *Gate {
+	return &Gate{
+		config: config, parser: settings.NewParser(config, dependencies.Now), Dependencies: dependencies,
+		passes: cache.NewLRUExpireCache(passMemory), wishes: cache.NewLRUExpireCache(wishMemory),
+	}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -123,11 +99,9 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if err != nil {
 		return badRequest(err)
 	}
-	start := time.Now()
 	v, judged := g.passed(w)
 	if !judged {
 		v = g.judge(ctx, w)
-		v.took = time.Since(start)
 	}
 	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
 	return v.response()
@@ -152,18 +126,20 @@ func (g *Gate) refresh(w *write, v verdict) {
 	}
 }
 
-func (g *Gate) judge(ctx context.Context, w *write) verdict {
-	initiator := g.initiator(w.user)
+// judge judges one write, as a member of each of its ApplicationSets. The strictest answer counts.
+func (g *Gate) judge(ctx context.Context, w *write) (worst verdict) {
+	start := time.Now()
 	if d, settled := policy.Relevant(w.target); settled {
-		return verdict{Decision: d, settings: settings{mode: g.config.Mode}, initiator: initiator}
-	}
-	worst := g.judgeBy(ctx, w, w.owners[0])
-	for _, owner := range w.owners[1:] {
-		if v := g.judgeBy(ctx, w, owner); v.stricterThan(worst) {
-			worst = v
+		worst = verdict{Decision: d, settings: g.parser.Of(nil)}
+	} else {
+		worst = g.judgeBy(ctx, w, w.owners[0])
+		for _, owner := range w.owners[1:] {
+			if v := g.judgeBy(ctx, w, owner); v.stricterThan(worst) {
+				worst = v
+			}
 		}
 	}
-	worst.initiator = initiator
+	worst.initiator, worst.took = g.initiator(w.user), time.Since(start)
 	return worst
 }
 
@@ -183,7 +159,7 @@ func (g *Gate) judgeOn(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	if set != nil && set.UID != string(owner.UID) {
 		set = nil
 	}
-	s := g.settingsFor(set, w)
+	s := g.parser.OfWrite(set, w.claim())
 	if read.err != nil {
 		return verdict{settings: s, err: read.err}
 	}
@@ -194,13 +170,13 @@ func (g *Gate) judgeOn(ctx context.Context, w *write, owner metav1.OwnerReferenc
 	var err error
 	d, settled := policy.Scope(in)
 	if !settled {
-		d, err = g.Live.Evaluate(ctx, in)
+		d, err = g.Live.Evaluate(ctx, in, d)
 	}
 	return verdict{Decision: d, settings: s, err: err, repeated: g.repeats(in), found: set != nil}
 }
 
 // input is what is known about a write without a read and without the past.
-func (g *Gate) input(w *write, set *argocd.ApplicationSet, s settings) policy.Input {
+func (g *Gate) input(w *write, set *argocd.ApplicationSet, s settings.Settings) policy.Input {
 	in := policy.Input{Target: w.target, Settings: s.Settings, Now: g.Now(), Window: g.window(w), StartedBy: g.startedBy(w)}
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // TestHandleConditions asks what people see of a sync that a condition stops.
@@ -28,13 +30,13 @@ func TestHandleConditions(t *testing.T) {
 		}
 		return r
 	}
-	soaks := denied(annotated(SoakAnnotation, "30m"), "Soaking", "blockers=qa=Soaking; ", soakNote)
+	soaks := denied(annotated(settings.SoakAnnotation, "30m"), "Soaking", "blockers=qa=Soaking; ", soakNote)
 	soaks.cluster = func(c *cluster) {
 		c.apps[1].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
 	}
 	soaks.wantCauses = []string{"qa Soaking until 2026-03-01T12:29:01Z"}
 	soaks.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + soakNote
-	fails := denied(annotated(MaxFailuresAnnotation, "none"), "TooManyFailures", "blockers=prod-eu=TooManyFailures; ", failures)
+	fails := denied(annotated(settings.MaxFailuresAnnotation, "none"), "TooManyFailures", "blockers=prod-eu=TooManyFailures; ", failures)
 	fails.scenario = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy 3:prod-eu=Healthy"
 	fails.cluster = func(c *cluster) {
 		c.apps[3].Status.OperationState = &argo.OperationState{
@@ -44,20 +46,20 @@ func TestHandleConditions(t *testing.T) {
 	fails.wantCauses = []string{"prod-eu TooManyFailures sync Failed"}
 	fails.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related prod-eu: " + failures
 	fails.wantWarnings = []string{`stepgate: annotation stepgate.io/max-failures is not valid, the stricter reading is used: "none" is no number of Applications: write "2", or a share of the step such as "10%"`}
-	fails.wantMalformed = []string{MaxFailuresAnnotation}
+	fails.wantMalformed = []string{settings.MaxFailuresAnnotation}
 	stamp := func(what, by string) string {
 		return `[{"step":3,"of":"` + what + `","by":"` + by + `","at":"2026-03-01T11:00:00Z"}]`
 	}
 	approved := row{
-		scenario: open, set: annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a"), ApprovedByAnnotation, stamp(commit("a"), "alice")), wantAllowed: true,
+		scenario: open, set: annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a"), settings.ApprovedByAnnotation, stamp(commit("a"), "alice")), wantAllowed: true,
 		wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 		wantMetric: "allow EarlierStepsDone enforce applicationset",
 	}
-	unstamped := denied(annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a")), "NotApproved", "", approval)
+	unstamped := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a")), "NotApproved", "", approval)
 	unstamped.wantWarnings = []string{"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"}
-	unstamped.wantMalformed = []string{ApprovedAnnotation}
-	eyes := denied(annotated(ApproveAnnotation, "3", ApprovedAnnotation, "3@"+commit("a"), ApprovedByAnnotation, stamp(commit("a"), "bob")), "NotApproved", "", "")
-	eyes.config = func(c *Config) { c.FourEyes = true }
+	unstamped.wantMalformed = []string{settings.ApprovedAnnotation}
+	eyes := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a"), settings.ApprovedByAnnotation, stamp(commit("a"), "bob")), "NotApproved", "", "")
+	eyes.config = func(c *settings.Config) { c.FourEyes = true }
 	eyes.write = func(a *attempt) {
 		a.user, a.after.Operation.InitiatedBy = argocdServer, argo.OperationInitiator{Username: "bob"}
 	}
@@ -67,12 +69,12 @@ func TestHandleConditions(t *testing.T) {
 		"approved":                           approved,
 		"approved, and nobody knows by whom": unstamped,
 		"approved by the one who starts it, and four eyes": eyes,
-		"paused":            denied(annotated(PauseAnnotation, "3", PauseReasonAnnotation, "INC-1"), "Paused", "", pausedNote),
+		"paused":            denied(annotated(settings.PauseAnnotation, "3", settings.PauseReasonAnnotation, "INC-1"), "Paused", "", pausedNote),
 		"soaking":           soaks,
-		"not approved":      denied(annotated(ApproveAnnotation, "3"), "NotApproved", "", approval),
+		"not approved":      denied(annotated(settings.ApproveAnnotation, "3"), "NotApproved", "", approval),
 		"too many failures": fails,
 		"audit mode only records it": {
-			scenario: open, config: audit, set: annotated(PauseAnnotation, "3", PauseReasonAnnotation, "INC-1"), wantAllowed: true,
+			scenario: open, config: audit, set: annotated(settings.PauseAnnotation, "3", settings.PauseReasonAnnotation, "INC-1"), wantAllowed: true,
 			wantAudit:    "applicationset=argocd/guestbook; decision=deny; mode=audit; reason=Paused; step=3",
 			wantWarnings: []string{"stepgate (audit mode) would deny this sync: " + pausedNote},
 			wantMetric:   "deny Paused audit applicationset",
@@ -91,10 +93,10 @@ func TestTheFirstStepIsHeldAndPinned(t *testing.T) {
 		wantKeys []string
 	}{
 		"no condition":          {set: annotated(), wantKeys: []string{}},
-		"a condition elsewhere": {set: annotated(PauseAnnotation, "2"), wantKeys: []string{}},
-		"paused":                {set: annotated(PauseAnnotation, "1"), want: "Paused", wantKeys: []string{"decision"}},
-		"not approved":          {set: annotated(ApproveAnnotation, "1"), want: "NotApproved", wantKeys: []string{"decision"}},
-		"a budget":              {set: annotated(MaxFailuresAnnotation, "1"), wantKeys: []string{"pinned"}},
+		"a condition elsewhere": {set: annotated(settings.PauseAnnotation, "2"), wantKeys: []string{}},
+		"paused":                {set: annotated(settings.PauseAnnotation, "1"), want: "Paused", wantKeys: []string{"decision"}},
+		"not approved":          {set: annotated(settings.ApproveAnnotation, "1"), want: "NotApproved", wantKeys: []string{"decision"}},
+		"a budget":              {set: annotated(settings.MaxFailuresAnnotation, "1"), wantKeys: []string{"pinned"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -7,6 +7,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -40,38 +41,38 @@ func TestHandleModesAndRequirements(t *testing.T) {
 	behind := "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b"
 	for name, tc := range map[string]row{
 		"audit mode admits and records":                     recorded.with(audit, nil),
-		"an ApplicationSet in enforce mode overrides audit": denied.with(audit, annotated(ModeAnnotation, "enforce")),
-		"an ApplicationSet in audit mode overrides enforce": recorded.with(nil, annotated(ModeAnnotation, "audit")),
+		"an ApplicationSet in enforce mode overrides audit": denied.with(audit, annotated(settings.ModeAnnotation, "enforce")),
+		"an ApplicationSet in audit mode overrides enforce": recorded.with(nil, annotated(settings.ModeAnnotation, "audit")),
 		"what is allowed in audit mode is an allow": {
 			scenario: open, config: audit, wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=audit; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone audit applicationset",
 		},
 		"mode off is not gated, and recorded": {
-			scenario: blocked, set: annotated(ModeAnnotation, "off"), wantAllowed: true,
+			scenario: blocked, set: annotated(settings.ModeAnnotation, "off"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=off; reason=GateOff; step=3",
 			wantMetric: "not_gated GateOff off applicationset",
 			wantEvent:  "Normal SyncGateOff SkipGate Application/prod/prod-uid: the gate is off for ApplicationSet argocd/guestbook: its annotation stepgate.io/mode is off",
 		},
 		"mode off that is not allowed is ignored, and reported": {
-			scenario: blocked, set: annotated(ModeAnnotation, "off"), config: func(c *Config) { c.IgnoredAnnotations = []string{ModeAnnotation} },
+			scenario: blocked, set: annotated(settings.ModeAnnotation, "off"), config: func(c *settings.Config) { c.IgnoredAnnotations = []string{settings.ModeAnnotation} },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantWarnings: []string{"stepgate: annotation stepgate.io/mode is ignored: this installation does not allow it (--allowed-annotations)"},
-			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{ModeAnnotation},
+			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{settings.ModeAnnotation},
 		},
 		"a malformed mode enforces, also under audit": {
-			scenario: blocked, config: audit, set: annotated(ModeAnnotation, "Off"),
+			scenario: blocked, config: audit, set: annotated(settings.ModeAnnotation, "Off"),
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantWarnings: []string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Off" is not one of enforce, audit, off`},
-			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{ModeAnnotation},
+			wantMetric:   "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent, wantMalformed: []string{settings.ModeAnnotation},
 		},
 		"require synced does not ask for the revision": {
-			scenario: behind, set: annotated(RequireAnnotation, "synced"), wantAllowed: true,
+			scenario: behind, set: annotated(settings.RequireAnnotation, "synced"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone enforce applicationset",
 		},
 		"a malformed require asks for the revision": {
-			scenario: behind, set: annotated(RequireAnnotation, "nothing"), config: func(c *Config) { c.Mode, c.Require = Audit, policy.RequireHealth },
+			scenario: behind, set: annotated(settings.RequireAnnotation, "nothing"), config: func(c *settings.Config) { c.Mode, c.Require = settings.Audit, policy.RequireHealth },
 			wantAllowed: true,
 			wantAudit:   "applicationset=argocd/guestbook; blockers=dev=RevisionMismatch; decision=deny; mode=audit; reason=RevisionMismatch; step=3",
 			wantWarnings: []string{
@@ -82,14 +83,14 @@ func TestHandleModesAndRequirements(t *testing.T) {
 			wantMetric: "deny RevisionMismatch audit applicationset",
 			wantEvent: "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related dev: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: " +
 				"dev (RevisionMismatch: compared to aaaaaaa, not bbbbbbb). Next: refresh dev: argocd app get dev --refresh",
-			wantMalformed: []string{RequireAnnotation},
+			wantMalformed: []string{settings.RequireAnnotation},
 		},
 	} {
 		t.Run(name, tc.run)
 	}
 }
 
-func (r row) with(config func(*Config), set func(*argo.ApplicationSet)) row {
+func (r row) with(config func(*settings.Config), set func(*argo.ApplicationSet)) row {
 	r.config, r.set = config, set
 	return r
 }
@@ -106,7 +107,7 @@ func (r row) deniedDespite(bypass string) row {
 func TestHandleBypassUntil(t *testing.T) {
 	denied := func(until, reason string) row {
 		return row{
-			scenario: blocked, set: annotated(BypassUntilAnnotation, until, BypassReasonAnnotation, reason),
+			scenario: blocked, set: annotated(settings.BypassUntilAnnotation, until, settings.BypassReasonAnnotation, reason),
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce applicationset", wantEvent: qaDegradedEvent,
 		}
@@ -114,12 +115,12 @@ func TestHandleBypassUntil(t *testing.T) {
 	malformed := func(until, reason, warning string) row {
 		r := denied(until, reason)
 		r.wantWarnings = []string{"stepgate: annotation stepgate.io/bypass-until is not valid, the stricter reading is used: " + warning}
-		r.wantMalformed = []string{BypassUntilAnnotation}
+		r.wantMalformed = []string{settings.BypassUntilAnnotation}
 		return r
 	}
 	bypassed := func(until string) row {
 		return row{
-			scenario: blocked, set: annotated(BypassUntilAnnotation, until, BypassReasonAnnotation, "INC-1"), wantAllowed: true,
+			scenario: blocked, set: annotated(settings.BypassUntilAnnotation, until, settings.BypassReasonAnnotation, "INC-1"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; bypass=until " + until + ": INC-1; decision=not_gated; mode=enforce; reason=Bypassed; step=3",
 			wantMetric: "not_gated Bypassed enforce applicationset",
 			wantEvent:  "Normal SyncGateBypassed BypassSync Application/prod/prod-uid: the gate was bypassed: until " + until + ": INC-1",
@@ -136,7 +137,7 @@ func TestHandleBypassUntil(t *testing.T) {
 		"a bypass whose end is a date":         malformed("2026-03-02", "INC-1", `"2026-03-02" is not an RFC 3339 time such as 2026-03-01T13:00:00Z`),
 		"a bypass whose end is empty":          malformed("", "INC-1", `"" is not an RFC 3339 time such as 2026-03-01T13:00:00Z`),
 		"a bypass that ended, without reason":  denied("2026-02-28T12:00:00Z", ""),
-		"a reason without an end is no bypass": denied("", "").with(nil, annotated(BypassReasonAnnotation, "INC-1")),
+		"a reason without an end is no bypass": denied("", "").with(nil, annotated(settings.BypassReasonAnnotation, "INC-1")),
 	} {
 		t.Run(name, tc.run)
 	}
@@ -147,7 +148,7 @@ func TestHandleBypassInSync(t *testing.T) {
 		return func(a *attempt) {
 			a.user = writer
 			a.after.Operation.InitiatedBy = argo.OperationInitiator{Username: initiatedBy}
-			a.after.Operation.Info = []*argo.Info{nil, {Name: "Reason", Value: "late"}, {Name: BypassInfo, Value: " INC-1 "}}
+			a.after.Operation.Info = []*argo.Info{nil, {Name: "Reason", Value: "late"}, {Name: settings.BypassInfo, Value: " INC-1 "}}
 		}
 	}
 	for name, tc := range map[string]row{
@@ -170,7 +171,7 @@ func TestHandleBypassInSync(t *testing.T) {
 			write: asks(appSetAccount, "alice"), wantMetric: "deny NotHealthy enforce applicationset",
 		}.deniedDespite("INC-1 not honoured: " + appSetAccount + " is not argocd-server"),
 		"the zero Config honours nobody": row{
-			write: asks(argocdServer, "alice"), config: func(c *Config) { *c = Config{} }, wantMetric: "deny NotHealthy enforce other",
+			write: asks(argocdServer, "alice"), config: func(c *settings.Config) { *c = settings.Config{} }, wantMetric: "deny NotHealthy enforce other",
 		}.deniedDespite("INC-1 not honoured: " + argocdServer + " is not argocd-server"),
 		"an empty reason asks for nothing": {
 			scenario: blocked, write: func(a *attempt) {

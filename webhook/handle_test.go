@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -141,12 +142,12 @@ func TestHandle(t *testing.T) {
 		},
 		"a rollback is gated with --gate-rollbacks": {
 			scenario: blocked, write: rollback,
-			config:   func(c *Config) { c.GateRollbacks, c.Require = true, policy.RequireSynced },
+			config:   func(c *settings.Config) { c.GateRollbacks, c.Require = true, policy.RequireSynced },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce server", wantEvent: qaDegradedEvent,
 		},
 		"an Application created with an operation is gated, the Event goes to its ApplicationSet": {
-			scenario: blocked, config: func(c *Config) { c.Require = policy.RequireSynced },
+			scenario: blocked, config: func(c *settings.Config) { c.Require = policy.RequireSynced },
 			write:    func(a *attempt) { a.before = nil; a.after.UID = ""; a.user = "kubernetes-admin" },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce other",
@@ -175,7 +176,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-func audit(c *Config) { c.Mode = Audit }
+func audit(c *settings.Config) { c.Mode = settings.Audit }
 
 // rollback turns a sync into what argocd-server writes for a rollback to the older of two entries of the history.
 func rollback(a *attempt) {

@@ -41,18 +41,12 @@ func (m *Mutator) hold(ctx context.Context, w *write, in policy.Input, pin pinne
 	asPinned := *w
 	asPinned.app = pin.Pinned(w.app)
 	asPinned.target = argocd.Target(asPinned.app, w.old)
-	start := time.Now()
-	v = m.gate.judge(ctx, &asPinned)
-	if v.Outcome == policy.Allow && v.repeated {
-		v.Outcome, v.Reason = policy.Deny, policy.AlreadySynced
-	}
-	v.took = time.Since(start)
+	v = m.gate.judge(ctx, &asPinned).orRepeated()
 	switch {
 	case v.err != nil:
 		return verdict{}, false // the Gate says so, or succeeds
 	case v.rejects() && (m.gate.config.Hold || v.Reason == policy.TargetNotCompared):
-		v.held, v.released = true, m.gate.config.Release
-		return v, true
+		return v.heldBack(m.gate.config.Release), true
 	}
 	if !v.rejects() {
 		m.gate.pass(&asPinned, v)

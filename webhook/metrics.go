@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Metrics are the gate's metrics. No label grows with the number of Applications.
@@ -69,11 +70,11 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"approved", "refused"} {
 		m.approvals.WithLabelValues(result)
 	}
-	for _, annotation := range Annotations() {
+	for _, annotation := range settings.Annotations() {
 		m.annotations.WithLabelValues(annotation)
 	}
 	for _, initiator := range []string{initiatorApplicationSet, initiatorController, initiatorServer, initiatorOther} {
-		for _, mode := range []Mode{Enforce, Audit} {
+		for _, mode := range []settings.Mode{settings.Enforce, settings.Audit} {
 			m.decisions.WithLabelValues("error", "ReadError", mode.String(), initiator)
 			m.decisions.WithLabelValues(policy.NotGated.String(), string(policy.Bypassed), mode.String(), initiator)
 			m.decisions.WithLabelValues(policy.Deny.String(), string(policy.NotPinned), mode.String(), initiator)

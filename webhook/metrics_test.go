@@ -12,6 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Dashboards and alerts rest on these names and labels.
@@ -34,7 +36,7 @@ func TestMetricNames(t *testing.T) {
 	m := trial.metrics
 	m.Count(Path, 200)
 	m.ReadDone("application_list", time.Millisecond, nil)
-	m.annotations.WithLabelValues(ModeAnnotation).Inc()
+	m.annotations.WithLabelValues(settings.ModeAnnotation).Inc()
 	trial.events.count("sent")
 	m.RefreshDone("requested")
 	m.changes.WithLabelValues("pinned", "compared").Inc()

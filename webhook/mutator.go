@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -85,9 +86,9 @@ func (m *Mutator) input(w *write) (in policy.Input, ok bool) {
 	if set == nil || set.UID != string(owner.UID) {
 		return in, false
 	}
-	s := m.gate.settingsFor(set, w)
+	s := m.gate.parser.OfWrite(set, w.claim())
 	in = m.gate.input(w, set, s)
-	return in, s.mode == Enforce && !s.Bypassed
+	return in, s.Mode == settings.Enforce && !s.Bypassed
 }
 
 // pinned is how an operation is pinned.
@@ -102,12 +103,12 @@ func (m *Mutator) pin(w *write, in policy.Input) pinned {
 	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned && d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
-	p, revision := pinned{by: PinCompared.String()}, ""
+	p, revision := pinned{by: settings.PinCompared.String()}, ""
 	if in.Settings.Train {
 		in.Siblings = placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
 		in.Seen = m.gate.seen(w, in.ApplicationSet)
 		if revision = policy.Proven(in); revision != "" {
-			p.by = PinProven.String()
+			p.by = settings.PinProven.String()
 		}
 	}
 	if p.Pin = argocd.NewPin(w.app, w.old, revision); p.Named {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -44,7 +45,7 @@ func (w watchedCluster) Owned(owner types.UID) []*argocd.Projection {
 }
 
 // mutated is the answer of a Mutator to an attempt, and the Application after it.
-func mutated(t *testing.T, config Config, c *cluster, a *attempt) (*trial, webhook.AdmissionResponse, *argo.Application) {
+func mutated(t *testing.T, config settings.Config, c *cluster, a *attempt) (*trial, webhook.AdmissionResponse, *argo.Application) {
 	t.Helper()
 	trial := newTrial(config, c)
 	resp, app := mutatedBy(t, trial, c, a)
@@ -70,9 +71,9 @@ func mutatedBy(t *testing.T, trial *trial, c *cluster, a *attempt) (webhook.Admi
 	return resp, app
 }
 
-func pinning() Config {
+func pinning() settings.Config {
 	config := testConfig()
-	config.Pin, config.Hold = PinCompared, true
+	config.Pin, config.Hold = settings.PinCompared, true
 	return config
 }
 
@@ -89,7 +90,7 @@ func TestMutator(t *testing.T) {
 	}
 	spec := func(a *attempt) { a.after.Spec.Source.Path = "elsewhere" }
 	for name, tc := range map[string]struct {
-		config  func(*Config)
+		config  func(*settings.Config)
 		cluster func(*cluster)
 		write   func(*attempt)
 		want    string // "pinned", "held" or ""
@@ -110,12 +111,12 @@ func TestMutator(t *testing.T) {
 		"a deletion":                 {write: func(a *attempt) { a.after = nil }},
 		"the first step":             {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "1" }},
 		"no step":                    {cluster: func(c *cluster) { c.apps[2].Labels["step"] = "9" }},
-		"pinning is off":             {config: func(c *Config) { c.Pin = PinOff }},
-		"audit mode":                 {config: func(c *Config) { c.Mode = Audit }},
-		"audit mode by annotation":   {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "audit"} }},
-		"switched off by annotation": {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
+		"pinning is off":             {config: func(c *settings.Config) { c.Pin = settings.PinOff }},
+		"audit mode":                 {config: func(c *settings.Config) { c.Mode = settings.Audit }},
+		"audit mode by annotation":   {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"} }},
+		"switched off by annotation": {cluster: func(c *cluster) { c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
 		"a bypass": {cluster: func(c *cluster) {
-			c.sets[0].Annotations = map[string]string{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"}
+			c.sets[0].Annotations = map[string]string{settings.BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"}
 		}},
 		"the ApplicationSet is not known":   {cluster: func(c *cluster) { c.sets = nil }},
 		"the ApplicationSet is another one": {cluster: func(c *cluster) { c.sets[0].UID = "other" }},
@@ -131,10 +132,10 @@ func TestMutator(t *testing.T) {
 		"the operation and a label, not compared": {cluster: func(c *cluster) { c.apps[2].Status.Sync = argo.SyncStatus{} }, write: func(a *attempt) { a.after.Labels["new"] = "x" }, want: "held"},
 		"the comparison failed":                   {cluster: func(c *cluster) { c.apps[2].Status.Sync.Status = "Unknown" }, want: "held"},
 		"a sibling is not done":                   {cluster: notDone, want: "held"},
-		"spec and operation, holding is off":      {config: func(c *Config) { c.Hold = false }, write: spec, want: "held"},
-		"a sibling is not done, holding is off":   {cluster: notDone, config: func(c *Config) { c.Hold = false }, want: "pinned"},
-		"a sibling is not done, pinning is off":   {cluster: notDone, config: func(c *Config) { c.Pin = PinOff }, want: "held"},
-		"a sibling is not done, audit mode":       {cluster: notDone, config: func(c *Config) { c.Mode = Audit }},
+		"spec and operation, holding is off":      {config: func(c *settings.Config) { c.Hold = false }, write: spec, want: "held"},
+		"a sibling is not done, holding is off":   {cluster: notDone, config: func(c *settings.Config) { c.Hold = false }, want: "pinned"},
+		"a sibling is not done, pinning is off":   {cluster: notDone, config: func(c *settings.Config) { c.Pin = settings.PinOff }, want: "held"},
+		"a sibling is not done, audit mode":       {cluster: notDone, config: func(c *settings.Config) { c.Mode = settings.Audit }},
 		"a sibling is not done, argocd-server":    {cluster: notDone, write: func(a *attempt) { a.user, a.after.Operation.InitiatedBy.Automated = argocdServer, false }, want: "pinned"},
 		"a sibling is not done, auto-sync":        {cluster: notDone, write: func(a *attempt) { a.user = controllerUser }, want: "pinned"},
 		"a repetition":                            {cluster: synced, want: "held"},
@@ -219,7 +220,7 @@ func TestTheTrainPinsWhatIsProven(t *testing.T) {
 				})
 			}
 			config := pinning()
-			config.Pin = PinProven
+			config.Pin = settings.PinProven
 			trial := newTrial(config, c)
 			trial.gate.Watch = &seenByWatch{completed: completed}
 			resp, app := mutatedBy(t, trial, c, syncOf(c, "prod"))

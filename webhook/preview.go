@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request, records nothing and
@@ -21,7 +22,7 @@ type Preview struct {
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
-func NewPreview(config Config, live Evaluator, known KnownSets, watch Watch, now func() time.Time) *Preview {
+func NewPreview(config settings.Config, live Evaluator, known KnownSets, watch Watch, now func() time.Time) *Preview {
 	gate := NewGate(config, Dependencies{Live: live, Watch: watch, Now: now})
 	none := func(time.Duration) time.Duration { return 0 }
 	return &Preview{gate: gate, mutator: NewMutator(gate, known), releaser: NewReleaser(gate, known, none)}
@@ -30,35 +31,14 @@ func NewPreview(config Config, live Evaluator, known KnownSets, watch Watch, now
 // LookAt has a Preview look at sync windows, too.
 func (p *Preview) LookAt(windows SyncWindows) { p.gate.Windows = windows }
 
-// Settings are how one ApplicationSet is gated.
-type Settings struct {
-	policy.Settings
-	Mode Mode
-	// Bypass says by what everything is let through, or why it is not although somebody asks for it; empty where nobody does.
-	Bypass string
-	// Excluded says which Applications hold nobody up for now, until when and why.
-	Excluded string
-	// Problems are the annotations that change nothing, or of which the stricter reading counts, each with the reason.
-	Problems []string
-}
-
 // Settings merges the configuration with the annotations of an ApplicationSet.
-func (p *Preview) Settings(set *argocd.ApplicationSet) Settings {
-	s := p.gate.annotated(set)
-	return s.shown()
-}
-
-func (s *settings) shown() Settings {
-	shown := Settings{Settings: s.Settings, Mode: s.mode, Bypass: s.bypass, Excluded: s.excluded}
-	for _, m := range s.malformed {
-		shown.Problems = append(shown.Problems, "annotation "+m.annotation+" is "+m.problem)
-	}
-	return shown
+func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
+	return p.gate.parser.Of(set)
 }
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.annotated(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.parser.Of(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
 	in.Seen = p.gate.Watch.Seen(&set.ApplicationSet, p.gate.Watch.Position(), p.gate.Watch.Position())
 	in.Peers = in.Siblings
 	return in
@@ -105,7 +85,7 @@ func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned
 // Answer is what would become of a write.
 type Answer struct {
 	policy.Decision
-	Settings Settings
+	Settings settings.Settings
 	// Held says that the write goes ahead without its operation.
 	Held bool
 	// Pinned are the revisions that the operation would carry, one for each source; empty where it is not pinned.
@@ -144,7 +124,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 	if v.err != nil {
 		return nil, v.err
 	}
-	answer.Decision, answer.Settings, answer.Input = v.Decision, v.settings.shown(), p.inputOf(ctx, &judged, v.ApplicationSet)
+	answer.Decision, answer.Settings, answer.Input = v.Decision, v.settings, p.inputOf(ctx, &judged, v.ApplicationSet)
 	switch {
 	case answer.Held:
 		answer.Message = v.holdNote()

@@ -11,24 +11,14 @@ import (
 
 // Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for a Releaser.
 func (p *Preview) Target(set *argocd.ApplicationSet, owned []*argocd.Projection, app *argocd.Projection) policy.Input {
-	return p.target(p.Input(set, owned), app)
-}
-
-// target has a Releaser fill in the target, and decides nothing.
-func (p *Preview) target(in policy.Input, app *argocd.Projection) (full policy.Input) {
-	listener := &Releaser{gate: p.gate, evaluate: func(in policy.Input) policy.Decision {
-		full = in
-		return policy.Decision{}
-	}}
-	listener.judge(in, app, nil)
-	return full
+	return p.gate.waiting(p.Input(set, owned), app)
 }
 
 // Unmet are, by the name of the Application, the conditions that do not hold for each sync that Waiting judges.
 func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string][]policy.Decision {
 	in, all := p.Input(set, owned), map[string][]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return policy.Unmet(p.target(in, app))
+		return policy.Unmet(p.gate.waiting(in, app))
 	}, func(name string, d policy.Decision) { all[name] = append(all[name], d) })
 	return all
 }
@@ -40,7 +30,7 @@ func (p *Preview) inputOf(ctx context.Context, w *write, name string) policy.Inp
 		if err != nil || set == nil || set.UID != string(owner.UID) || set.Namespace+"/"+set.Name != name {
 			continue
 		}
-		in := p.gate.input(w, set, p.gate.settingsFor(set, w))
+		in := p.gate.input(w, set, p.gate.parser.OfWrite(set, w.claim()))
 		in.Seen = p.gate.seen(w, &set.ApplicationSet)
 		in.Siblings = placed(&set.ApplicationSet, p.releaser.known.Owned(types.UID(set.UID)))
 		in.Peers = in.Siblings

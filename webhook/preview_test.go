@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // The Preview answers every write as the Mutator and the Gate do, one after the other: with the same decision, the same text, and the same
@@ -67,8 +68,8 @@ func drawWrite(r *rapid.T) (*cluster, *attempt) {
 	}
 	c := clusterOf(fmt.Sprintf("1:dev=%s 2:qa=%s 3:prod=%s", state("dev"), state("qa"), state("prod")))
 	c.sets[0].Annotations = rapid.SampledFrom([]map[string]string{
-		nil, nil, nil, {ModeAnnotation: "off"}, {ModeAnnotation: "audit"}, {ModeAnnotation: "nonsense"}, {RequireAnnotation: "health"},
-		{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"},
+		nil, nil, nil, {settings.ModeAnnotation: "off"}, {settings.ModeAnnotation: "audit"}, {settings.ModeAnnotation: "nonsense"}, {settings.RequireAnnotation: "health"},
+		{settings.BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"},
 	}).Draw(r, "annotations")
 	a := syncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
 	a.user = rapid.SampledFrom([]string{appSetAccount, appSetAccount, argocdServer, controllerUser, "jane"}).Draw(r, "user")
@@ -92,10 +93,10 @@ func drawWrite(r *rapid.T) (*cluster, *attempt) {
 	return c, a
 }
 
-func drawConfig(r *rapid.T) Config {
+func drawConfig(r *rapid.T) settings.Config {
 	config := testConfig()
-	config.Mode = rapid.SampledFrom([]Mode{Enforce, Enforce, Audit}).Draw(r, "mode")
-	config.Pin = rapid.SampledFrom([]Pin{PinCompared, PinCompared, PinProven, PinOff}).Draw(r, "pin")
+	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
+	config.Pin = rapid.SampledFrom([]settings.Pin{settings.PinCompared, settings.PinCompared, settings.PinProven, settings.PinOff}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
 	config.Require = rapid.SampledFrom([]policy.Require{policy.RequireRevision, policy.RequireSynced, policy.RequireHealth}).Draw(r, "require")
 	config.GateRollbacks = rapid.Bool().Draw(r, "gate rollbacks")
@@ -105,9 +106,9 @@ func drawConfig(r *rapid.T) Config {
 // withPeers evaluates the rule with peers, as a LiveEvaluator does.
 type withPeers struct{ *cluster }
 
-func (c withPeers) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
+func (c withPeers) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	in.Peers = placed(in.ApplicationSet, watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
-	return c.cluster.Evaluate(ctx, in)
+	return c.cluster.Evaluate(ctx, in, open)
 }
 
 // What a Preview says of all Applications at once is what it says of each.

@@ -6,6 +6,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What the write alone settles is answered without a read; the reader fails the test when it is called.
@@ -56,8 +58,8 @@ func TestSettledByTheApplicationSetAlone(t *testing.T) {
 		"it has no steps": {set: func(set *argo.ApplicationSet) {
 			set.Spec.Strategy.RollingSync.Steps = nil
 		}, wantAudit: "NotRollingSync"},
-		"it is off":                  {set: annotated(ModeAnnotation, "off"), wantAudit: "GateOff"},
-		"it is bypassed":             {set: annotated(BypassUntilAnnotation, inAnHour, BypassReasonAnnotation, "INC-1"), wantAudit: "Bypassed"},
+		"it is off":                  {set: annotated(settings.ModeAnnotation, "off"), wantAudit: "GateOff"},
+		"it is bypassed":             {set: annotated(settings.BypassUntilAnnotation, inAnHour, settings.BypassReasonAnnotation, "INC-1"), wantAudit: "Bypassed"},
 		"the target is in no step":   {scenario: "9:prod=Healthy", wantAudit: "NotSelected"},
 		"the target is in the first": {scenario: "1:prod=Healthy", wantAudit: "FirstStep"},
 		"the sync is a rollback":     {write: rollback, wantAudit: "Rollback"},
@@ -99,7 +101,7 @@ func TestAnyReadFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			attemptAt := func(config Config, failAt int) (*cluster, *trial, bool, int32) {
+			attemptAt := func(config settings.Config, failAt int) (*cluster, *trial, bool, int32) {
 				c := clusterOf(tc.scenario)
 				c.sets = append(c.sets, rollingSync("other", "1", "2", "3"))
 				c.failAt = failAt
@@ -113,7 +115,7 @@ func TestAnyReadFails(t *testing.T) {
 				return c, trial, resp.Allowed, resp.Result.Code
 			}
 			audited := testConfig()
-			audited.Mode = Audit
+			audited.Mode = settings.Audit
 
 			c, _, _, _ := attemptAt(testConfig(), 0)
 			g.Expect(c.reads).To(Equal(tc.wantReads))

@@ -34,14 +34,14 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict, exists bool) {
 	if w.dryRun {
 		return
 	}
-	for _, m := range v.settings.malformed {
-		r.metrics.annotations.WithLabelValues(m.annotation).Inc()
+	for _, p := range v.settings.Problems {
+		r.metrics.annotations.WithLabelValues(p.Annotation).Inc()
 	}
 	outcome, reason := v.outcome(), string(v.Reason)
 	if v.err != nil {
 		reason = "ReadError"
 	}
-	r.metrics.decisions.WithLabelValues(outcome, reason, v.settings.mode.String(), v.initiator).Inc()
+	r.metrics.decisions.WithLabelValues(outcome, reason, v.settings.Mode.String(), v.initiator).Inc()
 	r.metrics.latency.WithLabelValues(outcome).Observe(v.took.Seconds())
 	if v.held {
 		r.metrics.changes.WithLabelValues("held", reason).Inc()
@@ -51,8 +51,7 @@ func (r *Recorder) Record(log logr.Logger, w *write, v verdict, exists bool) {
 		return
 	}
 	r.unlisted.note(log, w, v.initiator)
-	v.waited, v.waitedFor = r.blocked.note(w, v)
-	r.events.post(w, v)
+	r.events.post(w, v, r.blocked.note(w, v))
 }
 
 // logVerdict writes one line per decision: at info level where an operator may want to act on it, else at debug level.
@@ -65,8 +64,8 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 	}
 	log = log.WithValues("initiatedBy", printable(w.initiatedBy), "took", v.took.String())
 	var problems []string
-	for _, m := range v.settings.malformed {
-		problems = append(problems, printable(m.annotation+": "+m.problem))
+	for _, p := range v.settings.Problems {
+		problems = append(problems, p.Annotation+": "+p.Text)
 	}
 	if len(problems) > 0 {
 		log = log.WithValues("malformedAnnotations", problems)
@@ -89,7 +88,7 @@ func logVerdict(log logr.Logger, w *write, v verdict) {
 		log.Info("sync would be denied", "message", v.message())
 	case v.Reason == policy.Bypassed:
 		log.Info("gate bypassed")
-	case v.Reason == policy.GateOff || len(v.settings.malformed) > 0 || v.settings.bypass != "" || v.settings.excluded != "":
+	case v.Reason == policy.GateOff || len(v.settings.Problems) > 0 || v.settings.Bypass != "" || v.settings.Exclusion != "":
 		log.Info("sync admitted")
 	default:
 		quiet.Info("sync admitted")

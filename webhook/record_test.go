@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // One line per decision: at info what an operator may want to act on, at debug the rest.
@@ -21,8 +23,8 @@ func TestLogLines(t *testing.T) {
 		"a denial, audited":   {row{scenario: blocked, config: audit}, `"level"=0 "msg"="sync would be denied"`},
 		"an allow":            {row{scenario: open}, `"level"=1 "msg"="sync admitted"`},
 		"the first step":      {row{scenario: "1:prod=Healthy"}, `"level"=1 "msg"="sync admitted"`},
-		"mode off":            {row{scenario: blocked, set: annotated(ModeAnnotation, "off")}, `"level"=0 "msg"="sync admitted"`},
-		"a malformed mode":    {row{scenario: open, set: annotated(ModeAnnotation, "none")}, `"level"=0 "msg"="sync admitted"`},
+		"mode off":            {row{scenario: blocked, set: annotated(settings.ModeAnnotation, "off")}, `"level"=0 "msg"="sync admitted"`},
+		"a malformed mode":    {row{scenario: open, set: annotated(settings.ModeAnnotation, "none")}, `"level"=0 "msg"="sync admitted"`},
 		"a bypass":            {row{scenario: blocked, write: func(a *attempt) { askBypass("alice")(a); a.user = argocdServer }}, `"level"=0 "msg"="gate bypassed"`},
 		"a bypass in vain":    {row{scenario: open, write: askBypass("alice")}, `"level"=0 "msg"="sync admitted"`},
 		"a server dry-run":    {row{scenario: blocked, write: func(a *attempt) { a.dryRun = true }}, `"level"=1 "msg"="server dry-run judged"`},

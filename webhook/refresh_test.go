@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // TestWhatIsRefreshed judges writes of prod. Everything was compared a minute before noon.
@@ -15,7 +17,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		scenario string
 		off      bool
-		edit     func(*Config, *cluster, *attempt)
+		edit     func(*settings.Config, *cluster, *attempt)
 		want     []string
 	}{
 		"the blockers that are only stale, up to the step with one that is broken": {
@@ -23,7 +25,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 		},
 		"one that has synced and was not compared since": {
 			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev HealthStale compared before its last operation ended at 11:59:00"},
-			edit: func(_ *Config, c *cluster, _ *attempt) {
+			edit: func(_ *settings.Config, c *cluster, _ *attempt) {
 				c.apps[0].Status.OperationState = &argo.OperationState{
 					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(noon)),
 				}
@@ -31,7 +33,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 		},
 		"the target, which has had its sync": {
 			scenario: open, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"},
-			edit: func(_ *Config, c *cluster, a *attempt) {
+			edit: func(_ *settings.Config, c *cluster, a *attempt) {
 				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
 				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
 			},
@@ -39,15 +41,15 @@ func TestWhatIsRefreshed(t *testing.T) {
 		"the flag is off":  {scenario: stale, off: true},
 		"nothing is stale": {scenario: blocked},
 		"an allow":         {scenario: open},
-		"a server dry-run": {scenario: stale, edit: func(_ *Config, _ *cluster, a *attempt) { a.dryRun = true }},
-		"audit mode":       {scenario: stale, edit: func(config *Config, _ *cluster, _ *attempt) { config.Mode = Audit }},
-		"audit mode by annotation": {scenario: stale, edit: func(_ *Config, c *cluster, _ *attempt) {
-			c.sets[0].Annotations = map[string]string{ModeAnnotation: "audit"}
+		"a server dry-run": {scenario: stale, edit: func(_ *settings.Config, _ *cluster, a *attempt) { a.dryRun = true }},
+		"audit mode":       {scenario: stale, edit: func(config *settings.Config, _ *cluster, _ *attempt) { config.Mode = settings.Audit }},
+		"audit mode by annotation": {scenario: stale, edit: func(_ *settings.Config, c *cluster, _ *attempt) {
+			c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"}
 		}},
-		"no decision": {scenario: stale, edit: func(_ *Config, c *cluster, _ *attempt) { c.failAt = 2 }},
+		"no decision": {scenario: stale, edit: func(_ *settings.Config, c *cluster, _ *attempt) { c.failAt = 2 }},
 		"a refresh is pending": {
 			scenario: "1:dev=Healthy@a 3:prod=Healthy@b",
-			edit: func(_ *Config, c *cluster, _ *attempt) {
+			edit: func(_ *settings.Config, c *cluster, _ *attempt) {
 				c.apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "hard"}
 			},
 		},

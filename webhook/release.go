@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -63,10 +64,10 @@ func backoff(first time.Duration, asked int) time.Duration {
 // so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the operation of a sibling has just ended
 // (HealthStale). All replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
 type Releaser struct {
-	gate     *Gate
-	known    KnownSets
-	evaluate func(policy.Input) policy.Decision
-	random   func(time.Duration) time.Duration
+	gate   *Gate
+	known  KnownSets
+	weigh  func(in policy.Input, open policy.Decision) policy.Decision
+	random func(time.Duration) time.Duration
 
 	mu   sync.Mutex
 	sets map[types.NamespacedName]*waitingSet
@@ -98,7 +99,7 @@ type request struct {
 // NewReleaser returns a Releaser that judges by the configuration of a Gate, on what the watches know. The watches have
 // to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
 func NewReleaser(gate *Gate, known KnownSets, random func(time.Duration) time.Duration) *Releaser {
-	return &Releaser{gate: gate, known: known, evaluate: policy.Evaluate, random: random, sets: map[types.NamespacedName]*waitingSet{}}
+	return &Releaser{gate: gate, known: known, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
 // Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long to
@@ -124,7 +125,7 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
 	owned := r.known.Owned(types.UID(set.UID))
 	byName := map[string]*argocd.Projection{}
-	s := r.gate.settingsFor(set, &write{})
+	s := r.gate.parser.Of(set)
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: placed(&set.ApplicationSet, owned)}
 	in.Peers = in.Siblings
 	var wanted []comparison
@@ -133,15 +134,15 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		r.gate.Record.blocked.seen(p)
 	}
 	for _, p := range owned {
-		if s.mode == Enforce && unrecorded(p, &set.ApplicationSet) {
+		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
 			again = soonest(again, reviewEvery)
 			wanted = append(wanted, comparison{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
 		}
-		if !waits(p, &set.ApplicationSet) || s.mode != Enforce && !r.gate.Record.blocked.waits(p.UID) {
+		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.gate.Record.blocked.waits(p.UID) {
 			continue
 		}
 		d := r.judge(in, p, byName[before.blockedBy[p.Name]])
-		if s.mode != Enforce {
+		if s.Mode != settings.Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}
 		if d.Reason == policy.NotSelected {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const prodReleased = "argocd/prod its turn has come at 11:59:00"
@@ -20,7 +21,7 @@ const prodReleased = "argocd/prod its turn has come at 11:59:00"
 func TestWhatSoaksIsReleasedAtTheMoment(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()
-	c.sets[0].Annotations = map[string]string{SoakAnnotation: "2m"}
+	c.sets[0].Annotations = map[string]string{settings.SoakAnnotation: "2m"}
 	c.apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
 	g.Expect(r.Review(guestbook)).To(Equal(61*time.Second), "a second is added, for Argo CD cuts its times")
 	g.Expect(r.asked()).To(BeEmpty())
@@ -95,7 +96,7 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := clusterOf("1:prod=Healthy@b")
-			c.sets[0].Annotations = map[string]string{PauseAnnotation: "all"}
+			c.sets[0].Annotations = map[string]string{settings.PauseAnnotation: "all"}
 			if tc.auto {
 				c.apps[0].Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
 				c.apps[0].Status.Sync.Status, c.apps[0].Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(noon))
@@ -124,7 +125,7 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	since := func() float64 { return r.trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "") }
 	waiting := func() float64 { return r.trial.counted("stepgate_condition_waiting_applications", "Paused") }
 
-	c.sets[0].Annotations = map[string]string{PauseAnnotation: "3"}
+	c.sets[0].Annotations = map[string]string{settings.PauseAnnotation: "3"}
 	r.Review(guestbook)
 	g.Expect(since()).To(BeZero())
 	g.Expect(waiting()).To(Equal(1.0))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
@@ -29,7 +30,7 @@ type releasing struct {
 	watch *seenByWatch
 }
 
-func newReleasing(config Config, c *cluster) *releasing {
+func newReleasing(config settings.Config, c *cluster) *releasing {
 	r := &releasing{trial: newTrial(config, c), now: noon, watch: &seenByWatch{position: 5}}
 	r.trial.gate.Watch, r.trial.gate.Now = r.watch, func() time.Time { return r.now }
 	r.Releaser = NewReleaser(r.trial.gate, watchedCluster{c}, func(time.Duration) time.Duration { return jitter })
@@ -75,7 +76,7 @@ func pending(c *cluster, names ...string) {
 	}
 }
 
-func releaseConfig() Config {
+func releaseConfig() settings.Config {
 	config := pinning()
 	config.Release = true
 	return config
@@ -101,7 +102,7 @@ func TestReview(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		scenario string
-		config   func(*Config)
+		config   func(*settings.Config)
 		edit     func(*cluster)
 		want     []string
 	}{
@@ -130,8 +131,8 @@ func TestReview(t *testing.T) {
 		"it is in the first step, and has waited for 5 s": {edit: func(c *cluster) { prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod its turn has come at 11:59:00"}},
 		"it has been synced, and nobody has noticed":      {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
 		"the same in the first step":                      {edit: func(c *cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
-		"audit mode":                                      {config: func(c *Config) { c.Mode = Audit }},
-		"switched off":                                    {edit: func(c *cluster) { c.sets[0].Annotations = map[string]string{ModeAnnotation: "off"} }},
+		"audit mode":                                      {config: func(c *settings.Config) { c.Mode = settings.Audit }},
+		"switched off":                                    {edit: func(c *cluster) { c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
 		"the ApplicationSet is gone":                      {edit: func(c *cluster) { c.sets = nil }},
 		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
 		"auto-sync, and a sibling is not done":            {edit: func(c *cluster) { autoSynced(c); c.apps[0].Status.Health.Status = "Degraded" }},
@@ -139,7 +140,7 @@ func TestReview(t *testing.T) {
 		"bypassed": {
 			edit: func(c *cluster) {
 				c.apps[0].Status.Health.Status = health.HealthStatusDegraded
-				c.sets[0].Annotations = map[string]string{BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), BypassReasonAnnotation: "INC-1"}
+				c.sets[0].Annotations = map[string]string{settings.BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"}
 			},
 			want: []string{"argocd/prod its turn has come at 11:59:00"},
 		},
@@ -181,7 +182,7 @@ func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 	const again = "argocd/qa the ApplicationSet controller has not recorded that it is done at 11:59:00"
 	for name, tc := range map[string]struct {
 		status argo.ProgressiveSyncStatusCode
-		config func(*Config)
+		config func(*settings.Config)
 		edit   func(c *cluster, qa *argo.Application)
 		want   []string
 	}{
@@ -196,7 +197,7 @@ func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 		}},
 		"it is being deleted": {status: "Progressing", edit: func(_ *cluster, qa *argo.Application) { qa.DeletionTimestamp = &metav1.Time{Time: noon} }},
 		"it is in no step":    {status: "Progressing", edit: func(c *cluster, _ *argo.Application) { c.sets[0].Status.ApplicationStatus[0].Step = "-1" }},
-		"audit mode":          {status: "Progressing", config: func(c *Config) { c.Mode = Audit }},
+		"audit mode":          {status: "Progressing", config: func(c *settings.Config) { c.Mode = settings.Audit }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -349,8 +350,8 @@ func TestNotBefore(t *testing.T) {
 	pending(c, "prod")
 	r := newReleasing(releaseConfig(), c)
 	opens := noon.Add(90 * time.Second)
-	r.evaluate = func(in policy.Input) policy.Decision {
-		d := policy.Evaluate(in)
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
+		d := policy.Weigh(in, open)
 		if r.now.Before(opens) {
 			d.Outcome, d.NotBefore = policy.Deny, opens
 		}
@@ -368,9 +369,9 @@ func TestOnlyTheFirstBlockerIsLookedAt(t *testing.T) {
 	pending(c, "prod")
 	r := newReleasing(releaseConfig(), c)
 	evaluated := 0
-	r.evaluate = func(in policy.Input) policy.Decision {
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
 		evaluated++
-		return policy.Evaluate(in)
+		return policy.Weigh(in, open)
 	}
 	for range 3 {
 		r.Review(guestbook)
@@ -390,7 +391,7 @@ func TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff(t *testing.T) {
 			pending(c, "prod")
 			r := newReleasing(releaseConfig(), c)
 			r.Review(guestbook)
-			c.sets[0].Annotations = map[string]string{ModeAnnotation: mode}
+			c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: mode}
 			r.now = r.now.Add(r.Review(guestbook))
 			r.Review(guestbook)
 			g.Expect(r.asked()).To(HaveLen(1))
@@ -404,8 +405,8 @@ func TestTheEarliestTimeCounts(t *testing.T) {
 	c := clusterOf("1:dev=Degraded@b 3:east=Healthy@b 3:prod=Healthy@b")
 	pending(c, "east", "prod")
 	r := newReleasing(releaseConfig(), c)
-	r.evaluate = func(in policy.Input) policy.Decision {
-		d := policy.Evaluate(in)
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
+		d := policy.Weigh(in, open)
 		if in.Target.Name == "east" {
 			d.Blockers, d.NotBefore = nil, noon.Add(90*time.Second)
 		}
@@ -420,7 +421,7 @@ func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
 	c := clusterOf("1:dev=Progressing@c 3:prod=Healthy@c")
 	pending(c, "prod")
 	config := releaseConfig()
-	config.Pin = PinProven
+	config.Pin = settings.PinProven
 	source := *c.apps[1].Spec.Source
 	for i, ran := range []string{"ab", "a"} {
 		for _, revision := range ran {

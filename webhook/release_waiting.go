@@ -53,30 +53,37 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 // judge decides about the sync that an Application waits for, on what is known without a read. While a known blocker
 // still blocks, and waits for more than a comparison, nothing else matters.
 func (r *Releaser) judge(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
-	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), r.gate.Now(), r.gate.windowOf(p)
-	watch := r.gate.Watch
-	in.Seen = watch.Seen(in.ApplicationSet, watch.Changed(p.UID, in.Target.Compared, p.Compared), watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	around, proven := watch.DeployedWith(p.UID)
-	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, watch.ContentSince(p.UID, p.Content)
-	in.Seen.Deployed = watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
+	in = r.gate.waiting(in, p)
+	d, settled := policy.Scope(in)
+	if !settled && blocker != nil {
+		if b, blocks := policy.BlockedBy(in, d.Step, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
+			d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
+			return d
+		}
+	}
+	if !settled {
+		d = r.weigh(in, d)
+	}
+	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.gate.repeats(in) {
+		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
+	}
+	return d
+}
+
+// waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
+func (g *Gate) waiting(in policy.Input, p *argocd.Projection) policy.Input {
+	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), g.Now(), g.windowOf(p)
+	in.Seen = g.Watch.Seen(in.ApplicationSet, g.Watch.Changed(p.UID, in.Target.Compared, p.Compared), g.Watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	around, proven := g.Watch.DeployedWith(p.UID)
+	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, g.Watch.ContentSince(p.UID, p.Content)
+	in.Seen.Deployed = g.Watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {
 			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
 			in.Target.Operation.Redeploys, in.Seen.Deployed = false, false
 		}
 	}
-	if blocker != nil {
-		if b, blocks := policy.BlockedBy(in, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
-			d, _ := policy.Scope(in)
-			d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
-			return d
-		}
-	}
-	d := r.evaluate(in)
-	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.gate.repeats(in) {
-		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
-	}
-	return d
+	return in
 }
 
 // waitingTarget is the Application with the operation that it waits for: to what it was last compared with.

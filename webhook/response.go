@@ -54,10 +54,10 @@ func (v verdict) denial() *metav1.Status {
 
 // message is the decision's sentence, and why a bypass that was asked for did not help.
 func (v verdict) message() string {
-	if v.settings.bypass == "" {
+	if v.settings.Bypass == "" {
 		return v.Message()
 	}
-	return v.Message() + " (bypass " + printable(v.settings.bypass) + ")"
+	return v.Message() + " (bypass " + v.settings.Bypass + ")"
 }
 
 // holdNote says why a sync is held, and whether somebody has to start it.
@@ -69,24 +69,24 @@ func (v verdict) holdNote() string {
 }
 
 // releaseNote says that a sync may start, and why only now.
-func (v verdict) releaseNote() string {
-	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet, max(v.waited, time.Second).Round(time.Second))
-	if v.waitedFor != "" {
-		note += ", last for " + v.waitedFor
+func (v verdict) releaseNote(over wait) string {
+	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet, max(over.took, time.Second).Round(time.Second))
+	if over.names != "" {
+		note += ", last for " + over.names
 	}
 	return note
 }
 
 // annotations are the audit annotations; the API server puts the webhook's name before each key.
 func (v verdict) annotations() map[string]string {
-	a := map[string]string{"decision": v.outcome(), "mode": v.settings.mode.String()}
+	a := map[string]string{"decision": v.outcome(), "mode": v.settings.Mode.String()}
 	set := func(key, value string) {
 		if value != "" {
 			a[key] = printable(value)
 		}
 	}
-	set("bypass", v.settings.bypass)
-	set("excluded", v.settings.excluded)
+	set("bypass", v.settings.Bypass)
+	set("excluded", v.settings.Exclusion)
 	if v.err != nil {
 		set("error", v.failure())
 		return a
@@ -110,8 +110,8 @@ func (v verdict) annotations() map[string]string {
 // warnings reach kubectl users; argocd-server and Argo CD's UI do not show them.
 func (v verdict) warnings() []string {
 	var warnings []string
-	for _, m := range v.settings.malformed {
-		warnings = append(warnings, warning("stepgate: annotation "+m.annotation+" is "+m.problem))
+	for _, p := range v.settings.Problems {
+		warnings = append(warnings, warning("stepgate: "+p.String()))
 	}
 	switch {
 	case v.err != nil && !v.rejects():

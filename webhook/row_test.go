@@ -11,13 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // row is one write of "prod" and everything that comes of it.
 type row struct {
 	// scenario is as in clusterOf; prod is the target.
 	scenario string
-	config   func(*Config)
+	config   func(*settings.Config)
 	set      func(*argo.ApplicationSet)
 	cluster  func(*cluster)
 	write    func(*attempt)
@@ -36,7 +38,7 @@ type row struct {
 }
 
 // prepare makes what the row describes.
-func (r row) prepare() (*cluster, Config, *attempt) {
+func (r row) prepare() (*cluster, settings.Config, *attempt) {
 	c, config := clusterOf(r.scenario), testConfig()
 	if r.set != nil {
 		r.set(c.sets[0])

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // setRow is one write of argocd/guestbook by alice of the group sre, through both webhooks, and everything that comes of it.
@@ -101,7 +102,7 @@ func TestSetWrites(t *testing.T) {
 	const written = "annotation stepgate.io/approved-by is written by stepgate: leave it out"
 	stored := strings.ReplaceAll(noonStamp, `\"`, `"`)
 	bobs := strings.ReplaceAll(stored, "alice", "bob")
-	approved := map[string]string{ApprovedAnnotation: "3@1.2.3"}
+	approved := map[string]string{settings.ApprovedAnnotation: "3@1.2.3"}
 	refusedLog := func(approvals, message string) string {
 		text, _ := json.Marshal(message)
 		return `"level"=0 "msg"="approval refused" "applicationset"="argocd/guestbook" "user"="alice" "approvals"="` + approvals + `" "message"=` + string(text)
@@ -137,35 +138,35 @@ func TestSetWrites(t *testing.T) {
 			wantCode:    403, wantMessage: mayNot, wantCounts: "0 1", wantLog: refusedLog("3@1.2.3", mayNot),
 		},
 		"an approval in somebody else's name": {
-			before: map[string]string{}, after: map[string]string{ApprovedAnnotation: "3@1.2.3", ApprovedByAnnotation: bobs},
+			before: map[string]string{}, after: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: bobs},
 			wantCode: 403, wantMessage: written, wantCounts: "0 1", wantLog: refusedLog("3@1.2.3", written),
 		},
 		"another name for an approval": {
-			before: map[string]string{ApprovedAnnotation: "3@1.2.3", ApprovedByAnnotation: stored}, after: map[string]string{ApprovedAnnotation: "3@1.2.3", ApprovedByAnnotation: bobs},
+			before: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: stored}, after: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: bobs},
 			wantCode: 403, wantMessage: written, wantCounts: "0 1", wantLog: refusedLog("", written),
 		},
 		"an edit beside an approval, without its stamp": {
-			before: map[string]string{ApprovedAnnotation: "3@1.2.3", ApprovedByAnnotation: bobs}, after: approved, approvers: ApproverConfig{Users: []string{"bob"}},
+			before: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: bobs}, after: approved, approvers: ApproverConfig{Users: []string{"bob"}},
 			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1approved-by","value":"` + strings.ReplaceAll(noonStamp, "alice", "bob") + `"}]`,
 		},
 		"an approval taken back": {
-			before: map[string]string{ApprovedAnnotation: "3@1.2.3", ApprovedByAnnotation: bobs}, after: map[string]string{ApprovedByAnnotation: bobs},
+			before: map[string]string{settings.ApprovedAnnotation: "3@1.2.3", settings.ApprovedByAnnotation: bobs}, after: map[string]string{settings.ApprovedByAnnotation: bobs},
 			wantPatches: `[{"op":"remove","path":"/metadata/annotations/stepgate.io~1approved-by"}]`,
 		},
 		"a pause": {
-			before: map[string]string{}, after: map[string]string{PauseAnnotation: "all"}, approvers: ApproverConfig{Users: []string{"bob"}},
+			before: map[string]string{}, after: map[string]string{settings.PauseAnnotation: "all"}, approvers: ApproverConfig{Users: []string{"bob"}},
 			wantPatches: `[{"op":"add","path":"/metadata/annotations/stepgate.io~1paused-by","value":"alice at 2026-03-01T12:00:00Z"}]`,
 		},
 		"the end of a pause": {
-			before: map[string]string{PauseAnnotation: "all", PausedByAnnotation: "bob at T"}, after: map[string]string{PausedByAnnotation: "bob at T"},
+			before: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: "bob at T"}, after: map[string]string{settings.PausedByAnnotation: "bob at T"},
 			wantPatches: `[{"op":"remove","path":"/metadata/annotations/stepgate.io~1paused-by"}]`,
 		},
 		"an annotation that cannot be read": {
-			before: map[string]string{}, after: map[string]string{ModeAnnotation: "Audit"},
+			before: map[string]string{}, after: map[string]string{settings.ModeAnnotation: "Audit"},
 			wantWarnings: []string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`},
 		},
 		"a very long one": {
-			before: map[string]string{}, after: map[string]string{ModeAnnotation: strings.Repeat("x", 300)},
+			before: map[string]string{}, after: map[string]string{settings.ModeAnnotation: strings.Repeat("x", 300)},
 			wantWarnings: []string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "` + strings.Repeat("x", 170) + "..."},
 		},
 		"a DELETE": {
@@ -191,7 +192,7 @@ func TestSetWrites(t *testing.T) {
 func TestApprovalAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect([]string{approval.Approved, approval.ApprovedBy, approval.Pause, approval.PauseReason, approval.PausedBy}).
-		To(Equal([]string{ApprovedAnnotation, ApprovedByAnnotation, PauseAnnotation, PauseReasonAnnotation, PausedByAnnotation}))
+		To(Equal([]string{settings.ApprovedAnnotation, settings.ApprovedByAnnotation, settings.PauseAnnotation, settings.PauseReasonAnnotation, settings.PausedByAnnotation}))
 }
 
 func TestSetWritesThatCannotBeJudged(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // StampPath is where a Stamper is served.
@@ -17,10 +19,15 @@ const StampPath = "/mutate-applicationset"
 // Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever writes an
 // annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations ApprovedByAnnotation and
 // PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not say who set it.
-type Stamper struct{ now func() time.Time }
+type Stamper struct {
+	now    func() time.Time
+	parser *settings.Parser
+}
 
 // NewStamper returns a Stamper with a clock.
-func NewStamper(now func() time.Time) *Stamper { return &Stamper{now: now} }
+func NewStamper(now func() time.Time) *Stamper {
+	return &Stamper{now: now, parser: settings.NewParser(settings.Config{}, now)}
+}
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
 
@@ -37,8 +44,8 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
 	response.Patches = stampPatches(w.New, stamped)
 	w.set.Annotations = stamped
-	for _, p := range CheckAnnotations(w.set, w.At).Problems {
-		response.Warnings = append(response.Warnings, warning("stepgate: annotation "+p.Annotation+" is "+p.Problem))
+	for _, p := range s.parser.Of(argocd.NewApplicationSet(w.set)).Problems {
+		response.Warnings = append(response.Warnings, warning("stepgate: "+p.String()))
 	}
 	return response
 }
@@ -46,7 +53,7 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 // stampPatches change the annotations of stepgate's own from sent to stamped.
 func stampPatches(sent, stamped map[string]string) []jsonpatch.Operation {
 	var patches []jsonpatch.Operation
-	for _, name := range []string{ApprovedByAnnotation, PausedByAnnotation} {
+	for _, name := range []string{settings.ApprovedByAnnotation, settings.PausedByAnnotation} {
 		before, had := sent[name]
 		after, has := stamped[name]
 		path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")

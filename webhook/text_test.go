@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // hostile is text that a client could choose: new lines, a terminal's escapes, a NUL, a right-to-left override, and
@@ -61,7 +63,7 @@ func TestHostileText(t *testing.T) {
 			wantInMessage: `(bypass INC-1 not honoured: user "x\nadmission webhook allowed\r\x1b[2K\x00\u202e`,
 		},
 		"an annotation": {
-			row:           row{scenario: blocked, set: annotated(ModeAnnotation, hostile, RequireAnnotation, hostile, BypassUntilAnnotation, hostile)},
+			row:           row{scenario: blocked, set: annotated(settings.ModeAnnotation, hostile, settings.RequireAnnotation, hostile, settings.BypassUntilAnnotation, hostile)},
 			wantInMessage: "qa (NotHealthy: Degraded)",
 		},
 	} {

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// verdict is the outcome of one write: a decision, or the error that prevented one.
+// verdict is the outcome of one write: a decision, or the error that prevented one. Gate.judge makes it, and nothing changes it.
 type verdict struct {
 	policy.Decision
-	settings settings
+	settings settings.Settings
 	// initiator is the metric label for who wrote.
 	initiator string
 	took      time.Duration
@@ -21,18 +22,28 @@ type verdict struct {
 	repeated bool
 	// held says that the write goes ahead without its operation, and released that a Releaser has it written again.
 	held, released bool
-	// waited is how long a sync that is allowed has waited for its turn, and waitedFor for whom last; zero when it has not,
-	// or that is not known.
-	waited    time.Duration
-	waitedFor string
 	// err says why there is no decision. The Decision then means nothing.
 	err error
+}
+
+// orRepeated is the verdict if no sync is to be repeated: such a one is denied.
+func (v verdict) orRepeated() verdict {
+	if v.Outcome == policy.Allow && v.repeated {
+		v.Outcome, v.Reason = policy.Deny, policy.AlreadySynced
+	}
+	return v
+}
+
+// heldBack is the verdict where the write goes ahead without its operation; released says that a Releaser has it written again.
+func (v verdict) heldBack(released bool) verdict {
+	v.held, v.released = true, released
+	return v
 }
 
 // rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
 func (v verdict) rejects() bool {
 	passes := v.err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)
-	return v.settings.mode != Audit && !passes
+	return v.settings.Mode != settings.Audit && !passes
 }
 
 // stricterThan orders by what happens to the write, then by the outcome.

@@ -7,23 +7,24 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // ofMode is a verdict in a mode.
-func ofMode(mode Mode, outcome policy.Outcome, err error) verdict {
-	return verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, settings: settings{mode: mode}, err: err}
+func ofMode(mode settings.Mode, outcome policy.Outcome, err error) verdict {
+	return verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, settings: settings.Settings{Mode: mode}, err: err}
 }
 
 // A write that moves an Application between ApplicationSets is judged by both. What rejects wins over what does not,
 // then a missing decision, then the outcome.
 func TestStricterThan(t *testing.T) {
 	fromStrict := []verdict{
-		ofMode(Enforce, policy.Deny, errRead),
-		ofMode(Enforce, policy.Deny, nil),
-		ofMode(Audit, policy.Deny, errRead),
-		ofMode(Audit, policy.Deny, nil),
-		ofMode(Enforce, policy.Allow, nil),
-		ofMode(Off, policy.NotGated, nil),
+		ofMode(settings.Enforce, policy.Deny, errRead),
+		ofMode(settings.Enforce, policy.Deny, nil),
+		ofMode(settings.Audit, policy.Deny, errRead),
+		ofMode(settings.Audit, policy.Deny, nil),
+		ofMode(settings.Enforce, policy.Allow, nil),
+		ofMode(settings.Off, policy.NotGated, nil),
 	}
 	for i, a := range fromStrict {
 		for j, b := range fromStrict {
@@ -42,16 +43,16 @@ func TestResponseAdmits(t *testing.T) {
 		wantCode    int32
 	}{
 		"the zero verdict":        {verdict{}, false, 403},
-		"a denial":                {ofMode(Enforce, policy.Deny, nil), false, 403},
-		"an allow":                {ofMode(Enforce, policy.Allow, nil), true, 0},
-		"a not gated":             {ofMode(Enforce, policy.NotGated, nil), true, 0},
-		"an error":                {ofMode(Enforce, policy.Deny, errRead), false, 503},
-		"an error beside allow":   {ofMode(Enforce, policy.Allow, errRead), false, 503},
-		"an error beside no gate": {ofMode(Enforce, policy.NotGated, errRead), false, 503},
-		"an unknown mode":         {ofMode(Mode(7), policy.Deny, nil), false, 403},
-		"a denial, audited":       {ofMode(Audit, policy.Deny, nil), true, 0},
-		"an allow, audited":       {ofMode(Audit, policy.Allow, nil), true, 0},
-		"an error, audited":       {ofMode(Audit, policy.Deny, errRead), true, 0},
+		"a denial":                {ofMode(settings.Enforce, policy.Deny, nil), false, 403},
+		"an allow":                {ofMode(settings.Enforce, policy.Allow, nil), true, 0},
+		"a not gated":             {ofMode(settings.Enforce, policy.NotGated, nil), true, 0},
+		"an error":                {ofMode(settings.Enforce, policy.Deny, errRead), false, 503},
+		"an error beside allow":   {ofMode(settings.Enforce, policy.Allow, errRead), false, 503},
+		"an error beside no gate": {ofMode(settings.Enforce, policy.NotGated, errRead), false, 503},
+		"an unknown mode":         {ofMode(settings.Mode(7), policy.Deny, nil), false, 403},
+		"a denial, audited":       {ofMode(settings.Audit, policy.Deny, nil), true, 0},
+		"an allow, audited":       {ofMode(settings.Audit, policy.Allow, nil), true, 0},
+		"an error, audited":       {ofMode(settings.Audit, policy.Deny, errRead), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -68,7 +69,7 @@ func TestResponseAdmits(t *testing.T) {
 
 func TestDenialIsBounded(t *testing.T) {
 	g := NewWithT(t)
-	v := ofMode(Enforce, policy.Deny, nil)
+	v := ofMode(settings.Enforce, policy.Deny, nil)
 	for i := range 1000 {
 		v.Blockers = append(v.Blockers, policy.Blocker{Application: fmt.Sprintf("app-%03d", i), Reason: policy.NotHealthy})
 	}
@@ -85,17 +86,4 @@ func TestInitiator(t *testing.T) {
 	} {
 		NewWithT(t).Expect(gate.initiator(user)).To(Equal(want), user)
 	}
-}
-
-func TestModes(t *testing.T) {
-	g := NewWithT(t)
-	for _, mode := range []Mode{Enforce, Audit, Off} {
-		g.Expect(ParseMode(mode.String())).To(Equal(mode))
-	}
-	for _, text := range []string{"", "Enforce", " audit", "dryrun"} {
-		mode, err := ParseMode(text)
-		g.Expect(mode).To(Equal(Enforce), "the strictest")
-		g.Expect(err).To(MatchError(fmt.Sprintf("%q is not one of enforce, audit, off", text)))
-	}
-	g.Expect(Mode(7).String()).To(Equal("enforce"))
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // write is one operation write as the gate sees it.
@@ -29,6 +31,11 @@ type write struct {
 	bypass      string
 	created     bool
 	dryRun      bool
+}
+
+// claim is what the operation says of who has started it.
+func (w *write) claim() settings.Claim {
+	return settings.Claim{User: w.user, InitiatedBy: w.initiatedBy, Bypass: w.bypass}
 }
 
 // newWrite decodes an admission request. An error means that stepgate cannot judge the request.
@@ -61,7 +68,17 @@ func newWrite(req admissionv1.AdmissionRequest) (*write, error) {
 		dryRun:    req.DryRun != nil && *req.DryRun,
 	}
 	if op := app.Operation; op != nil {
-		w.initiatedBy, w.bypass = op.InitiatedBy.Username, infoOf(&op.Operation, BypassInfo)
+		w.initiatedBy, w.bypass = op.InitiatedBy.Username, infoOf(&op.Operation, settings.BypassInfo)
 	}
 	return w, nil
+}
+
+// infoOf returns the value of an entry of operation.info, or "".
+func infoOf(op *argo.Operation, name string) string {
+	for _, info := range op.Info {
+		if info != nil && info.Name == name {
+			return strings.TrimSpace(info.Value)
+		}
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Attempts are the two server dry-runs of a release.
@@ -90,9 +91,9 @@ func (r *Release) refused(a *Attempts) Check {
 		return ok(name, "stepgate refuses one of a copy of %s.", a.Application)
 	case r.Settings == nil:
 		return r.unsettled(name)
-	case r.Settings.Gate.Mode == webhook.Audit && strings.Contains(said, auditWarning):
+	case r.Settings.Gate.Mode == settings.Audit && strings.Contains(said, auditWarning):
 		return ok(name, "stepgate warns of one of a copy of %s, as audit mode does.", a.Application)
-	case r.Settings.Gate.Mode == webhook.Audit || r.Settings.Gate.Pin == webhook.PinOff:
+	case r.Settings.Gate.Mode == settings.Audit || r.Settings.Gate.Pin == settings.PinOff:
 		return unknown(name, "Not shown: a sync of a copy of %s went through, and nothing had to be refused.", a.Application).
 			do("Try it with an ApplicationSet that the selftest creates and deletes:", "stepgate doctor --selftest "+namespaceOf(a.Application))
 	}
@@ -131,7 +132,7 @@ func (r *Release) pinned(a *Attempts) Check {
 		return ok(name, "A sync of %s gets its revision, and is too early now.", a.Application)
 	case names(a.Pin.Operation):
 		return ok(name, "A sync of %s gets its revision.", a.Application)
-	case r.Settings != nil && r.Settings.Gate.Pin == webhook.PinOff:
+	case r.Settings != nil && r.Settings.Gate.Pin == settings.PinOff:
 		return ok(name, "The mutating webhook answers; pinning is off.")
 	}
 	return unknown(name, "The mutating webhook answers, but gave the sync of %s no revision.", a.Application).do("Is the ApplicationSet switched off or bypassed? See the checks below.")

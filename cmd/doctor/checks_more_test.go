@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 func errText(text string) error { return errors.New(text) }
@@ -38,7 +39,7 @@ func callRows() map[string]row {
 			w.refuse.err = forbidden("create", "applications", "argoproj.io", "argocd")
 		}, early, doctor.Unknown, "you may not create applications.argoproj.io in namespace argocd", nil},
 		"no Application to try with":                                   {func(_ *testing.T, w *world) { w.apps = w.apps[:1] }, early, doctor.Unknown, "none of 1 ApplicationSet has an Application in step 2 or later", nil},
-		"the selftest's way is named, where the ApplicationSet is off": {func(_ *testing.T, w *world) { w.guestbook.Annotations[webhook.ModeAnnotation] = "off" }, early, doctor.Unknown, "no ApplicationSet with RollingSync is gated here", []string{exempt + "ApplicationSets"}},
+		"the selftest's way is named, where the ApplicationSet is off": {func(_ *testing.T, w *world) { w.guestbook.Annotations[settings.ModeAnnotation] = "off" }, early, doctor.Unknown, "no ApplicationSet with RollingSync is gated here", []string{exempt + "ApplicationSets"}},
 	}
 }
 
@@ -88,13 +89,13 @@ func exemptRows() map[string]row {
 	}
 	sets, early := exempt+"ApplicationSets", []string{calling + "early sync"}
 	return map[string]row{
-		"mode off":   {annotate(webhook.ModeAnnotation, "off"), sets, doctor.Warning, "argocd/guestbook: off.", early},
-		"mode audit": {annotate(webhook.ModeAnnotation, "audit"), sets, doctor.Warning, "argocd/guestbook: audit.", early},
-		"a bypass": {annotate(webhook.BypassUntilAnnotation, "2026-11-21T05:00:00Z", webhook.BypassReasonAnnotation, "INC-1"), sets, doctor.Warning,
+		"mode off":   {annotate(settings.ModeAnnotation, "off"), sets, doctor.Warning, "argocd/guestbook: off.", early},
+		"mode audit": {annotate(settings.ModeAnnotation, "audit"), sets, doctor.Warning, "argocd/guestbook: audit.", early},
+		"a bypass": {annotate(settings.BypassUntilAnnotation, "2026-11-21T05:00:00Z", settings.BypassReasonAnnotation, "INC-1"), sets, doctor.Warning,
 			"argocd/guestbook: bypass until 2026-11-21T05:00:00Z: INC-1", early},
-		"an exclusion": {annotate(webhook.ExcludeAnnotation, "guestbook-dev", webhook.ExcludeUntilAnnotation, "2026-11-21T05:00:00Z", webhook.ExcludeReasonAnnotation, "INC-1"), sets, doctor.Warning,
+		"an exclusion": {annotate(settings.ExcludeAnnotation, "guestbook-dev", settings.ExcludeUntilAnnotation, "2026-11-21T05:00:00Z", settings.ExcludeReasonAnnotation, "INC-1"), sets, doctor.Warning,
 			"exclusion guestbook-dev until 2026-11-21T05:00:00Z: INC-1", nil},
-		"a bypass without a reason": {annotate(webhook.BypassUntilAnnotation, "2026-11-21T05:00:00Z"), sets, doctor.Warning, "stepgate.io/bypass-until is not valid", nil},
+		"a bypass without a reason": {annotate(settings.BypassUntilAnnotation, "2026-11-21T05:00:00Z"), sets, doctor.Warning, "stepgate.io/bypass-until is not valid", nil},
 		"the emergency switch is on": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[webhook.IgnoreLabel] = "true" }, exempt + "switched off", doctor.Warning,
 			"Namespace argocd has the label", early},
 		"a namespace that is not gated": {func(_ *testing.T, w *world) { gateOnly(w, "team-a") }, exempt + "not gated", doctor.Warning, "Namespace argocd has RollingSync ApplicationSets",

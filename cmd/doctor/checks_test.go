@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // audit makes an installation one in audit mode.
 func audit(w *world) {
 	ignore := admissionv1.Ignore
-	w.settings.Gate.Mode, w.settings.Gate.Pin = webhook.Audit, webhook.PinOff
+	w.settings.Gate.Mode, w.settings.Gate.Pin = settings.Audit, settings.PinOff
 	w.mutating = w.mutating.DeepCopy()
 	w.mutating.Webhooks = w.mutating.Webhooks[1:]
 	w.validating.Webhooks[0].FailurePolicy = &ignore
@@ -189,7 +189,7 @@ func runningRows() map[string]row {
 		}, running + "disruption budget", doctor.Warning, "There is none", nil},
 		"audit mode":      {func(_ *testing.T, w *world) { audit(w) }, running + "mode", doctor.Warning, "refuses none", nil},
 		"without release": {func(_ *testing.T, w *world) { w.settings.Gate.Release = false }, running + "mode", doctor.Warning, "without release", nil},
-		"without pin":     {func(_ *testing.T, w *world) { w.settings.Gate.Pin = webhook.PinOff }, running + "mode", doctor.Warning, "pin off", nil},
+		"without pin":     {func(_ *testing.T, w *world) { w.settings.Gate.Pin = settings.PinOff }, running + "mode", doctor.Warning, "pin off", nil},
 		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Way is a way to take the gate out of the way. docs/emergency.md has the same commands.
@@ -60,7 +61,7 @@ func (f *Facts) gatedNamespaces() []string {
 }
 
 func (f *Facts) oneSync() Way {
-	w := Way{For: "one sync is denied and must go through", Effect: "Lets this one sync through.", Commands: []string{"argocd app sync APP --info " + webhook.BypassInfo + "=INC-1234"}}
+	w := Way{For: "one sync is denied and must go through", Effect: "Lets this one sync through.", Commands: []string{"argocd app sync APP --info " + settings.BypassInfo + "=INC-1234"}}
 	var users []string
 	for _, r := range f.Releases {
 		if r.Settings != nil {
@@ -88,10 +89,10 @@ func (f *Facts) oneSet(namespaces []string) Way {
 		}
 	}
 	on := fmt.Sprintf("kubectl -n %s annotate applicationset %s ", namespace, name)
-	w.Commands = []string{on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", webhook.BypassUntilAnnotation, f.Now.Add(bypassFor).UTC().Format(time.RFC3339), webhook.BypassReasonAnnotation)}
-	w.Back = []string{on + webhook.BypassUntilAnnotation + "- " + webhook.BypassReasonAnnotation + "-"}
+	w.Commands = []string{on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", settings.BypassUntilAnnotation, f.Now.Add(bypassFor).UTC().Format(time.RFC3339), settings.BypassReasonAnnotation)}
+	w.Back = []string{on + settings.BypassUntilAnnotation + "- " + settings.BypassReasonAnnotation + "-"}
 	for _, r := range f.Releases {
-		if r.Settings != nil && slices.Contains(r.Settings.Gate.IgnoredAnnotations, webhook.BypassUntilAnnotation) {
+		if r.Settings != nil && slices.Contains(r.Settings.Gate.IgnoredAnnotations, settings.BypassUntilAnnotation) {
 			w.Hindrance = fmt.Sprintf("Release %s does not allow this annotation (config.allowedAnnotations).", r.helm())
 		}
 	}
@@ -122,7 +123,7 @@ func (f *Facts) labels(namespaces []string) Way {
 func (f *Facts) audit() Way {
 	w := Way{For: "you may not label namespaces", Effect: "stepgate admits and records everything, once its Pods have restarted."}
 	for _, r := range f.Releases {
-		if r.Settings != nil && r.Settings.Gate.Mode == webhook.Audit {
+		if r.Settings != nil && r.Settings.Gate.Mode == settings.Audit {
 			w.Hindrance = fmt.Sprintf("Release %s is in audit mode already.", r.helm())
 		}
 		w.Commands = append(w.Commands, r.upgrade("config.mode=audit"))
@@ -175,7 +176,7 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	var lines []string
 	for _, r := range f.Releases {
 		lines = append(lines, s.Paint(screen.Bold, r.subject()))
-		if r.Settings != nil && r.Settings.Gate.Mode == webhook.Audit {
+		if r.Settings != nil && r.Settings.Gate.Mode == settings.Audit {
 			lines = append(lines, s.Wrap("  ", "  ", "In audit mode stepgate refuses no sync, unless an annotation of an ApplicationSet says enforce.")...)
 		}
 	}

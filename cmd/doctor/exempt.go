@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // exemptions says what a release leaves out now.
@@ -20,11 +21,11 @@ func (f *Facts) exemptSets(r *Release) Check {
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
-	var config webhook.Config
+	var config settings.Config
 	if r.Settings != nil {
 		config = r.Settings.Gate
 	}
-	gated := 0
+	parser, gated := settings.NewParser(config, f.clock), 0
 	var exempt, commands, wrong []string
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
@@ -32,13 +33,13 @@ func (f *Facts) exemptSets(r *Release) Check {
 			continue
 		}
 		gated++
-		kinds, invalid := webhook.ExemptionsOf(config, argocd.NewApplicationSet(set), f.Now)
+		kinds, problems := parser.Exemptions(argocd.NewApplicationSet(set))
 		for _, e := range kinds {
 			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, set.Name, e.Kind, e.Detail)))
 			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name, annotationOf(e.Kind)))
 		}
-		for _, text := range invalid {
-			wrong = append(wrong, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, text))
+		for _, p := range problems {
+			wrong = append(wrong, fmt.Sprintf("%s/%s: %s is %s", set.Namespace, set.Name, p.Annotation, p.Text))
 		}
 	}
 	switch {
@@ -56,11 +57,11 @@ func (f *Facts) exemptSets(r *Release) Check {
 func annotationOf(kind string) string {
 	switch kind {
 	case "bypass":
-		return webhook.BypassUntilAnnotation
+		return settings.BypassUntilAnnotation
 	case "exclusion":
-		return webhook.ExcludeAnnotation
+		return settings.ExcludeAnnotation
 	}
-	return webhook.ModeAnnotation
+	return settings.ModeAnnotation
 }
 
 // ignoredNamespaces names the gated namespaces whose emergency switch is on.

@@ -10,7 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Read is something that was read, or why it was not.
@@ -86,7 +86,7 @@ func (r *Release) registrations() []*Registration {
 
 // Settings are the flags of `stepgate serve` that the checks compare with the cluster.
 type Settings struct {
-	Gate webhook.Config
+	Gate settings.Config
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
 	Namespaces []string
 	Gated      func(namespace string) bool
@@ -103,10 +103,13 @@ type Settings struct {
 
 // mutates reports whether it needs the mutating webhook, by the same rule as the chart's.
 func (s *Settings) mutates() bool {
-	return s.Gate.Pin != webhook.PinOff || s.Gate.Hold && s.Gate.Mode == webhook.Enforce
+	return s.Gate.Pin != settings.PinOff || s.Gate.Hold && s.Gate.Mode == settings.Enforce
 }
 
 // gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.
 func (r *Release) gated(namespace string) bool {
 	return r.Settings == nil || r.Settings.Gated(namespace)
 }
+
+// clock is for what ends by itself.
+func (f *Facts) clock() time.Time { return f.Now }

@@ -47,6 +47,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/doctor"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 var now = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
@@ -195,8 +196,8 @@ func (w *world) run() {
 		Endpoints:  []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &yes}}, {Conditions: discoveryv1.EndpointConditions{Ready: &yes}}},
 	}
 	w.settings = &doctor.Settings{
-		Gate: webhook.Config{
-			Mode: webhook.Enforce, Pin: webhook.PinCompared, Hold: true, Release: true, BypassUsers: []string{"alice"},
+		Gate: settings.Config{
+			Mode: settings.Enforce, Pin: settings.PinCompared, Hold: true, Release: true, BypassUsers: []string{"alice"},
 			ServerAccounts:         []string{"system:serviceaccount:argocd:argocd-server"},
 			ControllerAccounts:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
 			ApplicationSetAccounts: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},

@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // splitAccount is the namespace of a service account's user name, or "".
@@ -72,18 +73,18 @@ func (s *Sources) attempt(send func(client.Client) (*argo.Operation, error)) (a 
 
 // candidates are the ApplicationSets that a release gates now, by their UID.
 func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
-	var config webhook.Config
+	var config settings.Config
 	if r.Settings != nil {
 		config = r.Settings.Gate
 	}
-	all := map[types.UID]*argo.ApplicationSet{}
+	parser, all := settings.NewParser(config, f.clock), map[types.UID]*argo.ApplicationSet{}
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
 		if !isRollingSync(set) || !r.gated(set.Namespace) || f.ignored(set.Namespace) || set.DeletionTimestamp != nil {
 			continue
 		}
-		exempt, _ := webhook.ExemptionsOf(config, argocd.NewApplicationSet(set), f.Now)
-		if !slices.ContainsFunc(exempt, func(e webhook.Exemption) bool { return e.Kind != "exclusion" }) {
+		exempt, _ := parser.Exemptions(argocd.NewApplicationSet(set))
+		if !slices.ContainsFunc(exempt, func(e settings.Exemption) bool { return e.Kind != "exclusion" }) {
 			all[set.UID] = set
 		}
 	}

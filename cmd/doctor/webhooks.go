@@ -7,7 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // webhooks checks both webhooks of a release.
@@ -87,10 +87,10 @@ func (r *Registration) failurePolicy(release *Release) Check {
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
 	case release.Settings == nil:
 		return release.unsettled(name)
-	case release.Settings.Gate.Mode == webhook.Enforce && policy == admissionv1.Ignore:
+	case release.Settings.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
 			do("Set it back to Fail, unless you prefer availability to order.", release.upgrade("webhook.failurePolicy=Fail"))
-	case release.Settings.Gate.Mode == webhook.Audit && policy == admissionv1.Fail:
+	case release.Settings.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
 		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are refused.").do("", release.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")

@@ -5,33 +5,41 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const annotationPrefix = "stepgate.io/"
 
 // companions are the annotations that have an effect only beside another one.
 var companions = map[string]string{
-	webhook.BypassReasonAnnotation: webhook.BypassUntilAnnotation, webhook.ExcludeUntilAnnotation: webhook.ExcludeAnnotation,
-	webhook.ExcludeReasonAnnotation: webhook.ExcludeAnnotation,
-	webhook.PauseReasonAnnotation:   webhook.PauseAnnotation, webhook.PausedByAnnotation: webhook.PauseAnnotation,
-	webhook.ApprovedAnnotation: webhook.ApproveAnnotation, webhook.ApprovedByAnnotation: webhook.ApproveAnnotation,
+	settings.BypassReasonAnnotation: settings.BypassUntilAnnotation, settings.ExcludeUntilAnnotation: settings.ExcludeAnnotation,
+	settings.ExcludeReasonAnnotation: settings.ExcludeAnnotation,
+	settings.PauseReasonAnnotation:   settings.PauseAnnotation, settings.PausedByAnnotation: settings.PauseAnnotation,
+	settings.ApprovedAnnotation: settings.ApproveAnnotation, settings.ApprovedByAnnotation: settings.ApproveAnnotation,
 }
 
-// annotations looks at the annotations of stepgate. The webhook's own code reads them.
+// settings are what the webhook's own code reads in an installation that allows every annotation.
+func (c *checker) settings() settings.Settings {
+	parser := settings.NewParser(settings.Config{}, func() time.Time { return c.options.Now })
+	return parser.Of(argocd.NewApplicationSet(c.Set))
+}
+
+// annotations looks at the annotations of stepgate.
 func (c *checker) annotations() {
 	given := c.Set.Annotations
 	at := to("metadata", "annotations")
-	read := webhook.CheckAnnotations(c.Set, c.options.Now)
-	known := slices.Concat(webhook.Annotations(), slices.Sorted(maps.Keys(companions)))
+	read := c.settings()
+	known := slices.Concat(settings.Annotations(), slices.Sorted(maps.Keys(companions)))
 	invalid := map[string]bool{}
 	for _, p := range read.Problems {
 		invalid[p.Annotation] = true
 		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
 			continue
 		}
-		c.found("annotation-invalid", at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Problem)))
+		c.found("annotation-invalid", at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !strings.HasPrefix(name, annotationPrefix) {
@@ -46,13 +54,13 @@ func (c *checker) annotations() {
 			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
 		case companions[name] != "" && !beside:
 			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect without %s.", name, companions[name]))
-		case name == webhook.BypassUntilAnnotation && !invalid[name] && !read.Bypassed:
+		case name == settings.BypassUntilAnnotation && !invalid[name] && !read.Bypassed:
 			c.found("annotation-without-effect", path, fmt.Sprintf("The bypass is over since %s.", short(given[name])))
-		case name == webhook.ExcludeAnnotation && !invalid[name] && len(read.Excluded) == 0:
+		case name == settings.ExcludeAnnotation && !invalid[name] && len(read.Excluded) == 0:
 			c.found("annotation-without-effect", path, "The exclusion is over, or names no Application.")
 		}
 	}
-	c.excluded(at.and(webhook.ExcludeAnnotation), read.Excluded)
+	c.excluded(at.and(settings.ExcludeAnnotation), slices.Sorted(maps.Keys(read.Excluded)))
 	if len(c.steps) > 0 {
 		c.conditions(at)
 	}

@@ -5,30 +5,30 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // conditions are the annotations that say what steps wait for beside the order.
-var conditions = []string{webhook.PauseAnnotation, webhook.SoakAnnotation, webhook.ApproveAnnotation, webhook.MaxFailuresAnnotation, webhook.ApprovedAnnotation}
+var conditions = []string{settings.PauseAnnotation, settings.SoakAnnotation, settings.ApproveAnnotation, settings.MaxFailuresAnnotation, settings.ApprovedAnnotation}
 
 // stamps are the annotations that stepgate writes.
-var stamps = []string{webhook.PausedByAnnotation, webhook.ApprovedByAnnotation}
+var stamps = []string{settings.PausedByAnnotation, settings.ApprovedByAnnotation}
 
 // Installation is how the stepgate of a cluster is configured.
 type Installation struct {
 	// Mode is the mode of an ApplicationSet without an annotation, and PinOff says that operations are not pinned.
-	Mode   webhook.Mode
+	Mode   settings.Mode
 	PinOff bool
 }
 
 // unstamped reports whether the only thing that is wrong with an approval is that nobody is recorded for it. A file has no records.
-func (c *checker) unstamped(p webhook.AnnotationProblem) bool {
-	if c.Live || p.Annotation != webhook.ApprovedAnnotation {
+func (c *checker) unstamped(p settings.Problem) bool {
+	if c.Live || p.Annotation != settings.ApprovedAnnotation {
 		return false
 	}
-	_, unreadable := approval.Entries(c.Set.Annotations[webhook.ApprovedAnnotation], len(c.steps))
-	return !slices.ContainsFunc(unreadable, func(text string) bool { return strings.Contains(p.Problem, text) })
+	_, unreadable := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], len(c.steps))
+	return !slices.ContainsFunc(unreadable, func(text string) bool { return strings.Contains(p.Text, text) })
 }
 
 // conditions looks at the conditions of steps.
@@ -39,39 +39,39 @@ func (c *checker) conditions(at Path) {
 			c.found("annotation-reserved", at.and(name), fmt.Sprintf("stepgate writes the annotation %s itself, and refuses what others write into it.", name))
 		}
 	}
-	if _, soaks := given[webhook.SoakAnnotation]; soaks && len(c.steps) == 1 {
-		c.found("annotation-without-effect", at.and(webhook.SoakAnnotation), "The annotation "+webhook.SoakAnnotation+" has no effect: with one step, nothing soaks.")
+	if _, soaks := given[settings.SoakAnnotation]; soaks && len(c.steps) == 1 {
+		c.found("annotation-without-effect", at.and(settings.SoakAnnotation), "The annotation "+settings.SoakAnnotation+" has no effect: with one step, nothing soaks.")
 	}
-	c.approved(at.and(webhook.ApprovedAnnotation))
-	mode, says := webhook.Enforce, ""
-	if text, is := given[webhook.ModeAnnotation]; is {
-		if parsed, err := webhook.ParseMode(text); err == nil {
-			mode, says = parsed, "the annotation "+webhook.ModeAnnotation
+	c.approved(at.and(settings.ApprovedAnnotation))
+	mode, says := settings.Enforce, ""
+	if text, is := given[settings.ModeAnnotation]; is {
+		if parsed, err := settings.ParseMode(text); err == nil {
+			mode, says = parsed, "the annotation "+settings.ModeAnnotation
 		}
 	} else if installed := c.options.Installation; installed != nil {
 		mode, says = installed.Mode, "the installation"
 	}
 	for _, name := range conditions[:4] {
-		if _, is := given[name]; is && mode != webhook.Enforce {
+		if _, is := given[name]; is && mode != settings.Enforce {
 			c.found("condition-not-enforced", at.and(name), fmt.Sprintf("Nothing waits because of %s: the mode is %s, by %s.", name, mode, says))
 		}
 	}
-	if _, is := given[webhook.ApproveAnnotation]; is && mode == webhook.Enforce && c.options.Installation != nil && c.options.Installation.PinOff {
-		c.found("approve-without-pin", at.and(webhook.ApproveAnnotation), "The steps of "+webhook.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.")
+	if _, is := given[settings.ApproveAnnotation]; is && mode == settings.Enforce && c.options.Installation != nil && c.options.Installation.PinOff {
+		c.found("approve-without-pin", at.and(settings.ApproveAnnotation), "The steps of "+settings.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.")
 	}
 }
 
 // approved reports approvals of steps that need none.
 func (c *checker) approved(path Path) {
-	needed, is := c.Set.Annotations[webhook.ApproveAnnotation]
+	needed, is := c.Set.Annotations[settings.ApproveAnnotation]
 	if !is {
 		return
 	}
-	needs := webhook.CheckAnnotations(c.Set, c.options.Now).Approve
-	entries, _ := approval.Entries(c.Set.Annotations[webhook.ApprovedAnnotation], len(c.steps))
+	needs := c.settings().Conditions.Approve
+	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], len(c.steps))
 	for _, e := range entries {
 		if !needs.Has(e.Step) {
-			c.found("annotation-without-effect", path, fmt.Sprintf("The approval %s has no effect: %s is %q.", short(e.String()), webhook.ApproveAnnotation, short(needed)))
+			c.found("annotation-without-effect", path, fmt.Sprintf("The approval %s has no effect: %s is %q.", short(e.String()), settings.ApproveAnnotation, short(needed)))
 		}
 	}
 }

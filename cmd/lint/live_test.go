@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // liveSet is the ApplicationSet of a text, as a cluster has it.
@@ -115,10 +115,10 @@ func TestInstallation(t *testing.T) {
 	}{
 		"not known":                      {nil, "", []string{}},
 		"enforce mode, pinned":           {&Installation{}, "", []string{}},
-		"audit mode":                     {&Installation{Mode: webhook.Audit}, "", []string{audited}},
-		"audit mode, but not for this":   {&Installation{Mode: webhook.Audit}, "enforce", []string{}},
+		"audit mode":                     {&Installation{Mode: settings.Audit}, "", []string{audited}},
+		"audit mode, but not for this":   {&Installation{Mode: settings.Audit}, "enforce", []string{}},
 		"enforce mode, nothing pinned":   {&Installation{PinOff: true}, "", []string{unpinned}},
-		"audit mode, and nothing pinned": {&Installation{Mode: webhook.Audit, PinOff: true}, "", []string{audited}},
+		"audit mode, and nothing pinned": {&Installation{Mode: settings.Audit, PinOff: true}, "", []string{audited}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var in Input

@@ -14,12 +14,12 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // defaults are the flags that nobody sets.
 func defaults() Options {
-	return Options{Version: "3.5", Mode: webhook.Enforce, Seed: 1, Healthy: 20 * time.Second, Poll: 3 * time.Minute}
+	return Options{Version: "3.5", Mode: settings.Enforce, Seed: 1, Healthy: 20 * time.Second, Poll: 3 * time.Minute}
 }
 
 func with(change func(*Options)) Options {
@@ -73,12 +73,12 @@ func TestGoldens(t *testing.T) {
 		options Options
 	}{
 		"in-order":     {options: defaults()},
-		"without-gate": {options: with(func(o *Options) { o.Mode = webhook.Off })},
-		"audit":        {options: with(func(o *Options) { o.Mode = webhook.Audit })},
+		"without-gate": {options: with(func(o *Options) { o.Mode = settings.Off })},
+		"audit":        {options: with(func(o *Options) { o.Mode = settings.Audit })},
 		"argocd-3.6":   {options: with(func(o *Options) { o.Version = "3.6" })},
 		"degraded":     {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} })},
 		"degraded-without-gate": {options: with(func(o *Options) {
-			o.Mode, o.Failures = webhook.Off, map[string]Failure{"guestbook-prod-eu": FailsHealth}
+			o.Mode, o.Failures = settings.Off, map[string]Failure{"guestbook-prod-eu": FailsHealth}
 		})},
 		"sync-failed": {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-dev": FailsSync} })},
 		"never": {
@@ -133,7 +133,7 @@ func TestGoldens(t *testing.T) {
 		},
 		"fleet-without-gate": {
 			change:  func(t *testing.T, _ string) string { return fleet(t) },
-			options: with(func(o *Options) { o.Mode = webhook.Off }),
+			options: with(func(o *Options) { o.Mode = settings.Off }),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Options is how a rollout is played.
@@ -15,7 +15,7 @@ type Options struct {
 	// Version of Argo CD, one of Versions.
 	Version string
 	// Mode of stepgate: enforce, audit or off. Off is Argo CD alone.
-	Mode webhook.Mode
+	Mode settings.Mode
 	// Seed draws when Applications were last compared, and how long everything takes.
 	Seed uint32
 	// Failures are the Applications that fail, by name.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/simulation"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // drawRollout draws a small ApplicationSet, with steps that may be empty, overlap or have a strange maxUpdate.
@@ -126,7 +126,7 @@ func outOfOrder(r *Report) string {
 // The check of TestInOrder sees the starts that the model calls early.
 func TestOutOfOrderWithoutGate(t *testing.T) {
 	g := NewWithT(t)
-	report, err := Play(context.Background(), rolloutOf(t, guestbook(t)), with(func(o *Options) { o.Mode = webhook.Off }))
+	report, err := Play(context.Background(), rolloutOf(t, guestbook(t)), with(func(o *Options) { o.Mode = settings.Off }))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outOfOrder(report)).To(ContainSubstring("guestbook-prod-eu starts at"))
 	g.Expect(report.Early()).NotTo(BeEmpty())

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/test/simulation"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Report is a rollout that has been played.
@@ -111,10 +111,10 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 			report.stepOf[name] = i + 1
 		}
 	}
-	report.annotated = r.Set.Annotations[webhook.ModeAnnotation]
-	t.Audit = o.Mode == webhook.Audit
+	report.annotated = r.Set.Annotations[settings.ModeAnnotation]
+	t.Audit = o.Mode == settings.Audit
 	script := newScript(report)
-	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != webhook.Off, longest, script.hear)
+	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, script.hear)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
@@ -163,10 +163,10 @@ func limits(r *Rollout, o Options) []string {
 		"This is a model of Argo CD " + o.Version + ". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
 		"Durations are typical and not those of your cluster. --seed N draws other ones.",
 	}
-	if o.Mode != webhook.Off {
+	if o.Mode != settings.Off {
 		all = append(all, "stepgate is played with its default flags.")
 	}
-	for _, annotation := range []string{webhook.RequireAnnotation, webhook.BypassUntilAnnotation, webhook.ExcludeAnnotation} {
+	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation, settings.ExcludeAnnotation} {
 		if _, there := r.Set.Annotations[annotation]; there {
 			all = append(all, "The annotation "+annotation+" is not played.")
 		}

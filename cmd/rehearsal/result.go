@@ -6,7 +6,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/simulation"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // quoted reports whether the message of an entry is a text of stepgate.
@@ -45,11 +45,11 @@ func (r *Report) early(s screen.Screen) []string {
 	}
 	text := plural(len(names) > 1, "1 Application starts", fmt.Sprintf("%d Applications start", len(names))) + " too early: " + list(r.byStep(names), 5) + ". "
 	switch {
-	case r.options.Mode == webhook.Enforce:
+	case r.options.Mode == settings.Enforce:
 		text += "stepgate has let this through. Please report it, with the files and this seed."
 	case r.annotated != "":
 		text += "Take the annotation away to have stepgate keep the order."
-	case r.options.Mode == webhook.Audit:
+	case r.options.Mode == settings.Audit:
 		text += "Mode audit only reports. Play it with --mode enforce to see it in order."
 	default:
 		text += "Play it without --without-gate to see the same rollout with stepgate."

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Rollout is an ApplicationSet and its Applications.
@@ -93,11 +93,11 @@ func (r *Rollout) check() error {
 
 // mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where there is no stepgate, it
 // has no effect.
-func (r *Rollout) mode(installation webhook.Mode) webhook.Mode {
-	text, annotated := r.Set.Annotations[webhook.ModeAnnotation]
-	if !annotated || installation == webhook.Off {
+func (r *Rollout) mode(installation settings.Mode) settings.Mode {
+	text, annotated := r.Set.Annotations[settings.ModeAnnotation]
+	if !annotated || installation == settings.Off {
 		return installation
 	}
-	mode, _ := webhook.ParseMode(text) // anything else is enforce
+	mode, _ := settings.ParseMode(text) // anything else is enforce
 	return mode
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Text shows the report to people: the plan, the timeline and what came of it.
@@ -31,13 +31,13 @@ func (r *Report) Text(s screen.Screen) []string {
 // plan is the head: the steps and their Applications.
 func (r *Report) plan(s screen.Screen) []string {
 	with := "stepgate in mode " + r.Mode
-	if r.options.Mode == webhook.Off {
+	if r.options.Mode == settings.Off {
 		with = "without stepgate"
 	}
 	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with, r.Seed))
 	lines[0] = s.Paint(screen.Bold, lines[0])
 	if r.annotated != "" {
-		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("Its annotation %s: %s sets the mode.", webhook.ModeAnnotation, r.annotated))...)
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
 	}
 	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
 	var rows [][]screen.Cell

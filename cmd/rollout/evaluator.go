@@ -25,11 +25,11 @@ func (e *Evaluator) ApplicationSet(_ context.Context, name types.NamespacedName)
 }
 
 // Evaluate implements webhook.Evaluator.
-func (e *Evaluator) Evaluate(_ context.Context, in policy.Input) (policy.Decision, error) {
+func (e *Evaluator) Evaluate(_ context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	in.Siblings = nil
 	for _, p := range e.known.Owned(types.UID(in.ApplicationSet.UID)) {
 		in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&p.Application))
 	}
 	in.Peers = in.Siblings
-	return policy.Evaluate(in), nil
+	return policy.Weigh(in, open), nil
 }

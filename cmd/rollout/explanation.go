@@ -107,7 +107,7 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 // Judged fills in the answer that the gate would give.
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
-	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message, exempt(answer.Settings), answer.Settings.Problems
+	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message, exempt(answer.Settings), answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {
 		e.Revisions, e.Pinned = answer.Pinned, true
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Judge tells where the rollout of an ApplicationSet is, by what is known.
@@ -19,8 +20,8 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
 		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
 	}
-	settings := preview.Settings(set)
-	r.Exempt, r.Problems = exempt(settings), settings.Problems
+	s := preview.Settings(set)
+	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
 	if !set.RollingSync || len(set.Steps) == 0 {
 		return r
 	}
@@ -153,16 +154,16 @@ func (s *Step) phase() Phase {
 }
 
 // exempt says what the gate leaves alone in an ApplicationSet now.
-func exempt(s webhook.Settings) []string {
+func exempt(s settings.Settings) []string {
 	var all []string
-	if s.Mode != webhook.Enforce {
+	if s.Mode != settings.Enforce {
 		all = append(all, "mode "+s.Mode.String()+": nothing is held or denied")
 	}
 	if s.Bypassed {
 		all = append(all, "bypass "+s.Bypass)
 	}
-	if s.Excluded != "" {
-		all = append(all, "excluded: "+s.Excluded)
+	if s.Exclusion != "" {
+		all = append(all, "excluded: "+s.Exclusion)
 	}
 	return all
 }

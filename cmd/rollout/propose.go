@@ -11,6 +11,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Proposal is what an approval of one step would approve.
@@ -44,15 +45,15 @@ type Deployment struct {
 // waits for an approval now.
 func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string) (*Proposal, error) {
 	r := Judge(preview, known, set)
-	name, settings := set.Namespace+"/"+set.Name, preview.Settings(set)
+	name, approve := set.Namespace+"/"+set.Name, preview.Settings(set).Conditions.Approve
 	if r.Phase == Ungated {
 		return nil, fmt.Errorf("ApplicationSet %s has no steps of RollingSync", name)
 	}
 	if step < 0 || step > len(set.Steps) {
 		return nil, fmt.Errorf("there is no step %d: ApplicationSet %s has the steps 1 to %d", step, name, len(set.Steps))
 	}
-	if needs := settings.Conditions.Approve; step == 0 && !needs.All && len(needs.Of) == 0 {
-		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name, webhook.ApproveAnnotation)
+	if step == 0 && !approve.All && len(approve.Of) == 0 {
+		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name, settings.ApproveAnnotation)
 	}
 	if step == 0 {
 		var err error
@@ -60,12 +61,12 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 			return nil, err
 		}
 	}
-	if !settings.Conditions.Approve.Has(step - 1) {
-		text, annotated := set.Annotations[webhook.ApproveAnnotation]
+	if !approve.Has(step - 1) {
+		text, annotated := set.Annotations[settings.ApproveAnnotation]
 		if !annotated {
-			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name, webhook.ApproveAnnotation)
+			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name, settings.ApproveAnnotation)
 		}
-		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name, webhook.ApproveAnnotation, text)
+		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name, settings.ApproveAnnotation, text)
 	}
 	p := &Proposal{Step: step, rollout: r}
 	for _, c := range notMet(r.Steps[step-1].Conditions) {

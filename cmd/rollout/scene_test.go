@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // now is when everything is looked at.
@@ -130,5 +131,5 @@ func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...webho
 }
 
 func preview(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(webhook.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, func() time.Time { return now })
+	return webhook.NewPreview(settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, func() time.Time { return now })
 }

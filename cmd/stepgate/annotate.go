@@ -22,8 +22,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // verb is a command that changes annotations of an ApplicationSet.
@@ -109,19 +109,19 @@ func (v *verb) show(name types.NamespacedName, made edits, lines ...string) erro
 
 // caveats say why an annotation of an ApplicationSet may not do what it says.
 func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation string) []string {
-	settings := webhook.NewPreview(gate.config, nil, nil, nil, time.Now).Settings(argocd.NewApplicationSet(set))
+	s := settings.NewParser(gate.config, time.Now).Of(argocd.NewApplicationSet(set))
 	var texts []string
-	for _, p := range settings.Problems {
-		if strings.HasPrefix(p, "annotation "+annotation+" ") {
-			texts = append(texts, "The "+p+".")
+	for _, p := range s.Problems {
+		if p.Annotation == annotation {
+			texts = append(texts, "The "+p.String()+".")
 		}
 	}
-	_, own := set.Annotations[webhook.ModeAnnotation]
+	_, own := set.Annotations[settings.ModeAnnotation]
 	switch {
-	case settings.Bypassed:
-		texts = append(texts, "The ApplicationSet is bypassed "+settings.Bypass+": nothing is held or refused.")
-	case settings.Mode != webhook.Enforce && (own || gate.exists):
-		texts = append(texts, "The mode is "+settings.Mode.String()+": nothing is held or refused.")
+	case s.Bypassed:
+		texts = append(texts, "The ApplicationSet is bypassed "+s.Bypass+": nothing is held or refused.")
+	case s.Mode != settings.Enforce && (own || gate.exists):
+		texts = append(texts, "The mode is "+s.Mode.String()+": nothing is held or refused.")
 	}
 	for i, text := range texts {
 		texts[i] = v.screen().Paint(screen.Busy, screen.SignWarning) + " " + text
@@ -131,7 +131,7 @@ func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation stri
 
 // conditionsOf are the conditions of an ApplicationSet as its annotations say, whether the installation allows them or not.
 func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
-	return webhook.NewPreview(webhook.Config{}, nil, nil, nil, time.Now).Settings(set).Conditions
+	return settings.NewParser(settings.Config{}, time.Now).Of(set).Conditions
 }
 
 // stepsOf checks 1-based numbers of steps.

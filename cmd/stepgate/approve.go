@@ -18,8 +18,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // approve approves what a step is about to deploy.
@@ -89,8 +89,8 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 	}
 	// An entry that is there and does not count was written without stepgate, or by somebody who may not approve this. The webhook
 	// records who writes it only if it is new.
-	if a.dryRun && hasApproval(set.Annotations[webhook.ApprovedAnnotation], proposal.Step, proposal.Texts()) {
-		return a.print("It is in " + webhook.ApprovedAnnotation + " and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
+	if a.dryRun && hasApproval(set.Annotations[settings.ApprovedAnnotation], proposal.Step, proposal.Texts()) {
+		return a.print("It is in " + settings.ApprovedAnnotation + " and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
 	}
 	if !a.dryRun {
 		_, _, err := annotate(ctx, clients.objects, name, false, a.decide(set, func(text string) string {
@@ -113,7 +113,7 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 	if recorded {
 		lines = append(lines, proposal.Next())
 	}
-	if err := a.show(name, made, append(lines, a.caveats(gate, after, webhook.ApproveAnnotation)...)...); err != nil || recorded {
+	if err := a.show(name, made, append(lines, a.caveats(gate, after, settings.ApproveAnnotation)...)...); err != nil || recorded {
 		return err
 	}
 	return errFound
@@ -123,17 +123,17 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 func (a *approve) decide(seen *argocd.ApplicationSet, change func(text string) string) func(set *argo.ApplicationSet) (edits, error) {
 	return func(set *argo.ApplicationSet) (edits, error) {
 		now := argocd.NewApplicationSet(set)
-		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) || now.Annotations[webhook.ApproveAnnotation] != seen.Annotations[webhook.ApproveAnnotation] {
+		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) || now.Annotations[settings.ApproveAnnotation] != seen.Annotations[settings.ApproveAnnotation] {
 			return nil, fmt.Errorf("somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again", set.Namespace, set.Name)
 		}
-		was := set.Annotations[webhook.ApprovedAnnotation]
+		was := set.Annotations[settings.ApprovedAnnotation]
 		switch is := change(was); is {
 		case was:
 			return nil, nil
 		case "":
-			return edits{webhook.ApprovedAnnotation: nil}, nil
+			return edits{settings.ApprovedAnnotation: nil}, nil
 		default:
-			return edits{webhook.ApprovedAnnotation: text(is)}, nil
+			return edits{settings.ApprovedAnnotation: text(is)}, nil
 		}
 	}
 }
@@ -149,13 +149,13 @@ type stamp struct {
 // recorded says who is recorded for the approvals, and whether somebody is for all of them.
 func (a *approve) recorded(set *argo.ApplicationSet, proposal *rollout.Proposal) (lines []string, all bool) {
 	var stamps []stamp
-	_ = json.Unmarshal([]byte(set.Annotations[webhook.ApprovedByAnnotation]), &stamps) // without it, nothing is recorded
+	_ = json.Unmarshal([]byte(set.Annotations[settings.ApprovedByAnnotation]), &stamps) // without it, nothing is recorded
 	var who []string
 	for _, what := range proposal.Texts() {
 		i := slices.IndexFunc(stamps, func(s stamp) bool { return s.Step == proposal.Step && s.Of == what && s.By != "" })
 		if i < 0 {
 			warning := a.screen().Paint(screen.Busy, screen.SignWarning)
-			return []string{warning + " stepgate's webhook did not write into " + webhook.ApprovedByAnnotation + " who has approved " + rollout.Short(what) +
+			return []string{warning + " stepgate's webhook did not write into " + settings.ApprovedByAnnotation + " who has approved " + rollout.Short(what) +
 				", and so the approval does not count. See stepgate doctor, and then approve again."}, false
 		}
 		at := stamps[i].At

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // askDoctor runs a command line without a cluster, and returns the exit code and everything that was printed.
@@ -60,8 +60,8 @@ func TestSettingsOf(t *testing.T) {
 		"--webhook-configuration=stepgate", "--cert-mode=self", "--cert-secret=stepgate/stepgate-ca", "--cert-dns-name=stepgate.stepgate.svc", "--zap-log-level=info",
 	))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.Gate.Mode).To(Equal(webhook.Audit))
-	g.Expect(s.Gate.Pin).To(Equal(webhook.PinOff))
+	g.Expect(s.Gate.Mode).To(Equal(settings.Audit))
+	g.Expect(s.Gate.Pin).To(Equal(settings.PinOff))
 	g.Expect(s.Gate.BypassUsers).To(ConsistOf("alice"))
 	g.Expect(s.Gate.ServerAccounts).To(ConsistOf("system:serviceaccount:argocd:argocd-server"), "the default")
 	g.Expect(s.Gated("team-a")).To(BeTrue())

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // installedSelector selects the Deployments of the chart.
@@ -19,7 +19,7 @@ const installedSelector = "app.kubernetes.io/part-of=stepgate,app.kubernetes.io/
 
 // installed is how the gate of a namespace is configured.
 type installed struct {
-	config webhook.Config
+	config settings.Config
 	// by says where the configuration is from.
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // linter is stepgate lint.
@@ -107,7 +107,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 		return err
 	}
 	if gate := installation(ctx, c.clientset, namespace); gate.exists {
-		l.installed = &lint.Installation{Mode: gate.config.Mode, PinOff: gate.config.Pin == webhook.PinOff}
+		l.installed = &lint.Installation{Mode: gate.config.Mode, PinOff: gate.config.Pin == settings.PinOff}
 	}
 	for _, name := range names {
 		set := &argo.ApplicationSet{}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // pause stops the steps of a rollout.
@@ -63,16 +63,16 @@ func (p *pause) pause(ctx context.Context, clients *cluster, name types.Namespac
 		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
 	}
 	if len(made) == 0 {
-		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."}, p.caveats(gate, set, webhook.PauseAnnotation)...)...)
+		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."}, p.caveats(gate, set, settings.PauseAnnotation)...)...)
 	}
 	lines := []string{what + ". Syncs that run go on, and no new one starts."}
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
 	if by := byWhom(set); by != "" {
 		lines = append(lines, "Paused"+strings.TrimPrefix(by, ",")+". "+end)
 	} else {
-		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+webhook.PausedByAnnotation+"; see stepgate doctor. "+end)
+		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+settings.PausedByAnnotation+"; see stepgate doctor. "+end)
 	}
-	return p.show(name, made, append(lines, p.caveats(gate, set, webhook.PauseAnnotation)...)...)
+	return p.show(name, made, append(lines, p.caveats(gate, set, settings.PauseAnnotation)...)...)
 }
 
 // decide adds to the pause that there is.
@@ -81,7 +81,7 @@ func (p *pause) decide(set *argo.ApplicationSet) (edits, error) {
 	if err := stepsOf(known, p.steps); err != nil {
 		return nil, err
 	}
-	was, paused := set.Annotations[webhook.PauseAnnotation]
+	was, paused := set.Annotations[settings.PauseAnnotation]
 	is := "all"
 	if len(p.steps) > 0 {
 		if is = was; !conditionsOf(known).Paused.All {
@@ -90,14 +90,14 @@ func (p *pause) decide(set *argo.ApplicationSet) (edits, error) {
 	}
 	made := edits{}
 	if !paused || is != was && !sameSteps(known, is) {
-		made[webhook.PauseAnnotation] = text(is)
+		made[settings.PauseAnnotation] = text(is)
 	}
-	reason, explained := set.Annotations[webhook.PauseReasonAnnotation]
+	reason, explained := set.Annotations[settings.PauseReasonAnnotation]
 	switch {
 	case p.reason != "" && p.reason != reason:
-		made[webhook.PauseReasonAnnotation] = text(p.reason)
+		made[settings.PauseReasonAnnotation] = text(p.reason)
 	case p.reason == "" && explained && !paused:
-		made[webhook.PauseReasonAnnotation] = nil // of a pause that is over
+		made[settings.PauseReasonAnnotation] = nil // of a pause that is over
 	}
 	return made, nil
 }
@@ -123,12 +123,12 @@ func stepNumbers(set *argocd.ApplicationSet, some policy.Steps) []int {
 
 // byWhom says who has paused an ApplicationSet, and why, as far as that is recorded.
 func byWhom(set *argo.ApplicationSet) string {
-	by := set.Annotations[webhook.PausedByAnnotation]
+	by := set.Annotations[settings.PausedByAnnotation]
 	if by == "" {
 		return ""
 	}
 	by = ", by " + policy.Printable(by, mostShown)
-	if why := set.Annotations[webhook.PauseReasonAnnotation]; why != "" {
+	if why := set.Annotations[settings.PauseReasonAnnotation]; why != "" {
 		by += ": " + policy.Printable(why, mostShown)
 	}
 	return by

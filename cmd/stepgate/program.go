@@ -20,6 +20,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/server"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -36,7 +37,7 @@ type program struct {
 }
 
 // newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
-func newProgram(ctx context.Context, o *options, config webhook.Config) (*program, error) {
+func newProgram(ctx context.Context, o *options, config settings.Config) (*program, error) {
 	log, p := logr.FromContextOrDiscard(ctx), &program{}
 	var err error
 	if p.traces, err = o.tracing.start(ctx, thisBuild().version); err != nil {
@@ -69,7 +70,7 @@ func newProgram(ctx context.Context, o *options, config webhook.Config) (*progra
 		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
 	registry.MustRegister(webhook.NewWatches(p.known.Watched, o.gate.namespaces.watched()))
-	registry.MustRegister(webhook.NewExemptions(gate, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
+	registry.MustRegister(webhook.NewExemptions(settings.NewParser(config, time.Now), p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
 		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
 		p.known.OnChange(func(set types.NamespacedName) {

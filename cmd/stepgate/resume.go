@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // resume ends a pause.
@@ -74,7 +74,7 @@ func (r *resume) decide(set *argo.ApplicationSet) (edits, error) {
 			return nil, err
 		}
 	}
-	if _, paused := set.Annotations[webhook.PauseAnnotation]; !paused {
+	if _, paused := set.Annotations[settings.PauseAnnotation]; !paused {
 		return nil, nil
 	}
 	before := pausedSteps(known)
@@ -83,10 +83,10 @@ func (r *resume) decide(set *argo.ApplicationSet) (edits, error) {
 	case len(r.steps) > 0 && len(left) == len(before):
 		return nil, nil
 	case len(r.steps) > 0 && len(left) > 0:
-		return edits{webhook.PauseAnnotation: text(numbers(left))}, nil
+		return edits{settings.PauseAnnotation: text(numbers(left))}, nil
 	}
-	made := edits{webhook.PauseAnnotation: nil}
-	for _, companion := range []string{webhook.PauseReasonAnnotation, webhook.PausedByAnnotation} {
+	made := edits{settings.PauseAnnotation: nil}
+	for _, companion := range []string{settings.PauseReasonAnnotation, settings.PausedByAnnotation} {
 		if _, there := set.Annotations[companion]; there {
 			made[companion] = nil
 		}

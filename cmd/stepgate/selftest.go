@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -173,7 +174,7 @@ func (t *selfTest) applicationSet() *argo.ApplicationSet {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: t.namespace, Name: t.name, Labels: map[string]string{selfTestLabel: "true"},
 			// With this annotation, stepgate denies a sync of step 2 whatever its flags are.
-			Annotations: map[string]string{webhook.RequireAnnotation: "health"},
+			Annotations: map[string]string{settings.RequireAnnotation: "health"},
 		},
 		Spec: argo.ApplicationSetSpec{
 			Generators: []argo.ApplicationSetGenerator{},

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // options are the flags of `stepgate serve`.
@@ -51,10 +51,10 @@ func (o *options) validate() error {
 }
 
 // config is the part of the valid flags that the gate decides by.
-func (o *options) config() (webhook.Config, error) {
+func (o *options) config() (settings.Config, error) {
 	config, err := o.gate.parse()
 	if err != nil {
-		return webhook.Config{}, err
+		return settings.Config{}, err
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.accounts.server, o.accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.accounts.applicationSet, o.accounts.bypassUsers
@@ -79,8 +79,8 @@ type gateFlags struct {
 }
 
 func (g *gateFlags) bind(f *pflag.FlagSet) {
-	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+webhook.ModeAnnotation)
-	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet overrides it with the annotation "+webhook.RequireAnnotation)
+	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+settings.ModeAnnotation)
+	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet overrides it with the annotation "+settings.RequireAnnotation)
 	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
@@ -89,7 +89,7 @@ func (g *gateFlags) bind(f *pflag.FlagSet) {
 	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
 	f.BoolVar(&g.syncWindows, "sync-windows", true, "an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of --argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; Argo CD keeps them all the same")
 	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd", "namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
-	f.StringSliceVar(&g.annotations, "allowed-annotations", webhook.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
+	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
 	f.StringSliceVar((*[]string)(&g.namespaces), "application-namespaces", nil, "namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; default: all)")
 }
 
@@ -111,14 +111,14 @@ func (g *gateFlags) projects() string {
 	return g.argocdNamespace
 }
 
-func (g *gateFlags) parse() (c webhook.Config, err error) {
-	if c.Mode, err = webhook.ParseMode(g.mode); err != nil || c.Mode == webhook.Off {
+func (g *gateFlags) parse() (c settings.Config, err error) {
+	if c.Mode, err = settings.ParseMode(g.mode); err != nil || c.Mode == settings.Off {
 		return c, &usageError{fmt.Sprintf("--mode: %q is not one of enforce, audit", g.mode)}
 	}
 	if c.Require, err = policy.ParseRequire(g.require); err != nil {
 		return c, &usageError{"--require: " + err.Error()}
 	}
-	if c.Pin, err = webhook.ParsePin(g.pin); err != nil {
+	if c.Pin, err = settings.ParsePin(g.pin); err != nil {
 		return c, &usageError{"--pin: " + err.Error()}
 	}
 	switch {
@@ -130,11 +130,11 @@ func (g *gateFlags) parse() (c webhook.Config, err error) {
 		c.Settling = g.settling
 	}
 	for _, name := range g.annotations {
-		if !slices.Contains(webhook.Annotations(), name) {
-			return c, &usageError{fmt.Sprintf("--allowed-annotations: %q is not one of %s", name, strings.Join(webhook.Annotations(), ", "))}
+		if !slices.Contains(settings.Annotations(), name) {
+			return c, &usageError{fmt.Sprintf("--allowed-annotations: %q is not one of %s", name, strings.Join(settings.Annotations(), ", "))}
 		}
 	}
-	for _, name := range webhook.Annotations() {
+	for _, name := range settings.Annotations() {
 		if !slices.Contains(g.annotations, name) {
 			c.IgnoredAnnotations = append(c.IgnoredAnnotations, name)
 		}
@@ -155,7 +155,7 @@ func (a *accountFlags) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.server, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account (repeatable)")
 	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
 	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every service account whose name ends in applicationset-controller counts, too (repeatable)")
-	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+webhook.BypassInfo+"=REASON (repeatable)")
+	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+settings.BypassInfo+"=REASON (repeatable)")
 }
 
 func (a *accountFlags) validate() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 func TestDefaults(t *testing.T) {
@@ -18,7 +19,7 @@ func TestDefaults(t *testing.T) {
 	o := &options{}
 	o.bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
 	g.Expect(*o).To(Equal(options{
-		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: webhook.Annotations(), syncWindows: true, argocdNamespace: "argocd"},
+		gate: gateFlags{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: settings.Annotations(), syncWindows: true, argocdNamespace: "argocd"},
 		accounts: accountFlags{
 			server:         []string{"system:serviceaccount:argocd:argocd-server"},
 			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
@@ -30,8 +31,8 @@ func TestDefaults(t *testing.T) {
 	}))
 	config, err := o.config()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(config).To(Equal(webhook.Config{
-		Mode: webhook.Enforce, Require: policy.RequireRevision,
+	g.Expect(config).To(Equal(settings.Config{
+		Mode: settings.Enforce, Require: policy.RequireRevision,
 		ServerAccounts: o.accounts.server, ControllerAccounts: o.accounts.controller, ApplicationSetAccounts: o.accounts.applicationSet,
 		Settling: 10 * time.Second, Hold: true, Release: true,
 	}), "the strictest, and nobody may bypass")
@@ -47,8 +48,8 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.validate()).To(Succeed())
-	g.Expect(o.config()).To(Equal(webhook.Config{
-		Mode: webhook.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
+	g.Expect(o.config()).To(Equal(settings.Config{
+		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
 		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rehearsal"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // simulate plays a rollout offline.
@@ -83,11 +83,11 @@ func (s *simulate) run(ctx context.Context, args []string) error {
 
 // flags reads the flags that have a form of their own.
 func (s *simulate) flags() (err error) {
-	if s.options.Mode, err = webhook.ParseMode(s.mode); err != nil || s.options.Mode == webhook.Off {
+	if s.options.Mode, err = settings.ParseMode(s.mode); err != nil || s.options.Mode == settings.Off {
 		return fmt.Errorf("--mode: %q is not one of enforce, audit", s.mode)
 	}
 	if s.withoutGate {
-		s.options.Mode = webhook.Off
+		s.options.Mode = settings.Off
 	}
 	if s.options.Failures, err = rehearsal.ParseFailures(s.failures); err != nil {
 		return fmt.Errorf("--fail: %w", err)

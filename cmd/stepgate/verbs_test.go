@@ -21,9 +21,9 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 var (
@@ -110,49 +110,49 @@ func TestPause(t *testing.T) {
 		wantError string
 	}{
 		"everything": {
-			before: map[string]string{"note": "mine"}, want: map[string]string{"note": "mine", webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			before: map[string]string{"note": "mine"}, want: map[string]string{"note": "mine", settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"with a reason": {
-			reason: "INC 1", verbose: true, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PauseReasonAnnotation: "INC 1", webhook.PausedByAnnotation: byAlice},
+			reason: "INC 1", verbose: true, want: map[string]string{settings.PauseAnnotation: "all", settings.PauseReasonAnnotation: "INC 1", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": INC 1. " + end +
 				"\n$ kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/pause=all 'stepgate.io/pause-reason=INC 1'",
 		},
 		"one step": {
-			steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "3", webhook.PausedByAnnotation: byAlice},
+			steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "3", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: step 3 of 3 is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"a step more": {
-			before: map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "freeze"}, steps: []int{2, 3},
-			want: map[string]string{webhook.PauseAnnotation: "2,3", webhook.PauseReasonAnnotation: "freeze", webhook.PausedByAnnotation: byAlice},
+			before: map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze"}, steps: []int{2, 3},
+			want: map[string]string{settings.PauseAnnotation: "2,3", settings.PauseReasonAnnotation: "freeze", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: steps 2 and 3 of 3 are paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ": freeze. " + end,
 		},
 		"a step that is paused already": {
-			before: map[string]string{webhook.PauseAnnotation: "2, 3", webhook.PausedByAnnotation: "bob at 10:00"}, steps: []int{3},
-			want: map[string]string{webhook.PauseAnnotation: "2, 3", webhook.PausedByAnnotation: "bob at 10:00"},
+			before: map[string]string{settings.PauseAnnotation: "2, 3", settings.PausedByAnnotation: "bob at 10:00"}, steps: []int{3},
+			want: map[string]string{settings.PauseAnnotation: "2, 3", settings.PausedByAnnotation: "bob at 10:00"},
 			text: "argocd/guestbook: steps 2 and 3 of 3 are paused already, by bob at 10:00.",
 		},
 		"a step of all": {
-			before: map[string]string{webhook.PauseAnnotation: "all"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "all"},
+			before: map[string]string{settings.PauseAnnotation: "all"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "all"},
 			text: "argocd/guestbook: every step is paused already.",
 		},
 		"a step, of a pause that cannot be read": {
-			before: map[string]string{webhook.PauseAnnotation: "prod"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "prod"},
+			before: map[string]string{settings.PauseAnnotation: "prod"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "prod"},
 			text: "argocd/guestbook: every step is paused already.\n⚠ The annotation stepgate.io/pause is not valid, the stricter reading is used: \"prod\" is not a step: write \"all\", or numbers such as \"2,3\".",
 		},
 		"the reason of a pause that is over": {
-			before: map[string]string{webhook.PauseReasonAnnotation: "old"}, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			before: map[string]string{settings.PauseReasonAnnotation: "old"}, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end,
 		},
 		"a dry run": {
 			dryRun: true, text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\nThis was a server dry run: nothing is stored.",
 		},
 		"without the webhook": {
-			unstamped: true, want: map[string]string{webhook.PauseAnnotation: "all"},
+			unstamped: true, want: map[string]string{settings.PauseAnnotation: "all"},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nNobody is recorded: stepgate's webhook did not write stepgate.io/paused-by; see stepgate doctor. " + end,
 		},
 		"in audit mode": {
-			gate: &installed{exists: true, config: webhook.Config{Mode: webhook.Audit}}, want: map[string]string{webhook.PauseAnnotation: "all", webhook.PausedByAnnotation: byAlice},
+			gate: &installed{exists: true, config: settings.Config{Mode: settings.Audit}}, want: map[string]string{settings.PauseAnnotation: "all", settings.PausedByAnnotation: byAlice},
 			text: "argocd/guestbook: every step is paused. Syncs that run go on, and no new one starts.\nPaused by " + byAlice + ". " + end + "\n⚠ The mode is audit: nothing is held or refused.",
 		},
 		"a step that does not exist": {steps: []int{4}, wantError: "--step: there is no step 4: ApplicationSet argocd/guestbook has the steps 1 to 3"},
@@ -187,20 +187,20 @@ func TestResume(t *testing.T) {
 		text   string
 	}{
 		"everything": {
-			before: map[string]string{"note": "mine", webhook.PauseAnnotation: "all", webhook.PauseReasonAnnotation: "x", webhook.PausedByAnnotation: "bob at 10:00"},
+			before: map[string]string{"note": "mine", settings.PauseAnnotation: "all", settings.PauseReasonAnnotation: "x", settings.PausedByAnnotation: "bob at 10:00"},
 			want:   map[string]string{"note": "mine"}, text: "argocd/guestbook: nothing is paused." + goesOn,
 		},
 		"one step of some": {
-			before: map[string]string{webhook.PauseAnnotation: "2,3"}, steps: []int{3}, want: map[string]string{webhook.PauseAnnotation: "2", webhook.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
+			before: map[string]string{settings.PauseAnnotation: "2,3"}, steps: []int{3}, want: map[string]string{settings.PauseAnnotation: "2", settings.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
 			text: "argocd/guestbook: step 2 of 3 is still paused." + goesOn,
 		},
 		"one step of all": {
-			before: map[string]string{webhook.PauseAnnotation: "all"}, steps: []int{2}, want: map[string]string{webhook.PauseAnnotation: "1,3", webhook.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
+			before: map[string]string{settings.PauseAnnotation: "all"}, steps: []int{2}, want: map[string]string{settings.PauseAnnotation: "1,3", settings.PausedByAnnotation: "alice at 2026-11-22T20:31:07Z"},
 			text: "argocd/guestbook: steps 1 and 3 of 3 are still paused." + goesOn,
 		},
-		"the last step": {before: map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "x"}, steps: []int{3}, text: "argocd/guestbook: nothing is paused." + goesOn},
+		"the last step": {before: map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "x"}, steps: []int{3}, text: "argocd/guestbook: nothing is paused." + goesOn},
 		"a step that is not paused": {
-			before: map[string]string{webhook.PauseAnnotation: "3"}, steps: []int{2}, want: map[string]string{webhook.PauseAnnotation: "3"},
+			before: map[string]string{settings.PauseAnnotation: "3"}, steps: []int{2}, want: map[string]string{settings.PauseAnnotation: "3"},
 			text: "argocd/guestbook: only step 3 of 3 is paused; there is nothing to resume.",
 		},
 		"nothing": {text: "argocd/guestbook: nothing is paused; there is nothing to resume."},
@@ -225,14 +225,14 @@ func TestConflict(t *testing.T) {
 	s.between = func(c client.Client) {
 		set := &argo.ApplicationSet{}
 		g.Expect(c.Get(t.Context(), acted, set)).To(Succeed())
-		set.Annotations = map[string]string{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "bob's"}
+		set.Annotations = map[string]string{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "bob's"}
 		g.Expect(c.Update(t.Context(), set)).To(Succeed())
 	}
 	p := &pause{verb: verbOf(&out), steps: []int{2}}
 	g.Expect(p.pause(t.Context(), &cluster{objects: s}, acted, enforcing)).To(Succeed())
 	g.Expect(s.patches).To(HaveLen(2))
 	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
-	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(webhook.PauseAnnotation, "2,3"), HaveKeyWithValue(webhook.PauseReasonAnnotation, "bob's")))
+	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(settings.PauseAnnotation, "2,3"), HaveKeyWithValue(settings.PauseReasonAnnotation, "bob's")))
 }
 
 // approved runs approve of step 3 on the ApplicationSet of a stage.
@@ -287,21 +287,21 @@ func TestApprove(t *testing.T) {
 		"a dry run":                  {dryRun: true, patches: 1, says: says + "This was a server dry run: nothing is stored.\n"},
 		"a dry run, without a stamp": {dryRun: true, before: entry, want: entry, says: "It is in stepgate.io/approved and does not count: it would be removed, and written again. This was a dry run: nothing is stored.\n"},
 		"without the webhook":        {unstamped: true, want: entry, patches: 1, says: "⚠ stepgate's webhook did not write into stepgate.io/approved-by who has approved 78de5d3, and so the approval does not count. See stepgate doctor, and then approve again.\n", wantError: "found"},
-		"somebody approves another":  {between: func(set *argo.ApplicationSet) { set.Annotations[webhook.ApprovedAnnotation] = "2@abc" }, want: "2@abc," + entry, patches: 2, says: says},
+		"somebody approves another":  {between: func(set *argo.ApplicationSet) { set.Annotations[settings.ApprovedAnnotation] = "2@abc" }, want: "2@abc," + entry, patches: 2, says: says},
 		"somebody changes the steps": {between: func(set *argo.ApplicationSet) {
 			set.Spec.Strategy.RollingSync.Steps = set.Spec.Strategy.RollingSync.Steps[:2]
 		}, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
-		"somebody takes the need away":  {between: func(set *argo.ApplicationSet) { delete(set.Annotations, webhook.ApproveAnnotation) }, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
+		"somebody takes the need away":  {between: func(set *argo.ApplicationSet) { delete(set.Annotations, settings.ApproveAnnotation) }, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
 		"an entry written with a space": {before: " 3@" + guestbook.NewCommit + " ", want: entry, patches: 2, says: says},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			before := map[string]string{webhook.ApproveAnnotation: "3"}
+			before := map[string]string{settings.ApproveAnnotation: "3"}
 			if tc.before != "" {
-				before[webhook.ApprovedAnnotation] = tc.before
+				before[settings.ApprovedAnnotation] = tc.before
 			}
 			if tc.stamps != "" {
-				before[webhook.ApprovedByAnnotation] = tc.stamps
+				before[settings.ApprovedByAnnotation] = tc.stamps
 			}
 			s := newStage(t, before, !tc.unstamped)
 			if tc.between != nil {
@@ -319,7 +319,7 @@ func TestApprove(t *testing.T) {
 			} else {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
-			g.Expect(s.annotations(t)[webhook.ApprovedAnnotation]).To(Equal(tc.want))
+			g.Expect(s.annotations(t)[settings.ApprovedAnnotation]).To(Equal(tc.want))
 			g.Expect(s.patches).To(HaveLen(tc.patches))
 			g.Expect(out.String()).To(And(HavePrefix("ApplicationSet  argocd/guestbook\nApproval of     step 3 of 3"), HaveSuffix(tc.says)))
 		})

@@ -27,6 +27,7 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/server"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -116,7 +117,7 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
 	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(webhook.Config{Pin: webhook.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Witness: always{}, Record: recorder, Now: time.Now})
+	gate := webhook.NewGate(settings.Config{Pin: settings.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Witness: always{}, Record: recorder, Now: time.Now})
 	return h.serve(ctx, gate, nil, metrics)
 }
 

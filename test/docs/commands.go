@@ -91,7 +91,7 @@ type makefile struct {
 var (
 	rule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):([^=\n]*)$`)
 	// several is the recipe of a target that makes others at a time.
-	several = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*\n\t@\$\(MAKE\) -j\d+ (.*)$`)
+	several = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*(?:\n\t.*)*?\n\t@\$\(MAKE\) -j\d+ (.*)$`)
 	goal    = regexp.MustCompile(`^[a-z]`)
 	// list is a variable with names, $(LIST) the use of one.
 	list = regexp.MustCompile(`(?m)^([A-Z_]+) := (.*)$`)

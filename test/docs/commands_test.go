@@ -206,7 +206,7 @@ func TestCommandsOfAPage(t *testing.T) {
 
 func TestClosureOfATarget(t *testing.T) {
 	m := parse("PARTS := test slow\ntest: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\n" +
-		"two:\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\nall: $(PARTS)\n")
+		"two:\n\t@go list\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\nall: $(PARTS)\n")
 	g := NewWithT(t)
 	g.Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
 	g.Expect(m.closure("all", "unit")[:4]).To(Equal([]string{"all", "unit", "test", "slow"}))

@@ -1,5 +1,5 @@
 // Command generate writes the files that follow from others: the table of values in the chart's README, and the kustomize manifests
-// of config/, from the chart; and the screens in docs/cli.md, from the goldens of the tests. With --check it writes nothing, and fails when a file is not up to date.
+// of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; and the tables of the rule, from policy. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (
@@ -41,6 +41,11 @@ func run(helm string, check bool) error {
 	files[filepath.Join(chart, "README.md")] = readme
 	if files[screensPage], err = screens(); err != nil {
 		return err
+	}
+	for _, page := range rulePages {
+		if files[page], err = rule(page); err != nil {
+			return err
+		}
 	}
 	stale, err := staleFiles(files)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // approvals is a rollout of which several people may write the ApplicationSet.
@@ -39,7 +40,7 @@ func newApprovals(t *testing.T, args ...string) *approvals {
 	a.Eventually(func() error { return a.annotateAs("probe", map[string]any{"probe": "x"}, client.DryRunAll) }).Should(Succeed())
 	for _, path := range []string{webhook.StampPath, webhook.ApprovalPath} {
 		a.Eventually(func() float64 {
-			_ = a.annotateAs("probe", map[string]any{webhook.ApprovedAnnotation: "1@1.0"}, client.DryRunAll)
+			_ = a.annotateAs("probe", map[string]any{settings.ApprovedAnnotation: "1@1.0"}, client.DryRunAll)
 			return a.called(path)
 		}).Should(BeNumerically(">", 0))
 	}
@@ -108,7 +109,7 @@ type stamp struct {
 // stamps are those that are stored, without their times, which are those of a moment ago.
 func (a *approvals) stamps() (all []stamp) {
 	a.t.Helper()
-	if text, is := a.annotated()[webhook.ApprovedByAnnotation]; is {
+	if text, is := a.annotated()[settings.ApprovedByAnnotation]; is {
 		a.Expect(json.Unmarshal([]byte(text), &all)).To(Succeed())
 	}
 	for i := range all {
@@ -138,25 +139,25 @@ func TestApprovalsAreThoseOfTheAPIServersUsers(t *testing.T) {
 			a := newApprovals(t, args...)
 			alices, bobs := stamp{Step: 3, Of: guestbook.NewCommit, By: "alice"}, stamp{Step: 3, Of: guestbook.NewCommit, By: "bob"}
 
-			a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd}, client.DryRunAll)).To(Succeed())
+			a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd}, client.DryRunAll)).To(Succeed())
 			a.Expect(a.stamps()).To(BeEmpty(), "a server dry-run")
-			a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd})).To(Succeed())
+			a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices}))
-			a.Expect(a.annotateAs("bob", map[string]any{"note": "x", webhook.ApprovedByAnnotation: nil})).To(Succeed())
+			a.Expect(a.annotateAs("bob", map[string]any{"note": "x", settings.ApprovedByAnnotation: nil})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices}), "a stamp that somebody removes comes back")
-			a.Expect(a.annotateAs("bob", map[string]any{webhook.ApprovedAnnotation: approvedProd + ",2@" + guestbook.NewCommit})).To(Succeed())
+			a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: approvedProd + ",2@" + guestbook.NewCommit})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices, {Step: 2, Of: guestbook.NewCommit, By: "bob"}}))
 
-			stored := a.annotated()[webhook.ApprovedByAnnotation]
+			stored := a.annotated()[settings.ApprovedByAnnotation]
 			forged := `[{"step":3,"of":"` + guestbook.NewCommit + `","by":"carol","at":"` + time.Now().UTC().Format(time.RFC3339) + `"}]`
-			a.refused(a.annotateAs("bob", map[string]any{webhook.ApprovedByAnnotation: forged}), leaveOut)
-			a.refused(a.annotateAs("bob", map[string]any{webhook.ApprovedAnnotation: approvedProd, webhook.ApprovedByAnnotation: forged}), leaveOut)
-			a.Expect(a.annotated()).To(HaveKeyWithValue(webhook.ApprovedByAnnotation, stored))
+			a.refused(a.annotateAs("bob", map[string]any{settings.ApprovedByAnnotation: forged}), leaveOut)
+			a.refused(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: approvedProd, settings.ApprovedByAnnotation: forged}), leaveOut)
+			a.Expect(a.annotated()).To(HaveKeyWithValue(settings.ApprovedByAnnotation, stored))
 
 			// An approval that is taken back, and made again by somebody else.
-			a.Expect(a.annotateAs("carol", map[string]any{webhook.ApprovedAnnotation: nil})).To(Succeed())
-			a.Expect(a.annotated()).NotTo(HaveKey(webhook.ApprovedByAnnotation))
-			a.Expect(a.annotateAs("bob", map[string]any{webhook.ApprovedAnnotation: approvedProd})).To(Succeed())
+			a.Expect(a.annotateAs("carol", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed())
+			a.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedByAnnotation))
+			a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{bobs}))
 			a.Expect(a.replica.Metric(a.ctx, "stepgate_approvals_total", "result", "approved")).To(BeNumerically("==", 3))
 			a.Expect(a.replica.Metric(a.ctx, "stepgate_approvals_total", "result", "refused")).To(BeNumerically("==", 2))
@@ -167,21 +168,21 @@ func TestApprovalsAreThoseOfTheAPIServersUsers(t *testing.T) {
 func TestAnApprovalInANewApplicationSet(t *testing.T) {
 	a := newApprovals(t)
 	a.set = guestbook.Set(a.namespace)
-	a.set.Name, a.set.Annotations = "second", map[string]string{webhook.ApprovedAnnotation: approvedProd}
+	a.set.Name, a.set.Annotations = "second", map[string]string{settings.ApprovedAnnotation: approvedProd}
 	a.Expect(a.asMember("alice", nil).Create(a.ctx, a.set)).To(Succeed())
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "alice"}}))
 }
 
 func TestOnlyApproversApprove(t *testing.T) {
 	a := newApprovals(t, "--approver=alice", "--approver=probe", "--approver-group=sre")
-	approve := map[string]any{webhook.ApprovedAnnotation: approvedProd}
+	approve := map[string]any{settings.ApprovedAnnotation: approvedProd}
 
 	a.refused(a.annotateAs("bob", approve), "bob may not approve step 3 of ApplicationSet "+a.namespace+"/guestbook: stepgate's --approver and --approver-group "+
 		"do not name this user or a group of this user. Next: ask somebody whom they name")
-	a.Expect(a.annotated()).NotTo(HaveKey(webhook.ApprovedAnnotation))
+	a.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedAnnotation))
 	a.Expect(a.annotateAs("alice", approve)).To(Succeed())
-	a.Expect(a.annotateAs("bob", map[string]any{"note": "x", webhook.PauseAnnotation: "all"})).To(Succeed(), "what alice has approved stays")
-	a.Expect(a.annotateAs("bob", map[string]any{webhook.ApprovedAnnotation: nil})).To(Succeed(), "everybody may take an approval back")
+	a.Expect(a.annotateAs("bob", map[string]any{"note": "x", settings.PauseAnnotation: "all"})).To(Succeed(), "what alice has approved stays")
+	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "everybody may take an approval back")
 	a.Expect(a.annotateAs("bob", approve)).NotTo(Succeed())
 	a.Expect(a.asMember("bob", nil, "sre").Patch(a.ctx, a.set.DeepCopy(), annotations(approve))).To(Succeed(), "a member of the group")
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "bob"}}))
@@ -189,31 +190,31 @@ func TestOnlyApproversApprove(t *testing.T) {
 
 func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 	a := newApprovals(t)
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.PauseAnnotation: "3", webhook.PauseReasonAnnotation: "freeze"})).To(Succeed())
-	by := a.annotated()[webhook.PausedByAnnotation]
+	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze"})).To(Succeed())
+	by := a.annotated()[settings.PausedByAnnotation]
 	a.Expect(by).To(MatchRegexp(`^alice at 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$`))
 	a.Expect(a.annotateAs("bob", map[string]any{"stepgate.io/require": "synced"})).To(Succeed())
-	a.Expect(a.annotated()).To(HaveKeyWithValue(webhook.PausedByAnnotation, by))
-	err := a.annotateAs("bob", map[string]any{webhook.PausedByAnnotation: "carol at 2026-11-22T10:00:00Z"})
+	a.Expect(a.annotated()).To(HaveKeyWithValue(settings.PausedByAnnotation, by))
+	err := a.annotateAs("bob", map[string]any{settings.PausedByAnnotation: "carol at 2026-11-22T10:00:00Z"})
 	a.refused(err, "annotation stepgate.io/paused-by is written by stepgate: leave it out")
-	a.Expect(a.annotateAs("bob", map[string]any{webhook.PauseAnnotation: "all"})).To(Succeed())
-	a.Expect(a.annotated()[webhook.PausedByAnnotation]).To(HavePrefix("bob at "))
-	a.Expect(a.annotateAs("bob", map[string]any{webhook.PauseAnnotation: nil})).To(Succeed())
-	a.Expect(a.annotated()).NotTo(HaveKey(webhook.PausedByAnnotation))
+	a.Expect(a.annotateAs("bob", map[string]any{settings.PauseAnnotation: "all"})).To(Succeed())
+	a.Expect(a.annotated()[settings.PausedByAnnotation]).To(HavePrefix("bob at "))
+	a.Expect(a.annotateAs("bob", map[string]any{settings.PauseAnnotation: nil})).To(Succeed())
+	a.Expect(a.annotated()).NotTo(HaveKey(settings.PausedByAnnotation))
 }
 
 func TestAnAnnotationThatCannotBeReadIsStoredWithAWarning(t *testing.T) {
 	a := newApprovals(t)
 	warnings := &warned{}
-	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.set.DeepCopy(), annotations(map[string]any{webhook.ModeAnnotation: "Audit"}))).To(Succeed())
-	a.Expect(a.annotated()).To(HaveKeyWithValue(webhook.ModeAnnotation, "Audit"))
+	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.set.DeepCopy(), annotations(map[string]any{settings.ModeAnnotation: "Audit"}))).To(Succeed())
+	a.Expect(a.annotated()).To(HaveKeyWithValue(settings.ModeAnnotation, "Audit"))
 	a.Expect(warnings.texts).To(Equal([]string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`}))
 }
 
 // TestOrdinaryWritesOfApplicationSetsAreNotSent counts the calls for the writes of Argo CD and of people.
 func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	a := newApprovals(t)
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd, webhook.PauseAnnotation: "2"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd, settings.PauseAnnotation: "2"})).To(Succeed())
 	before := a.requests()
 	set := func() *argo.ApplicationSet {
 		set := a.set.DeepCopy()
@@ -256,9 +257,9 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 		a.Expect(a.requests()).To(Equal(before), "%s was sent", name)
 	}
 	// The counter does count, and a removal is for the mutating webhook alone.
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: nil})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed())
 	a.Expect(a.requests()).To(Equal(before + 1))
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 	a.Expect(a.requests()).To(Equal(before + 3))
 
 	// One that is being deleted is nobody's business.
@@ -267,29 +268,29 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	a.Expect(shared.Admin.Update(a.ctx, s)).To(Succeed())
 	a.Expect(shared.Admin.Delete(a.ctx, s)).To(Succeed())
 	before = a.requests()
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: "1@1.0"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: "1@1.0"})).To(Succeed())
 	a.Expect(a.requests()).To(Equal(before))
 	a.Expect(shared.Admin.Patch(a.ctx, set(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 }
 
 func TestWhileStepgateIsDownOnlyApprovalsAreRefused(t *testing.T) {
 	a := newApprovals(t)
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 	a.replica.Kill()
 
 	for name, approve := range map[string]any{"another approval": approvedProd + ",2@" + guestbook.NewCommit, "one less, and another": "2@" + guestbook.NewCommit} {
-		err := a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approve})
+		err := a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approve})
 		a.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%s: %v", name, err)
 		a.Expect(err).To(MatchError(ContainSubstring(`failed calling webhook "approval.stepgate.io"`)))
 	}
-	a.Expect(a.annotateAs("bob", map[string]any{webhook.ApprovedByAnnotation: "[]"})).NotTo(Succeed())
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.PauseAnnotation: "all", webhook.ModeAnnotation: "off", "note": "x"})).To(Succeed())
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.PauseAnnotation: nil})).To(Succeed())
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: nil})).To(Succeed(), "an approval can be taken back")
+	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedByAnnotation: "[]"})).NotTo(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: "all", settings.ModeAnnotation: "off", "note": "x"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: nil})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "an approval can be taken back")
 	a.Expect(a.as(cluster.ApplicationSetAccount).Patch(a.ctx, a.set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goTemplate":true}}`)))).To(Succeed())
 
 	// The emergency switch.
 	a.Expect(shared.Admin.Patch(a.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}},
 		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"stepgate.io/ignore":"true"}}}`)))).To(Succeed())
-	a.Eventually(func() error { return a.annotateAs("alice", map[string]any{webhook.ApprovedAnnotation: approvedProd}) }).Should(Succeed())
+	a.Eventually(func() error { return a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd}) }).Should(Succeed())
 }

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // askAs runs `stepgate` as a user who may write ApplicationSets.
@@ -25,14 +25,14 @@ func TestTheCommandLineApproves(t *testing.T) {
 	a.Expect(answered.code).To(Equal(2))
 	a.Expect(answered.err).To(Equal("stepgate: no step of ApplicationSet " + name + " needs an approval: the annotation stepgate.io/approve is not set\n"))
 
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApproveAnnotation: "3"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApproveAnnotation: "3"})).To(Succeed())
 	x, _ := a.explained("prod")
 	a.Expect(x.Conditions).To(HaveLen(1))
 	a.Expect(x.Conditions[0].Text).To(Equal("NotApproved: " + guestbook.NewCommit[:7]))
 	answered = a.askAs("alice", "approve", "guestbook", "--dry-run")
 	a.Expect(answered.code).To(Equal(0), answered.err)
 	a.Expect(answered.out).To(And(ContainSubstring("Approved by alice at "), HaveSuffix("This was a server dry run: nothing is stored.\n")))
-	a.Expect(a.annotated()).NotTo(HaveKey(webhook.ApprovedAnnotation))
+	a.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedAnnotation))
 
 	answered = a.askAs("alice", "approve", "guestbook", "-v")
 	a.Expect(answered.code).To(Equal(0), answered.err)
@@ -52,7 +52,7 @@ func TestTheCommandLineApproves(t *testing.T) {
 // TestTheCommandLineShowsRefusals approves as somebody who may not.
 func TestTheCommandLineShowsRefusals(t *testing.T) {
 	a := newApprovals(t, "--approver=probe")
-	a.Expect(a.annotateAs("alice", map[string]any{webhook.ApproveAnnotation: "3"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApproveAnnotation: "3"})).To(Succeed())
 	answered := a.askAs("bob", "approve", "guestbook")
 	a.Expect(answered.code).To(Equal(2))
 	a.Expect(answered.err).To(HavePrefix(`stepgate: admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3 of ApplicationSet `))
@@ -87,12 +87,12 @@ func TestTheCommandLinePauses(t *testing.T) {
 	for _, one := range answers {
 		a.Expect(one.code).To(Equal(0), one.err)
 	}
-	a.Expect(a.annotated()).To(And(HaveKeyWithValue(webhook.PauseAnnotation, "1,2,3"), HaveKeyWithValue("note", "19"), HaveKeyWithValue(webhook.PauseReasonAnnotation, "INC-1234")))
+	a.Expect(a.annotated()).To(And(HaveKeyWithValue(settings.PauseAnnotation, "1,2,3"), HaveKeyWithValue("note", "19"), HaveKeyWithValue(settings.PauseReasonAnnotation, "INC-1234")))
 
 	answered = a.askAs("bob", "resume", "guestbook", "--step", "2")
 	a.Expect(answered.out).To(ContainSubstring("steps 1 and 3 of 3 are still paused."))
 	a.Expect(a.askAs("bob", "resume", "guestbook").out).To(ContainSubstring("nothing is paused."))
-	a.Expect(a.annotated()).To(And(Not(HaveKey(webhook.PauseAnnotation)), Not(HaveKey(webhook.PauseReasonAnnotation)), Not(HaveKey(webhook.PausedByAnnotation)), HaveKey("note")))
+	a.Expect(a.annotated()).To(And(Not(HaveKey(settings.PauseAnnotation)), Not(HaveKey(settings.PauseReasonAnnotation)), Not(HaveKey(settings.PausedByAnnotation)), HaveKey("note")))
 	answered = a.askAs("bob", "resume", "guestbook")
 	a.Expect(answered).To(Equal(answer{out: a.namespace + "/guestbook: nothing is paused; there is nothing to resume.\n"}))
 }

@@ -49,9 +49,9 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	return argocd.NewApplicationSet(&set), nil
 }
 
-// Evaluate evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored. It
-// reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
-func (r *Reader) Evaluate(ctx context.Context, in policy.Input) (policy.Decision, error) {
+// Evaluate evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored, and what somebody says of its
+// scope. It reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
+func (r *Reader) Evaluate(ctx context.Context, in policy.Input, _ policy.Decision) (policy.Decision, error) {
 	if d, settled := policy.Scope(in); settled {
 		return d, nil
 	}

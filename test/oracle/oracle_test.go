@@ -67,7 +67,7 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	reads := &recorder{}
 	in := input()
 	in.Siblings = []policy.Sibling{in.ApplicationSet.Place(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}})}
-	d, err := oracle.New(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in)
+	d, err := oracle.New(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in, policy.Decision{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Blockers).To(HaveLen(1))
@@ -82,7 +82,7 @@ func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g := NewWithT(t)
 	live := cluster(t, interceptor.Funcs{}, degraded("dev", owner("guestbook", setUID, true)))
 	reader := oracle.New(live, &recorder{})
-	before, err := reader.Evaluate(context.Background(), input())
+	before, err := reader.Evaluate(context.Background(), input(), policy.Decision{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(before.Outcome).To(Equal(policy.Deny))
 
@@ -90,7 +90,7 @@ func TestTheSiblingsAreReadAnew(t *testing.T) {
 	g.Expect(live.Get(context.Background(), types.NamespacedName{Namespace: "argocd", Name: "dev"}, &app)).To(Succeed())
 	app.Status.Health.Status = "Healthy"
 	g.Expect(live.Update(context.Background(), &app)).To(Succeed())
-	after, err := reader.Evaluate(context.Background(), input())
+	after, err := reader.Evaluate(context.Background(), input(), policy.Decision{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(after.Outcome).To(Equal(policy.Allow), after.Message())
 	g.Expect(after.Reason).To(Equal(policy.EarlierStepsDone))
@@ -128,7 +128,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 					in := input()
 					in.ApplicationSet = &set.ApplicationSet
 					var d policy.Decision
-					d, err = reader.Evaluate(context.Background(), in)
+					d, err = reader.Evaluate(context.Background(), in, policy.Decision{})
 					g.Expect(d).To(Equal(policy.Decision{}), "the zero Decision denies")
 				}
 				g.Expect(err).To(MatchError(cause), "the cause stays visible")
@@ -143,7 +143,7 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 func TestAListThatIsNotFound(t *testing.T) {
 	g := NewWithT(t)
 	missing := apierrors.NewNotFound(applications(), "")
-	d, err := oracle.New(cluster(t, failing(func() error { return missing })), &recorder{}).Evaluate(context.Background(), input())
+	d, err := oracle.New(cluster(t, failing(func() error { return missing })), &recorder{}).Evaluate(context.Background(), input(), policy.Decision{})
 	g.Expect(err).To(MatchError(missing))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -155,7 +155,7 @@ func TestAPartialListIsNoAnswer(t *testing.T) {
 		list.SetContinue("more")
 		return err
 	}}
-	d, err := oracle.New(cluster(t, funcs, healthy("dev")), &recorder{}).Evaluate(context.Background(), input())
+	d, err := oracle.New(cluster(t, funcs, healthy("dev")), &recorder{}).Evaluate(context.Background(), input(), policy.Decision{})
 	g.Expect(err).To(MatchError("list Applications of namespace argocd: the answer is partial"))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Read reads a scenario from a file.
@@ -145,7 +145,7 @@ func (s *Scenario) options(words []string) (err error) {
 			s.NoGrace = true
 		case "pin":
 			s.Pin = value
-			_, err = webhook.ParsePin(value)
+			_, err = settings.ParsePin(value)
 		default:
 			err = fmt.Errorf("no such option: %s", name)
 		}

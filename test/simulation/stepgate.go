@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -67,7 +68,10 @@ func newStepgate(w *world, records records) *stepgate {
 func newReplica(w *world, projection func(*argo.Application) *argocd.Projection, records records) *replica {
 	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
 	r.cache.onApp = r.saw
-	r.cache.onSet = func(_, set *argo.ApplicationSet) {
+	r.cache.onSet = func(old, set *argo.ApplicationSet) {
+		if old.UID != set.UID {
+			r.Displace(&argocd.NewApplicationSet(old).ApplicationSet)
+		}
 		r.Place(&argocd.NewApplicationSet(set).ApplicationSet)
 		r.reviewIn(settle)
 	}
@@ -84,9 +88,9 @@ func (r *replica) start() {
 	r.Observations = siblings.NewObservations(func() time.Time { return epoch.Add(r.w.now) })
 	r.asked = map[request]asked{}
 	r.starts, r.reviewAt = r.starts+1, 0
-	config := webhook.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
+	config := settings.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
 	if r.w.scenario.Audit {
-		config.Mode = webhook.Audit
+		config.Mode = settings.Audit
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the world.
@@ -104,8 +108,8 @@ func (r *replica) start() {
 }
 
 // pinOf is how the scenario pins operations: it is compared unless it says otherwise.
-func pinOf(s *Scenario) webhook.Pin {
-	pin, err := webhook.ParsePin(cmp.Or(s.Pin, "compared"))
+func pinOf(s *Scenario) settings.Pin {
+	pin, err := settings.ParsePin(cmp.Or(s.Pin, "compared"))
 	if err != nil {
 		panic(err) // Parse has checked it
 	}
@@ -233,10 +237,10 @@ func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
 }
 
 // Owned is siblings.Known.
-func (r *replica) Owned(types.UID) []*argocd.Projection {
+func (r *replica) Owned(owner types.UID) []*argocd.Projection {
 	all := make([]*argocd.Projection, 0, len(r.cache.apps))
 	for _, name := range r.w.names {
-		if app := r.cache.apps[name]; app != nil {
+		if app := r.cache.apps[name]; app != nil && app.OwnerReferences[0].UID == owner {
 			all = append(all, r.projection(app))
 		}
 	}
@@ -271,7 +275,7 @@ func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector
 	var all []siblings.Version
 	for _, name := range r.w.names {
 		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
-			all = append(all, siblings.Version{Name: name, UID: app.UID, Owner: setUID, ResourceVersion: app.ResourceVersion, Labels: app.Labels})
+			all = append(all, siblings.Version{Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion, Labels: app.Labels})
 		}
 	}
 	return all, nil

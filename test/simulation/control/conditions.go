@@ -1,10 +1,11 @@
 package main
 
 const (
-	soak     = "policy/soak.go"
-	approval = "policy/approval.go"
-	failures = "policy/failures.go"
+	soak     = "policy/reason_soaking.go"
+	approval = "policy/reason_not_approved.go"
+	failures = "policy/reason_too_many_failures.go"
 	unmet    = "policy/unmet.go"
+	window   = "policy/reason_window_closed.go"
 )
 
 // ofConditions are the parts of the conditions of a step, and of the releases that follow their end. They are looked for in histories with
@@ -18,8 +19,8 @@ func ofConditions() []part {
 		take("SoakUnnoticed", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && !unnoticed(p, &set.ApplicationSet) {`),
 		take("NotBefore", release, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.gate.Now()); until > 0 && false {`),
 		take("ReleaseStep1", release, `if d.Reason == policy.NotSelected {`, `if d.Reason == policy.NotSelected || d.Reason == policy.FirstStep {`),
-		take("PausedStep1", evaluate, `case step == 0 && !in.conditional(step):`, `case step == 0:`),
-		take("Paused", evaluate, `case in.Settings.Conditions.Paused.Has(step):`, `case false:`),
+		take("PausedStep1", "policy/reason_first_step.go", `return step == 0 && !in.conditional(step)`, `return step == 0`),
+		row("Paused", "paused"),
 		take("ApprovalRevision", approval, `approval.Step != d.Step || approval.What != what`, `approval.Step != d.Step`),
 		take("ApprovalStep", approval, `approval.Step != d.Step || approval.What != what`, `approval.What != what`),
 		take("ApprovalSpec", approval, `case in.predates(approval):`, `case false:`),
@@ -35,8 +36,8 @@ func ofConditions() []part {
 		take("FailedItself", failures, `if is && a.Name == in.Target.Name {`, `if false {`),
 		take("Budget", failures, `if budget == nil {`, `if true {`),
 		take("ReadOwnStep", unmet, `if in.Settings.Conditions.MaxFailures != nil {`, `if false {`),
-		take("Window", unmet, `if !in.Window.Closed {`, `if true {`),
-		take("WindowOpens", unmet, `d.NotBefore = WindowClosed, Printable(in.Window.Detail, maxText), in.Window.OpensAt`, `d.NotBefore = WindowClosed, Printable(in.Window.Detail, maxText), d.NotBefore`),
+		take("Window", window, `return d, in.Window.Closed`, `return d, false`),
+		take("WindowOpens", window, `Printable(in.Window.Detail, maxText), in.Window.OpensAt`, `Printable(in.Window.Detail, maxText), d.NotBefore`),
 		take("WindowOf", "webhook/window.go", `return g.Windows.Window(p.Project, p.WindowSubject, true, g.Now())`, `return policy.Window{}`),
 	}
 	for i := range all {

@@ -1,4 +1,4 @@
-package webhook
+package settings
 
 import (
 	"testing"
@@ -12,15 +12,18 @@ import (
 
 // conditionsOf reads the conditions of an ApplicationSet with three steps.
 func conditionsOf(annotations map[string]string) (policy.Conditions, []string) {
-	c := clusterOf("1:dev=Healthy 3:prod=Healthy")
-	c.sets[0].Annotations = annotations
-	g := &Gate{Dependencies: Dependencies{Now: func() time.Time { return noon }}}
-	s := g.annotated(argocd.NewApplicationSet(c.sets[0]))
+	s := NewParser(Config{}, atNoon).Of(withThreeSteps(annotations))
 	var problems []string
-	for _, m := range s.malformed {
-		problems = append(problems, m.annotation+" "+m.problem)
+	for _, p := range s.Problems {
+		problems = append(problems, p.Annotation+" "+p.Text)
 	}
 	return s.Conditions, problems
+}
+
+func atNoon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func withThreeSteps(annotations map[string]string) *argocd.ApplicationSet {
+	return &argocd.ApplicationSet{ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)}, Annotations: annotations}
 }
 
 func TestConditionsThatCanBeRead(t *testing.T) {
@@ -131,10 +134,7 @@ func FuzzConditions(f *testing.F) {
 // TestAnAnnotationThatIsNotAllowedSetsNoCondition reports it instead.
 func TestAnAnnotationThatIsNotAllowedSetsNoCondition(t *testing.T) {
 	g := NewWithT(t)
-	gate := &Gate{config: Config{IgnoredAnnotations: []string{PauseAnnotation}}, Dependencies: Dependencies{Now: func() time.Time { return noon }}}
-	c := clusterOf("1:dev=Healthy 3:prod=Healthy")
-	c.sets[0].Annotations = map[string]string{PauseAnnotation: "all"}
-	s := gate.annotated(argocd.NewApplicationSet(c.sets[0]))
+	s := NewParser(Config{IgnoredAnnotations: []string{PauseAnnotation}}, atNoon).Of(withThreeSteps(map[string]string{PauseAnnotation: "all"}))
 	g.Expect(s.Conditions).To(Equal(policy.Conditions{}))
-	g.Expect(s.malformed).To(HaveLen(1))
+	g.Expect(s.Problems).To(HaveLen(1))
 }

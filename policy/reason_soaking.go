@@ -2,6 +2,18 @@ package policy
 
 import "time"
 
+// Soaking means that the sibling is done, and has to prove itself for longer.
+const Soaking Reason = "Soaking"
+
+var soaking = row{
+	reason:    Soaking,
+	level:     RequireHealth,
+	condition: true,
+	when:      "it is done, but what it runs was first deployed, or it became Healthy, less than the soak time of the target's step ago",
+	short:     "it is done, but has not proved itself for long enough",
+	next:      "wait, or change the annotation stepgate.io/soak",
+}
+
 // Soak is how long every Application of the earlier steps has to be deployed and Healthy before a step starts.
 type Soak struct {
 	// Every is the time for each step after the first that Of, by 0-based step, does not name.

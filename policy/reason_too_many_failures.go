@@ -2,9 +2,27 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 )
+
+// TooManyFailures means that too much of the step has failed. The blockers are siblings of the target's own step.
+const TooManyFailures Reason = "TooManyFailures"
+
+var tooManyFailures = waiting{
+	row: row{
+		reason:    TooManyFailures,
+		level:     RequireHealth,
+		when:      "more siblings of the target's own step have failed at what it deploys than may, and the target has not",
+		condition: true,
+		message: func(d Decision) string {
+			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another revision",
+				d.of(), applications(len(d.Blockers)), d.Detail, d.Names())
+		},
+	},
+	denies: (*Input).tooManyFailures,
+}
 
 // Budget is how many Applications of a step may fail.
 type Budget struct {
@@ -48,7 +66,7 @@ func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
 		return d, false
 	}
 	slices.SortFunc(failed, func(a, b Blocker) int { return cmp.Compare(a.Application, b.Application) })
-	d.Reason, d.Blockers, d.Detail = TooManyFailures, failed, strconv.Itoa(most)
+	d.Blockers, d.Detail = failed, strconv.Itoa(most)
 	return d, true
 }
 

@@ -1,4 +1,4 @@
-package webhook
+package settings
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // maxSoak is the longest soak time.
@@ -20,33 +19,33 @@ const all = "all"
 
 // conditions reads what the steps of an ApplicationSet wait for beside the order. Of what it cannot read, the stricter reading counts:
 // every step is paused, waits for its soak time until that is repaired, or needs an approval; no Application may fail.
-func (g *Gate) conditions(s *settings, set *argocd.ApplicationSet) policy.Conditions {
-	c, steps := policy.Conditions{FourEyes: g.config.FourEyes}, len(set.Steps)
-	if text, ok := g.annotation(s, set, PauseAnnotation); ok {
+func (a *annotations) conditions(fourEyes bool) policy.Conditions {
+	c, steps := policy.Conditions{FourEyes: fourEyes}, len(a.of.Steps)
+	if text, ok := a.get(PauseAnnotation); ok {
 		var err error
 		c.Paused, err = parseSteps(text, steps)
-		s.note(PauseAnnotation, err)
-		c.PausedWhy = pausedWhy(set.Annotations)
+		a.note(PauseAnnotation, err)
+		c.PausedWhy = pausedWhy(a.of.Annotations)
 	}
-	if text, ok := g.annotation(s, set, SoakAnnotation); ok {
+	if text, ok := a.get(SoakAnnotation); ok {
 		var err error
 		c.Soak, err = parseSoak(text, steps)
-		s.note(SoakAnnotation, err)
+		a.note(SoakAnnotation, err)
 	}
-	if text, ok := g.annotation(s, set, ApproveAnnotation); ok {
+	if text, ok := a.get(ApproveAnnotation); ok {
 		var err error
 		c.Approve, err = parseSteps(text, steps)
-		s.note(ApproveAnnotation, err)
-		approved, problems := approval.Approvals(set.Annotations, steps)
+		a.note(ApproveAnnotation, err)
+		approved, problems := approval.Approvals(a.of.Annotations, steps)
 		c.Approved = approved
 		for _, p := range problems {
-			s.note(p.Annotation, errors.New(p.Text))
+			a.note(p.Annotation, errors.New(p.Text))
 		}
 	}
-	if text, ok := g.annotation(s, set, MaxFailuresAnnotation); ok {
+	if text, ok := a.get(MaxFailuresAnnotation); ok {
 		budget, err := parseBudget(text)
 		c.MaxFailures = &budget
-		s.note(MaxFailuresAnnotation, err)
+		a.note(MaxFailuresAnnotation, err)
 	}
 	return c
 }

@@ -1,0 +1,13 @@
+package policy
+
+// ApplicationSetNotFound means that the ApplicationSet that the Application names is gone.
+const ApplicationSetNotFound Reason = "ApplicationSetNotFound"
+
+var applicationSetNotFound = settling{
+	row: row{
+		reason: ApplicationSetNotFound,
+		when:   "the ApplicationSet does not exist, or has another UID",
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool { return in.ApplicationSet == nil },
+}

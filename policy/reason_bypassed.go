@@ -1,0 +1,14 @@
+package policy
+
+// Bypassed means that somebody lets everything through.
+const Bypassed Reason = "Bypassed"
+
+var bypassed = settling{
+	row: row{
+		reason:   Bypassed,
+		when:     "a valid bypass",
+		recorded: true,
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool { return in.Settings.Bypassed },
+}

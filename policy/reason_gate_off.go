@@ -1,0 +1,14 @@
+package policy
+
+// GateOff means that the ApplicationSet is switched off.
+const GateOff Reason = "GateOff"
+
+var gateOff = settling{
+	row: row{
+		reason:   GateOff,
+		when:     "mode `off` on the ApplicationSet",
+		recorded: true,
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool { return in.Settings.Off },
+}

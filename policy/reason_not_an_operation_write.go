@@ -1,0 +1,13 @@
+package policy
+
+// NotAnOperationWrite means that the write starts nothing.
+const NotAnOperationWrite Reason = "NotAnOperationWrite"
+
+var notAnOperationWrite = settling{
+	row: row{
+		reason: NotAnOperationWrite,
+		when:   "the operation is absent, unchanged or removed",
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool { return !in.Target.Operation.Written },
+}

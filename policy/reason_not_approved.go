@@ -1,0 +1,67 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+)
+
+// NotApproved means that nobody has approved what would be deployed.
+const NotApproved Reason = "NotApproved"
+
+var notApproved = waiting{
+	row: row{
+		reason:    NotApproved,
+		level:     RequireHealth,
+		when:      "the step needs an approval of what the target deploys, and there is none",
+		condition: true,
+		message: func(d Decision) string {
+			return d.of() + " is not approved (NotApproved: " + d.Detail + "). Next: stepgate approve " + d.flags()
+		},
+	},
+	denies: (*Input).notApproved,
+}
+
+// notApproved reports whether the step needs an approval that there is not.
+func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
+	c := &in.Settings.Conditions
+	if !c.Approve.Has(d.Step) {
+		return d, false
+	}
+	what := ApprovalOf(in.Target.Wanted)
+	d.Detail = strconv.Itoa(d.Step+1) + "@" + Printable(what, maxText)
+	switch {
+	case in.Target.Operation.Foreign:
+		d.Detail = "the operation brings manifests or sources of its own, which cannot be approved"
+		return d, true
+	case what == "":
+		d.Detail = "the operation does not say which revision it deploys"
+		return d, true
+	}
+	for _, approval := range c.Approved {
+		if approval.Step != d.Step || approval.What != what {
+			continue
+		}
+		switch {
+		case in.predates(approval):
+			d.Detail += ", which was approved before the spec of " + clean(in.Target.Name) + " changed"
+		case c.FourEyes && in.started(d.Step, approval.By):
+			d.Detail += ", which " + clean(approval.By) + " has approved, who has also started it"
+		default:
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what was approved are the
+// revisions of another spec.
+func (in *Input) predates(approval Approval) bool {
+	return in.changed() && !approval.At.After(in.Seen.ContentSince)
+}
+
+// started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the same.
+func (in *Input) started(step int, user string) bool {
+	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a Sibling) bool {
+		return in.isEarlier(a, step) && a.LastSync.By == user && a.LastSync.AtCompared
+	})
+}

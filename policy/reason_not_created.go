@@ -1,0 +1,55 @@
+package policy
+
+// NotCreated means that the sibling does not exist yet. Nothing of it can be looked at: Input.missing finds it.
+const NotCreated Reason = "NotCreated"
+
+var notCreated = row{
+	reason: NotCreated,
+	level:  RequireHealth,
+	when:   "the ApplicationSet's status records it under an earlier step, but it does not exist",
+	short:  "the ApplicationSet lists it, but it does not exist yet",
+	next:   "wait until the ApplicationSet controller has created APP",
+}
+
+// missing are the Applications that are recorded under a step before step, and are not among the siblings.
+func (in *Input) missing(step int) []Blocker {
+	absent := 0
+	for _, r := range in.ApplicationSet.Recorded {
+		if r.under(step) {
+			absent++
+		}
+	}
+	for _, sibling := range in.Siblings {
+		if (Recorded{Step: sibling.RecordedStep}).under(step) {
+			absent--
+		}
+	}
+	if absent == 0 {
+		return nil // nearly always, and then no names have to be looked at
+	}
+	live := make(map[string]bool, len(in.Siblings))
+	for _, sibling := range in.Siblings {
+		live[sibling.Name] = true
+	}
+	var found []Blocker
+	for name, r := range in.ApplicationSet.Recorded {
+		if in.awaits(name, r, step) && !live[name] {
+			found = append(found, doesNotExist(name, r))
+		}
+	}
+	return found
+}
+
+// awaits reports whether an Application has to exist because it is recorded under a step before step.
+func (in *Input) awaits(name string, r Recorded, step int) bool {
+	return r.under(step) && name != in.Target.Name && !in.Settings.Excluded[name]
+}
+
+// under reports whether an Application is recorded under a step before step.
+func (r Recorded) under(step int) bool { return r.Step > 0 && r.Step <= step }
+
+// doesNotExist is the blocker for a recorded Application that does not exist. Its name is cleaned: unlike the name of an
+// object, a recorded name is any text.
+func doesNotExist(name string, r Recorded) Blocker {
+	return Blocker{Application: Printable(name, maxName), Step: r.Step - 1, Reason: NotCreated}
+}

@@ -1,0 +1,13 @@
+package policy
+
+// NotManaged means that no ApplicationSet controls the Application.
+const NotManaged Reason = "NotManaged"
+
+var notManaged = settling{
+	row: row{
+		reason: NotManaged,
+		when:   "no ApplicationSet controls the Application, neither before nor after the write",
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool { return !in.Target.Managed },
+}

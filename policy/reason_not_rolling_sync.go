@@ -1,0 +1,15 @@
+package policy
+
+// NotRollingSync means that the ApplicationSet asks for no order.
+const NotRollingSync Reason = "NotRollingSync"
+
+var notRollingSync = settling{
+	row: row{
+		reason: NotRollingSync,
+		when:   "the strategy is not exactly `RollingSync`, or has no steps",
+	},
+	outcome: NotGated,
+	settles: func(in *Input, _ int) bool {
+		return !in.ApplicationSet.RollingSync || len(in.ApplicationSet.Steps) == 0
+	},
+}

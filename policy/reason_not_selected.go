@@ -1,0 +1,13 @@
+package policy
+
+// NotSelected means that the Application is in no step.
+const NotSelected Reason = "NotSelected"
+
+var notSelected = settling{
+	row: row{
+		reason: NotSelected,
+		when:   "no step selects the target",
+	},
+	outcome: NotGated,
+	settles: func(_ *Input, step int) bool { return step < 0 },
+}

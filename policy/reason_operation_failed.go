@@ -1,0 +1,34 @@
+package policy
+
+// OperationFailed means that the last sync of the sibling failed.
+const OperationFailed Reason = "OperationFailed"
+
+var operationFailed = blocking{
+	row: row{
+		reason:     OperationFailed,
+		level:      RequireSynced,
+		when:       "its last full operation ended Failed or Error, at the compared revision or after one of its attempts came to the PostSync hooks, and `--allow-failed-operations` is off",
+		short:      "its last sync failed",
+		ofRevision: true,
+		next:       "sync APP again: argocd app sync APP",
+	},
+	holds: func(in *Input, a *Application) (detail string, is bool) {
+		if in.Settings.AllowFailedOperations || !in.failed(a) {
+			return "", false
+		}
+		return clean(a.LastOperation.Phase), true
+	},
+}
+
+// failed reports whether the last operation failed, and that still counts. It does until something else is deployed: while
+// the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A newer
+// commit that does not touch the Application changes nothing about that. If less was applied, and the Application is
+// Synced at another revision, then the commit was taken back.
+func (in *Input) failed(a *Application) bool {
+	last := &a.LastOperation
+	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" {
+		return false
+	}
+	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)
+	return last.AtCompared || applied
+}

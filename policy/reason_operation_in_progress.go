@@ -1,0 +1,30 @@
+package policy
+
+// OperationInProgress means that an operation of the sibling waits or runs.
+const OperationInProgress Reason = "OperationInProgress"
+
+var operationInProgress = blocking{
+	row: row{
+		reason: OperationInProgress,
+		level:  RequireHealth,
+		when:   "`operation` is set, or the phase is Running or Terminating",
+		short:  "it is syncing now",
+		next:   "wait until the operation of APP has ended",
+	},
+	holds: func(_ *Input, a *Application) (detail string, is bool) {
+		return a.LastOperation.trouble(), a.OperationSet || a.LastOperation.Running()
+	},
+}
+
+// Running reports whether it has started and not ended.
+func (last *LastOperation) Running() bool {
+	return last.Phase == "Running" || last.Phase == "Terminating"
+}
+
+// trouble says that a running operation does not come to its end at once, as where its cluster does not answer.
+func (last *LastOperation) trouble() string {
+	if last.Running() && last.Retried {
+		return "its sync failed, and is tried again"
+	}
+	return ""
+}

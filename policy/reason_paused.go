@@ -1,0 +1,22 @@
+package policy
+
+// Paused means that somebody has paused the step.
+const Paused Reason = "Paused"
+
+var paused = settling{
+	row: row{
+		reason:    Paused,
+		when:      "the step is paused",
+		condition: true,
+		message: func(d Decision) string {
+			why := ""
+			if d.Detail != "" {
+				why = ": " + d.Detail
+			}
+			return d.of() + " is paused (Paused" + why + "). Next: stepgate resume " + d.flags() + ", or correct the annotation stepgate.io/pause"
+		},
+	},
+	outcome: Deny,
+	settles: func(in *Input, step int) bool { return in.Settings.Conditions.Paused.Has(step) },
+	detail:  func(in *Input) string { return Printable(in.Settings.Conditions.PausedWhy, maxText) },
+}

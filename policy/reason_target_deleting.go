@@ -1,0 +1,17 @@
+package policy
+
+// TargetDeleting means that the sync would create again what the deletion removes.
+const TargetDeleting Reason = "TargetDeleting"
+
+var targetDeleting = settling{
+	row: row{
+		reason: TargetDeleting,
+		when:   "the operation is automated, and the target is being deleted",
+		next:   "wait until APP is deleted; if it stays, look at its finalizers",
+		problem: func(Decision) string {
+			return "it is being deleted, and a sync would create again what the deletion removes"
+		},
+	},
+	outcome: Deny,
+	settles: func(in *Input, _ int) bool { return in.Target.Deleting && in.Target.Operation.Automated },
+}

@@ -1,0 +1,24 @@
+package policy
+
+// WindowClosed means that a sync window does not let the target sync.
+const WindowClosed Reason = "WindowClosed"
+
+var windowClosed = waiting{
+	row: row{
+		reason:    WindowClosed,
+		level:     RequireHealth,
+		when:      "the target's sync window is closed",
+		condition: true,
+		message: func(d Decision) string {
+			when := "yet"
+			if !d.NotBefore.IsZero() {
+				when = "before " + moment(d.NotBefore)
+			}
+			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
+		},
+	},
+	denies: func(in *Input, d Decision) (denied Decision, is bool) {
+		d.Detail, d.NotBefore = Printable(in.Window.Detail, maxText), in.Window.OpensAt
+		return d, in.Window.Closed
+	},
+}

@@ -1,0 +1,128 @@
+package policy
+
+import "strings"
+
+// row is what there is to say about a reason of the rule, beside when it holds. Each is in a file of its own, reason_*.go, and in one of the lists
+// of evaluate.go.
+type row struct {
+	reason Reason
+	// level is the strictness from which on it counts.
+	level Require
+	// when is the condition, for the tables of docs/architecture.md, and short the same of a sibling, for the one of docs/decisions.md.
+	when, short string
+	// stale, ofRevision and condition are Reason.Stale, Reason.OfRevision and Reason.Condition.
+	stale, ofRevision, condition bool
+	// recorded says that operators hear of it although the write is not gated.
+	recorded bool
+	// next is what an operator can do about it; APP stands for the Application.
+	next string
+	// message words a denial because of it. problem says what is wrong with the target, where the usual sentence is about that. Both are nil
+	// where a sibling is the reason.
+	message, problem func(Decision) string
+}
+
+// settling is a row that settles a write without a look at siblings.
+type settling struct {
+	row
+	outcome Outcome
+	// settles reports whether it does. step is the target's, and -1 where it has none.
+	settles func(in *Input, step int) bool
+	// detail is Decision.Detail; nil for none.
+	detail func(in *Input) string
+}
+
+// blocking is a row that says why a sibling of an earlier step is not done.
+type blocking struct {
+	row
+	holds func(in *Input, a *Application) (detail string, is bool)
+}
+
+// waiting is a row that denies although every sibling is done. It completes the denial; its reason is added.
+type waiting struct {
+	row
+	denies func(in *Input, d Decision) (denied Decision, is bool)
+}
+
+// Row is one row of the tables of the rule, for those who write them down.
+type Row struct {
+	Reason Reason
+	// When is the condition. Short is the same of a sibling in one line, and empty for other rows.
+	When, Short string
+	// Level is the strictness from which on it counts.
+	Level Require
+	// Outcome is what becomes of the write, and Recorded says that operators hear of it although it is not gated.
+	Outcome  Outcome
+	Recorded bool
+	// Stale is Reason.Stale.
+	Stale bool
+}
+
+// WriteRows are the rows that ask about a write and its target, in the order of the rule. Before those that deny by themselves, the
+// siblings are asked: at is where.
+func WriteRows() (rows []Row, at int) {
+	for _, list := range [][]settling{writeRows, scopeRows} {
+		for _, r := range list {
+			rows = append(rows, r.shown(r.outcome))
+		}
+	}
+	at = len(rows)
+	for _, r := range stepRows {
+		rows = append(rows, r.shown(Deny))
+	}
+	return append(rows, earlierStepsDone.shown(Allow)), at
+}
+
+// SiblingRows are the rows that ask whether a sibling of an earlier step is done, in the order of the rule.
+func SiblingRows() (rows []Row) {
+	for i, r := range siblingRows {
+		rows = append(rows, r.shown(Deny))
+		if i == 0 {
+			rows = append(rows, notCreated.shown(Deny))
+		}
+	}
+	return append(rows, soaking.shown(Deny))
+}
+
+func (r *row) shown(o Outcome) Row {
+	return Row{Reason: r.reason, When: r.when, Short: r.short, Level: r.level, Outcome: o, Recorded: r.recorded, Stale: r.stale}
+}
+
+// byReason are all rows. A reason with two of them has the first.
+var byReason = func() map[Reason]*row {
+	all := map[Reason]*row{earlierStepsDone.reason: &earlierStepsDone, notCreated.reason: &notCreated, soaking.reason: &soaking}
+	add := func(r *row) {
+		if all[r.reason] == nil {
+			all[r.reason] = r
+		}
+	}
+	for i := range writeRows {
+		add(&writeRows[i].row)
+	}
+	for i := range scopeRows {
+		add(&scopeRows[i].row)
+	}
+	for i := range stepRows {
+		add(&stepRows[i].row)
+	}
+	for i := range siblingRows {
+		add(&siblingRows[i].row)
+	}
+	return all
+}()
+
+// rowOf is the row of a reason; an empty one for a reason that the rule does not have.
+func rowOf(r Reason) *row {
+	if found := byReason[r]; found != nil {
+		return found
+	}
+	return &row{}
+}
+
+// wayOut says what an operator can do about a blocker. It follows "Next: " in a denial.
+func (r Reason) wayOut(application string) string {
+	next := rowOf(r).next
+	if next == "" {
+		next = "wait until APP is done"
+	}
+	return strings.ReplaceAll(next, "APP", application)
+}

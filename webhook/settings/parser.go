@@ -1,0 +1,215 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+const (
+	// maxBypass is how far ahead a bypass or an exclusion may reach.
+	maxBypass = 24 * time.Hour
+	// maxText bounds text that a client chose.
+	maxText = 1024
+)
+
+// Config is how an installation gates where no annotation says otherwise. Its zero value is the strictest, and honours no bypass in a sync.
+type Config struct {
+	Mode                  Mode
+	Require               policy.Require
+	GateRollbacks         bool
+	AllowFailedOperations bool
+	// Settling means the same as in policy.Settings.
+	Settling time.Duration
+	// ServerAccounts are the user names of argocd-server; only from them initiatedBy is believed.
+	ServerAccounts []string
+	// ControllerAccounts name the initiator in metrics; no decision depends on them.
+	ControllerAccounts []string
+	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the usual
+	// name. Their early operations are held.
+	ApplicationSetAccounts []string
+	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
+	BypassUsers []string
+	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
+	IgnoredAnnotations []string
+	// FourEyes says that nobody approves what they have started.
+	FourEyes bool
+	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
+	Pin Pin
+	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs the mutating webhook.
+	Hold bool
+	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared too
+	// early. It needs a Releaser.
+	Release bool
+}
+
+// Settings are how one ApplicationSet is gated, or one write to one of its Applications. They are made by a Parser, and not changed.
+type Settings struct {
+	policy.Settings
+	Mode Mode
+	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where nobody asks for one.
+	Bypass string
+	// Exclusion says which Applications hold nobody up for now, until when and why; empty when none is excluded.
+	Exclusion string
+	// Problems are the annotations whose value could not be read, of which the stricter reading counts, and those that are not allowed.
+	Problems []Problem
+}
+
+// Problem says what is wrong with an annotation.
+type Problem struct{ Annotation, Text string }
+
+// String is the sentence that people read.
+func (p Problem) String() string { return "annotation " + p.Annotation + " is " + p.Text }
+
+// ProblemTexts are the sentences of the Problems.
+func (s Settings) ProblemTexts() []string {
+	var texts []string
+	for _, p := range s.Problems {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
+// Parser makes Settings.
+type Parser struct {
+	config Config
+	now    func() time.Time
+}
+
+// NewParser returns a Parser of an installation; now is the clock for the end of a bypass and of an exclusion.
+func NewParser(config Config, now func() time.Time) *Parser { return &Parser{config: config, now: now} }
+
+// Claim is what an operation claims of who has started it, and who wrote it.
+type Claim struct {
+	// User is who sent the request; the API server has authenticated it.
+	User string
+	// InitiatedBy and Bypass are what the operation says. Bypass is empty where it asks for none.
+	InitiatedBy, Bypass string
+}
+
+// OfWrite returns the Settings of a write: those of the ApplicationSet, and the bypass that the operation asks for. Without an ApplicationSet
+// there is nothing to bypass.
+func (p *Parser) OfWrite(set *argocd.ApplicationSet, claim Claim) Settings {
+	s := p.Of(set)
+	if set != nil && claim.Bypass != "" && !s.Bypassed {
+		s.Bypassed, s.Bypass = p.bypassInSync(claim)
+	}
+	return s
+}
+
+// Of returns the Settings of an ApplicationSet; nil has none of its own. They name each annotation that cannot be read, and have
+// the stricter reading: enforce, revision, no bypass, and every condition. One that is not allowed changes nothing.
+func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
+	c := p.config
+	s := Settings{Mode: c.Mode, Settings: policy.Settings{
+		Require: c.Require, GateRollbacks: c.GateRollbacks, AllowFailedOperations: c.AllowFailedOperations, Settling: c.Settling,
+	}}
+	if set == nil {
+		return s
+	}
+	a := &annotations{of: set, ignored: c.IgnoredAnnotations}
+	if text, ok := a.get(ModeAnnotation); ok {
+		mode, err := ParseMode(text)
+		s.Mode, s.Off = mode, mode == Off
+		a.note(ModeAnnotation, err)
+	}
+	if text, ok := a.get(RequireAnnotation); ok {
+		require, err := policy.ParseRequire(text)
+		s.Require = require
+		a.note(RequireAnnotation, err)
+	}
+	if text, ok := a.get(BypassUntilAnnotation); ok {
+		reason, err := p.validUntil(text, BypassReasonAnnotation, set.Annotations[BypassReasonAnnotation])
+		s.Bypassed, s.Bypass = reason != "", reason
+		a.note(BypassUntilAnnotation, err)
+	}
+	if names, ok := a.get(ExcludeAnnotation); ok {
+		reason, err := p.excludedUntil(set.Annotations)
+		if reason != "" {
+			s.Excluded, s.Exclusion = namesIn(names), printable(names+" "+reason)
+		}
+		a.note(ExcludeAnnotation, err)
+	}
+	s.Conditions = a.conditions(c.FourEyes)
+	s.Pin = c.Pin != PinOff && s.Mode == Enforce
+	s.Train = s.Pin && c.Pin == PinProven
+	s.Problems = a.problems
+	return s
+}
+
+// annotations are those of an ApplicationSet while they are read.
+type annotations struct {
+	of       *argocd.ApplicationSet
+	ignored  []string
+	problems []Problem
+}
+
+// get returns an annotation, if it is allowed.
+func (a *annotations) get(name string) (text string, ok bool) {
+	if text, ok = a.of.Annotations[name]; ok && slices.Contains(a.ignored, name) {
+		a.problems = append(a.problems, Problem{name, "ignored: this installation does not allow it (--allowed-annotations)"})
+		return "", false
+	}
+	return text, ok
+}
+
+func (a *annotations) note(annotation string, err error) {
+	if err != nil {
+		a.problems = append(a.problems, Problem{annotation, printable("not valid, the stricter reading is used: " + err.Error())})
+	}
+}
+
+// excludedUntil is the end and the reason of an exclusion. One without an end, or without a reason, excludes nobody.
+func (p *Parser) excludedUntil(annotations map[string]string) (string, error) {
+	reason, err := p.validUntil(annotations[ExcludeUntilAnnotation], ExcludeReasonAnnotation, annotations[ExcludeReasonAnnotation])
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", ExcludeUntilAnnotation, err)
+	}
+	return reason, nil
+}
+
+func namesIn(list string) map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// validUntil returns the end and the reason of an exemption that is in force now, or "". An expired one is no error.
+func (p *Parser) validUntil(until, reasonAnnotation, reason string) (string, error) {
+	end, err := time.Parse(time.RFC3339, until)
+	now := p.now()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%q is not an RFC 3339 time such as %s", until, now.UTC().Add(time.Hour).Format(time.RFC3339))
+	case !end.After(now):
+		return "", nil
+	case end.After(now.Add(maxBypass)):
+		return "", fmt.Errorf("%s is more than 24 h ahead", until)
+	case strings.TrimSpace(reason) == "":
+		return "", fmt.Errorf("it needs %s beside it", reasonAnnotation)
+	}
+	return printable(fmt.Sprintf("until %s: %s", until, reason)), nil
+}
+
+// bypassInSync honours a bypass in the operation only from a user on the allow-list, and believes the operation's
+// initiatedBy only when argocd-server wrote it.
+func (p *Parser) bypassInSync(c Claim) (honoured bool, why string) {
+	switch {
+	case !slices.Contains(p.config.ServerAccounts, c.User):
+		return false, printable(fmt.Sprintf("%s not honoured: %s is not argocd-server", c.Bypass, c.User))
+	case !slices.Contains(p.config.BypassUsers, c.InitiatedBy):
+		return false, printable(fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", c.Bypass, c.InitiatedBy))
+	}
+	return true, printable(fmt.Sprintf("%s by %s", c.Bypass, c.InitiatedBy))
+}
+
+// printable is text that a client chose, on one line of printable ASCII of bounded length.
+func printable(s string) string { return policy.Printable(s, maxText) }

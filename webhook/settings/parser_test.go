@@ -1,0 +1,55 @@
+package settings
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// TestParser wants what ends by itself to be over at its end, and what cannot be read to be named.
+func TestParser(t *testing.T) {
+	g := NewWithT(t)
+	set := withThreeSteps(map[string]string{
+		ModeAnnotation: "Audit", BypassUntilAnnotation: "2026-03-01T13:00:00Z", BypassReasonAnnotation: "INC-1",
+		ExcludeAnnotation: "prod-us, prod-eu", ExcludeUntilAnnotation: "2026-03-01T13:00:00Z", ExcludeReasonAnnotation: "INC-2\nnext",
+	})
+	problems := []Problem{{ModeAnnotation, `not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`}}
+	s := NewParser(Config{}, atNoon).Of(set)
+	g.Expect(s.Problems).To(Equal(problems))
+	g.Expect(s.ProblemTexts()).To(Equal([]string{"annotation " + ModeAnnotation + " is " + problems[0].Text}))
+	g.Expect(s.Bypassed).To(BeTrue())
+	g.Expect(s.Bypass).To(Equal("until 2026-03-01T13:00:00Z: INC-1"))
+	g.Expect(s.Excluded).To(Equal(map[string]bool{"prod-us": true, "prod-eu": true}))
+	g.Expect(s.Exclusion).To(Equal("prod-us, prod-eu until 2026-03-01T13:00:00Z: INC-2?next"))
+
+	s = NewParser(Config{}, func() time.Time { return atNoon().Add(time.Hour) }).Of(set)
+	g.Expect(s.Problems).To(Equal(problems))
+	g.Expect(s.Bypassed).To(BeFalse())
+	g.Expect(s.Excluded).To(BeEmpty())
+
+	g.Expect(NewParser(Config{}, atNoon).Of(nil)).To(Equal(Settings{}), "the zero value is the strictest")
+}
+
+// TestBypassOfASync believes only argocd-server who has started a sync, and only a listed user may bypass.
+func TestBypassOfASync(t *testing.T) {
+	config := Config{ServerAccounts: []string{"server"}, BypassUsers: []string{"alice"}}
+	for name, tc := range map[string]struct {
+		claim      Claim
+		wantBypass bool
+		want       string
+	}{
+		"nobody asks":         {claim: Claim{User: "server", InitiatedBy: "alice"}},
+		"alice":               {claim: Claim{User: "server", InitiatedBy: "alice", Bypass: "INC-1"}, wantBypass: true, want: "INC-1 by alice"},
+		"bob":                 {claim: Claim{User: "server", InitiatedBy: "bob", Bypass: "INC-1"}, want: `INC-1 not honoured: user "bob" may not bypass (--bypass-user)`},
+		"alice, says kubectl": {claim: Claim{User: "kube", InitiatedBy: "alice", Bypass: "INC-1"}, want: "INC-1 not honoured: kube is not argocd-server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := NewParser(config, atNoon).OfWrite(withThreeSteps(nil), tc.claim)
+			g.Expect(s.Bypassed).To(Equal(tc.wantBypass))
+			g.Expect(s.Bypass).To(Equal(tc.want))
+			g.Expect(NewParser(config, atNoon).OfWrite(nil, tc.claim).Bypass).To(BeEmpty(), "there is nothing to bypass")
+		})
+	}
+}
