@@ -18,13 +18,17 @@ import (
 // ChartName is the name of the chart in every ChartRepository.
 const ChartName = "guestbook"
 
-// chartManifest deploys a ConfigMap of the Application's name with the version of the chart.
+// OwnParameter is a parameter of the chart, which has no value by default.
+const OwnParameter = "owner"
+
+// chartManifest deploys a ConfigMap of the Application's name with the version of the chart, and with the parameter.
 const chartManifest = `apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {{ .Release.Name }}
 data:
   version: {{ .Chart.AppVersion | quote }}
+  ` + OwnParameter + `: {{ .Values.` + OwnParameter + ` | quote }}
 `
 
 // ChartRepository serves the versions of a Helm chart over HTTP, as index.yaml and archives.

@@ -64,6 +64,11 @@ func (c *CLI) SyncLocal(ctx context.Context, application, folder string) (string
 	return c.app(ctx, "sync", application, "--async", "--local", folder, "--local-repo-root", folder)
 }
 
+// SetParameter runs `argocd app set --parameter` for a parameter of a Helm chart.
+func (c *CLI) SetParameter(ctx context.Context, application, name, value string) (string, error) {
+	return c.app(ctx, "set", application, "--parameter", name+"="+value)
+}
+
 // Rollback runs `argocd app rollback` to an entry of the history, and waits for its end.
 func (c *CLI) Rollback(ctx context.Context, application string, id int64) (string, error) {
 	return c.app(ctx, "rollback", application, strconv.FormatInt(id, 10))

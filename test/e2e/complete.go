@@ -74,11 +74,14 @@ func (r *rollout) untilNewest(m *member) {
 }
 
 // deployed is the version that the cluster really has.
-func (r *rollout) deployed(m *member) string {
+func (r *rollout) deployed(m *member) string { return r.inCluster(m)["version"] }
+
+// inCluster is what the cluster really has.
+func (r *rollout) inCluster(m *member) map[string]string {
 	var live corev1.ConfigMap
 	err := r.clientOf(m).Get(r.ctx, types.NamespacedName{Namespace: m.destination, Name: m.name}, &live)
 	if !apierrors.IsNotFound(err) {
 		script.Must(err)
 	}
-	return live.Data["version"]
+	return live.Data
 }

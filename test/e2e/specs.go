@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/argocd"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -34,6 +35,10 @@ func specs() []scenario {
 		{key: "specs-many", title: "3 steps of 20; a change of the template that changes every spec, and a commit; the last step is first by name", each: manyEach, world: true, limit: 5 * time.Minute, setup: 10 * time.Minute, waits: settling, play: repointedMany},
 		{key: "specs-relabelled", title: "an Application of step 1 is Progressing; a user takes its label off, and syncs prod with the argocd CLI", each: 1, manual: true, world: true, waits: settling, play: relabelled},
 		{key: "specs-local", title: "a user syncs manifests of his own to prod with argocd app sync --local", each: 1, manual: true, world: true, play: local},
+		{
+			key: "specs-parameter", title: "step 1 is Degraded; a user sets a parameter of prod with argocd app set, and syncs it, before its turn and in its turn",
+			each: 1, waits: settling, manual: true, world: true, layout: fromChart, template: ofChart, set: ignoringParameters, play: ownParameter,
+		},
 		{key: "specs-dying", title: "prod is being deleted, its finalizer stays for a while, and a commit lands", each: 1, world: true, limit: 3 * time.Minute, waits: settling, play: dying},
 	}
 }
@@ -152,6 +157,32 @@ func local(r *rollout) {
 	}
 	r.version("2", r.members)
 	r.refresh(r.in(backwards()...)...)
+}
+
+// ignoringParameters leaves the parameters of single Applications as somebody has set them.
+func ignoringParameters(set *argo.ApplicationSet) {
+	set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{{JSONPointers: []string{"/spec/source/helm"}}}
+}
+
+// ownParameter has a user give prod a parameter of its own, together with a new version of the chart. Nobody can prove the parameter; it waits for the order of
+// the version all the same.
+func ownParameter(r *rollout) {
+	const value = "mine"
+	r.byUsersOnly()
+	r.begin()
+	dev, prod := r.one("dev"), r.one("prod")
+	r.health(dev, "Degraded")
+	r.version("2", r.members)
+	text, err := r.clis[r.mode].SetParameter(r.ctx, prod.name, argocd.OwnParameter, value)
+	script.Mustf(err, "argocd app set %s: %s", prod.name, text)
+	r.refresh(prod)
+	r.tooEarly(prod)
+	r.health(dev, "Healthy")
+	for _, m := range r.in(environments[:]...) {
+		r.sync(m)
+		r.untilNewest(m)
+	}
+	r.until("the parameter of "+prod.name, func() bool { return r.inCluster(prod)[argocd.OwnParameter] == value })
 }
 
 // dying has prod be deleted, and stay, while a commit is rolled out.

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const setUID = types.UID("set-uid")
-
 // api is the API server. What it holds is never changed, only replaced, so that watches and caches may share it.
 type api struct {
 	w       *world
@@ -23,12 +21,14 @@ type api struct {
 	watches []*watch
 	// changed is when something was last written that is more than the time of a comparison or a request for one.
 	changed time.Duration
+	// setUID is of the ApplicationSet that there is now.
+	setUID types.UID
 	// wanted are the Applications that the generator gives, by the generation of the ApplicationSet.
 	wanted map[int64][]argo.Application
 }
 
 func newAPI(w *world) *api {
-	return &api{w: w, apps: map[string]*argo.Application{}, wanted: map[int64][]argo.Application{}}
+	return &api{w: w, apps: map[string]*argo.Application{}, wanted: map[int64][]argo.Application{}, setUID: "set-uid"}
 }
 
 func (a *api) next() string {
@@ -121,8 +121,8 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	}
 	m.truth.latest = admitting{
 		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
-		resolvedAt: maps.Clone(m.resolvedAt),
-		back:       old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
+		resolvedAt: maps.Clone(m.resolvedAt), orphan: a.orphaned(app),
+		back: old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
 	}
 	if old != nil {
 		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
@@ -131,6 +131,9 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 	a.write(app)
 	return nil
 }
+
+// orphaned reports whether an Application has an owner that is gone.
+func (a *api) orphaned(app *argo.Application) bool { return app.OwnerReferences[0].UID != a.setUID }
 
 // admittedStep is the step of a state of an Application, but for labels that users have written.
 func (*world) admittedStep(m *member, app *argo.Application) int {
@@ -233,7 +236,7 @@ func stepOf(app *argo.Application) int {
 	return n
 }
 
-func ownedBy(set string) []metav1.OwnerReference {
+func ownedBy(set string, uid types.UID) []metav1.OwnerReference {
 	yes := true
-	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set, UID: setUID, Controller: &yes}}
+	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set, UID: uid, Controller: &yes}}
 }

@@ -13,7 +13,7 @@ type content struct {
 	values, destination string
 	// parameter is the one that the Application alone has.
 	parameter string
-	// around is what is ignored of it. It changes what a sync does, and the comparison, and is part of no source.
+	// around is what is ignored of it, or its namespace's labels. It changes what a sync does, and the comparison, and is part of no source.
 	around string
 }
 
@@ -43,18 +43,13 @@ func (w *world) contentOf(spec *argo.ApplicationSpec, revisions []string) conten
 			c.source[i] = w.trees[revisions[i]][s.Path]
 		}
 	}
-	if spec.SourceHydrator != nil {
-		c.values, c.parameter = w.values.text(0), "p0"
+	if h := spec.SourceHydrator; h != nil {
+		c.values, c.parameter = h.DrySource.Helm.Values, "p0"
+		if b := w.branches[h.SyncSource.TargetBranch]; len(revisions) > 0 && b.stateOf(revisions[0], w.now) >= 0 {
+			c.values = b.states[b.stateOf(revisions[0], w.now)].values
+		}
 	}
 	return c
-}
-
-// aroundOf is the state of the series around that a specification has.
-func aroundOf(spec *argo.ApplicationSpec) string {
-	if len(spec.IgnoreDifferences) == 0 {
-		return noneAround
-	}
-	return spec.IgnoreDifferences[0].Name
 }
 
 // effectOf is the worst that the contents do.

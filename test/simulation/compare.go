@@ -34,8 +34,8 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 		status.Health.Status = healthCode(live.health)
 	}
 	if m.sources[0].dry != nil && l >= latest {
-		status.SourceHydrator = c.w.hydratorStatus(m)
-		c.hydrate(m)
+		status.SourceHydrator = c.w.hydratorStatus(m, app.Spec.SourceHydrator)
+		c.hydrate(m, &app.Spec)
 	}
 	return status, resolved
 }

@@ -47,8 +47,9 @@ type branch struct {
 type state struct {
 	revision string
 	landed   time.Duration
-	// dry is the state of the dry branch that was hydrated.
-	dry int
+	// dry is the state of the dry branch that was hydrated, and values the parameter with which it was.
+	dry    int
+	values string
 }
 
 func (b *branch) head() int { return len(b.states) - 1 }

@@ -53,7 +53,7 @@ func (w *world) sourcesOf(name string, step int) []*branch {
 	case "hydrated":
 		dry := w.branch("app", url("app"), "main")
 		b := w.branch("env/"+name, url("app"), "env/"+name)
-		b.dry = dry
+		b.dry, b.states[0].values = dry, w.values.text(0)
 		return []*branch{b}
 	}
 	return []*branch{w.branch("app", url("app"), "main")}
@@ -73,19 +73,22 @@ func (s *Scenario) application(name string) Application {
 }
 
 // hydratorStatus is what the hydrator has written into the status of an Application.
-func (w *world) hydratorStatus(m *member) argo.SourceHydratorStatus {
+func (w *world) hydratorStatus(m *member, spec *argo.SourceHydrator) argo.SourceHydratorStatus {
 	b := m.sources[0]
 	last := b.states[b.head()]
 	status := argo.SourceHydratorStatus{LastSuccessfulOperation: &argo.SuccessfulHydrateOperation{
 		DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
 	}}
 	at := w.stampAt(last.landed + w.skew(m.name))
+	of := *spec
+	of.DrySource.Helm = &argo.ApplicationSourceHelm{Values: last.values}
 	status.CurrentOperation = &argo.HydrateOperation{
 		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
-		SourceHydrator: *w.spec(m).SourceHydrator,
+		SourceHydrator: of,
 	}
-	if last.dry < b.dry.head() {
+	if last.dry < b.dry.head() || last.values != spec.DrySource.Helm.Values {
 		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating, b.dry.states[b.dry.head()].revision
+		status.CurrentOperation.SourceHydrator = *spec
 		if m.hydrationFails {
 			status.CurrentOperation.Phase = argo.HydrateOperationPhaseFailed
 		}
@@ -93,11 +96,11 @@ func (w *world) hydratorStatus(m *member) argo.SourceHydratorStatus {
 	return status
 }
 
-// hydrate brings the dry commit that an Application has not got yet to its own branch, and has it compared.
-func (c *appController) hydrate(m *member) {
+// hydrate brings the dry commit, or the parameter, that an Application has not got yet to its own branch, and has it compared.
+func (c *appController) hydrate(m *member, spec *argo.ApplicationSpec) {
 	b := m.sources[0]
 	n := b.dry.head()
-	if m.hydrationFails || b.states[b.head()].dry >= n || m.hydrating {
+	if m.hydrationFails || b.states[b.head()].dry >= n && !b.dryDiffers(spec) || m.hydrating {
 		return
 	}
 	m.hydrating = true
@@ -105,7 +108,7 @@ func (c *appController) hydrate(m *member) {
 		m.hydrating = false
 		revision := c.w.revision(b.id, len(c.w.trees))
 		c.w.trees[revision] = map[string]int{m.name: c.w.trees[b.dry.states[n].revision][m.name]}
-		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n})
+		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n, values: spec.SourceHydrator.DrySource.Helm.Values})
 		c.refresh(m.name, forceResolve)
 	})
 }

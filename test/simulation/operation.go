@@ -123,7 +123,7 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		resolved = func(string) time.Duration { return c.w.now }
 	}
 	next := *state
-	next.SyncResult = &argo.SyncOperationResult{}
+	next.SyncResult = &argo.SyncOperationResult{ManagedNamespaceMetadata: namespaceMetadata(&spec)}
 	if len(sources) > 1 {
 		next.SyncResult.Sources, next.SyncResult.Revisions = sources, revisions
 	} else {
@@ -249,6 +249,10 @@ func (c *appController) finalize(name string) {
 	m.truth.reached, m.truth.ran, m.truth.synced, m.proof = nothing(), nothing(), content{}, proof{}
 	m.truth.completed = [6]map[int]bool{}
 	c.w.api.remove(name)
+	if m.imaged {
+		m.imaged = false // the generator gives it from now on
+		c.w.regenerate()
+	}
 }
 
 func healthCode(s string) argoHealth { return argoHealth(s) }

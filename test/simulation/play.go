@@ -28,8 +28,10 @@ func (w *world) schedule() (last time.Duration) {
 //	merge BRANCH                  that commit lands
 //	refresh APP                   the refresh annotation, as users and git webhooks set it
 //	githook BRANCH                the same for everybody who deploys the branch, in some order
-//	values | destination | around the template changes a parameter, the destination's namespace, or ignoreDifferences
+//	values | destination | around the template changes a parameter, the destination's namespace, or ignoreDifferences and then managedNamespaceMetadata
 //	parameter APP                 the generator gives an Application another parameter
+//	image APP                     an image updater writes such a parameter into an Application
+//	recreate                      the ApplicationSet is deleted without its Applications, and created again at once
 //	label APP STEP | add APP STEP | remove APP      the generator gives an Application another step, a new one, or no more
 //	relabel APP STEP              a user writes its label, until the ApplicationSet controller writes it again
 //	invalid APP | valid APP       the ApplicationSet controller cannot write it, or can again
@@ -75,11 +77,10 @@ func (w *world) happen(words []string) {
 	case "bypass":
 		w.bypass(duration(args[0]))
 	case "values", "destination", "around":
-		if verb == "values" && w.scenario.Layout == "hydrated" {
-			return // a hydrated Application has no parameters of its own
-		}
 		map[string]*series{"values": w.values, "destination": w.destination, "around": w.around}[verb].change(w.now)
 		w.regenerate()
+	case "recreate":
+		w.recreate()
 	case "add":
 		w.add(args[0], number(args[1]))
 	case "slow":
@@ -166,10 +167,12 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	case "approval":
 		w.approve(m, args[1], args[2] == "before")
 	case "parameter":
-		if m.generated > 0 && m.sources[0].dry == nil {
+		if m.generated > 0 && m.sources[0].dry == nil && !m.imaged {
 			m.parameter.change(w.now)
 			w.regenerate()
 		}
+	case "image":
+		w.updateImage(m)
 	case "relabel":
 		w.relabel(m, number(args[1]))
 	case "invalid", "valid":

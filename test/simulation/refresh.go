@@ -39,8 +39,12 @@ type worker struct {
 func newAppController(w *world) *appController {
 	c := &appController{w: w, cache: w.api.watch("application"), workers: map[string]*worker{}}
 	c.cache.onApp = func(_, now *argo.Application) {
-		if now != nil {
-			c.refresh(now.Name, 0)
+		if now == nil {
+			return
+		}
+		c.refresh(now.Name, 0)
+		if m := w.members[now.Name]; m.sources[0].dry != nil && m.sources[0].dryDiffers(&now.Spec) {
+			c.hydrate(m, &now.Spec)
 		}
 	}
 	return c
@@ -165,6 +169,8 @@ func (c *appController) needed(app *argo.Application) level {
 		return latest
 	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination) || !app.Spec.IgnoreDifferences.Equals(compared.IgnoreDifferences):
 		return latest
+	case app.HasChangedManagedNamespaceMetadata() && app.Status.ReconciledAt.Add(time.Second).Before(epoch.Add(c.w.now)):
+		return latest // Argo CD goes round and round with it; here at most once a second
 	}
 	x := c.worker(app.Name)
 	l := x.requested

@@ -174,13 +174,15 @@ func (c *setController) createOrUpdate(want *argo.Application) error {
 	if found == nil {
 		return c.create(want)
 	}
-	spec := !reflect.DeepEqual(found.Spec, want.Spec)
+	m := c.w.members[want.Name]
+	spec := !reflect.DeepEqual(found.Spec, m.keepsImage(want.Spec, &found.Spec))
+	adopts := found.OwnerReferences[0].UID != want.OwnerReferences[0].UID
 	labels := !maps.Equal(found.Labels, want.Labels)
 	operation := want.Operation != nil && !reflect.DeepEqual(found.Operation, want.Operation)
-	if !spec && !labels && !operation {
+	if !spec && !labels && !operation && !adopts {
 		return nil
 	}
-	if spec {
+	if spec || adopts {
 		c.waitToWrite(want.Name)
 	}
 	live := c.w.api.apps[want.Name]
@@ -190,10 +192,13 @@ func (c *setController) createOrUpdate(want *argo.Application) error {
 	}
 	app := *live
 	if spec {
-		app.Spec = want.Spec
+		app.Spec = m.keepsImage(want.Spec, &live.Spec)
 	}
 	if labels {
-		app.Labels, c.w.members[want.Name].relabelled = want.Labels, false
+		app.Labels, m.relabelled = want.Labels, false
+	}
+	if adopts {
+		app.OwnerReferences = want.OwnerReferences
 	}
 	if operation {
 		app.Operation = merged(live.Operation, found.Operation, want.Operation)

@@ -14,7 +14,7 @@ import (
 // newSet is the ApplicationSet as it was left by a rollout long ago.
 func (w *world) newSet() *argo.ApplicationSet {
 	name := w.scenario.set()
-	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: setUID, Generation: 1}}
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: w.api.setUID, Generation: 1}}
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
 	for i, step := range w.scenario.steps() {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
@@ -53,12 +53,23 @@ func (w *world) regenerate() {
 	w.api.writeSet(&set)
 }
 
+// recreate deletes the ApplicationSet without its Applications, and creates it again. Each of them has an owner that is gone until the controller
+// has written it.
+func (w *world) recreate() {
+	w.api.setUID = types.UID("set-uid-" + w.api.next())
+	set := *w.api.set
+	set.UID, set.Status = w.api.setUID, argo.ApplicationSetStatus{}
+	set.Generation++
+	w.api.wanted[set.Generation] = w.generate()
+	w.api.writeSet(&set)
+}
+
 func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
 	set := w.scenario.set()
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name), ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name, w.api.setUID), ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,
 	}

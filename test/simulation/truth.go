@@ -43,6 +43,8 @@ type admitting struct {
 	resolvedAt map[string]time.Duration
 	// back says that it is a user's, and does not name what Argo CD compared the Application with.
 	back bool
+	// orphan says that it had no ApplicationSet then: nobody has adopted it yet.
+	orphan bool
 	// bypassed says that everything was let through then.
 	bypassed bool
 }
@@ -170,7 +172,7 @@ func (w *world) rollsBack(m *member, i, n int) bool {
 
 // judge looks for an earlier Application that has not reached state n of a component.
 func (w *world) judge(m *member, at states, i, n int, limit bool) {
-	if m.truth.bypassed {
+	if m.truth.bypassed || m.truth.orphan {
 		return
 	}
 	for _, name := range w.names {

@@ -57,7 +57,7 @@ func (w *world) admitted(m *member, old, app *argo.Application) {
 func (w *world) sought(m *member, old, app *argo.Application) sought {
 	op := app.Operation.Sync
 	o := sought{m: m, step: stepOf(app), sources: app.Spec.GetSources(), revisions: op.Revisions}
-	if o.step != m.generated || old != nil && (stepOf(old) != o.step || m.settled > w.now-sameMoment) {
+	if o.step != m.generated || old != nil && (stepOf(old) != o.step || m.settled > w.now-sameMoment) || w.api.orphaned(app) {
 		o.step = 0
 	}
 	deployed := app.Spec

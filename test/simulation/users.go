@@ -109,7 +109,7 @@ func (w *world) relabel(m *member, step int) {
 // not played, nor where the generator has moved it to a later one, and the ApplicationSet controller has not said so yet.
 func (w *world) syncOwn(m *member, local bool) {
 	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 {
+	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 || w.api.orphaned(app) {
 		return
 	}
 	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }

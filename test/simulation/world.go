@@ -79,6 +79,8 @@ type member struct {
 	invalid bool
 	// relabelled says that a user has given it another step.
 	relabelled bool
+	// imaged says that an image updater writes its parameter, which the ApplicationSet controller leaves as it is.
+	imaged bool
 	// leftover says that a resource stays in the cluster that git does not have, and nobody prunes.
 	leftover bool
 	// slowCluster is how long the application controller does not see the next change that a sync makes in the cluster. Meanwhile before is
@@ -158,9 +160,6 @@ func (w *world) delay(base time.Duration) time.Duration {
 // specOf is what a specification depends on.
 type specOf struct{ values, destination, parameter, around string }
 
-// noneAround is the first state of the series around: nothing is ignored.
-const noneAround = "i0"
-
 // spec is the specification that the template gives an Application now. It is shared, and never changed.
 func (w *world) spec(m *member) argo.ApplicationSpec {
 	if of := (specOf{w.values.last(), w.destination.last(), m.parameter.last(), w.around.last()}); m.specOf != of {
@@ -177,9 +176,7 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	if w.scenario.RetryRefresh {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
 	}
-	if of.around != noneAround {
-		spec.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", Name: of.around, JSONPointers: []string{"/spec/replicas"}}}
-	}
+	putAround(&spec, of.around)
 	var sources argo.ApplicationSources
 	for i, b := range m.sources {
 		s := argo.ApplicationSource{RepoURL: b.url, TargetRevision: b.name, Path: w.path(m, i)}
@@ -193,7 +190,9 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 		spec.Sources = sources
 	case m.sources[0].dry != nil:
 		spec.SourceHydrator = &argo.SourceHydrator{
-			DrySource:  argo.DrySource{RepoURL: m.sources[0].dry.url, TargetRevision: m.sources[0].dry.name, Path: m.name},
+			DrySource: argo.DrySource{
+				RepoURL: m.sources[0].dry.url, TargetRevision: m.sources[0].dry.name, Path: m.name, Helm: &argo.ApplicationSourceHelm{Values: of.values},
+			},
 			SyncSource: argo.SyncSource{TargetBranch: m.sources[0].name, Path: m.name},
 		}
 	default:

@@ -86,13 +86,13 @@ func (d drawing) event() string {
 	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
 		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
 		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage",
-		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign")
+		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign", "image", "recreate")
 	switch verb {
 	case "commit":
 		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(), pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
 	case "revert", "merge", "githook":
 		return verb + " " + d.branch()
-	case "values", "destination", "around":
+	case "values", "destination", "around", "recreate":
 		return verb
 	case "relabel":
 		return fmt.Sprintf("relabel %s %d", d.app(), rapid.IntRange(1, 4).Draw(d.t, "step"))
