@@ -193,7 +193,7 @@ soak-quick: tools ## Both soaks, short
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
 	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook ./webhook/siblings ./cmd/audit ./cmd/rehearsal
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/judge ./webhook/siblings ./cmd/audit ./cmd/rehearsal
 
 .PHONY: properties
 properties: ## The property tests with all their draws, and the commands with the race detector

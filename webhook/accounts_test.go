@@ -6,7 +6,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
@@ -47,7 +46,7 @@ func TestUnlistedAccounts(t *testing.T) {
 			for range 2 {
 				trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.request()})
 			}
-			g.Expect(testutil.ToFloat64(trial.metrics.unlisted)).To(BeEquivalentTo(tc.want))
+			g.Expect(trial.counted("stepgate_unlisted_account_operations_total")).To(BeEquivalentTo(tc.want))
 			g.Expect(logged).To(Equal(min(tc.want, 1)))
 		})
 	}

@@ -52,7 +52,7 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 			g := NewWithT(t)
 			c := clusterOf(scenario)
 			trial := newTrial(testConfig(), sideBySide{c, make(chan struct{}), make(chan struct{})})
-			trial.gate.Known = watchedCluster{c}
+			trial.judge.Known = watchedCluster{c}
 			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
 			g.Expect(resp.Allowed).To(Equal(wantAllowed))
 			g.Expect(resp.AuditAnnotations).NotTo(HaveKey("error"))
@@ -101,7 +101,7 @@ func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 			}
 			request := syncOf(live, "prod").request()
 			trial := newTrial(testConfig(), live)
-			trial.gate.Known = watchedCluster{known}
+			trial.judge.Known = watchedCluster{known}
 			resp, want := trial.handle(request), newTrial(testConfig(), live).handle(request)
 			g.Expect(resp).To(Equal(want))
 			g.Expect(resp.Allowed).To(Equal(tc.wantAllowed))
@@ -139,7 +139,7 @@ func TestNoAllowWithoutTheLiveApplicationSet(t *testing.T) {
 			g := NewWithT(t)
 			c := clusterOf(open)
 			trial := newTrial(testConfig(), failing{c, fail})
-			trial.gate.Known = watchedCluster{c}
+			trial.judge.Known = watchedCluster{c}
 			resp := trial.handle(syncOf(c, "prod").request())
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Code).To(Equal(int32(503)))
@@ -157,7 +157,7 @@ func TestASiblingThatCannotBeRead(t *testing.T) {
 		c := clusterOf(open)
 		c.failAt = failAt
 		trial := newTrial(testConfig(), c)
-		trial.gate.Known = watchedCluster{c}
+		trial.judge.Known = watchedCluster{c}
 		resp := trial.handle(syncOf(c, "prod").request())
 		g.Expect(resp.Allowed).To(BeFalse(), "read %d", failAt)
 		g.Expect(resp.Result.Code).To(Equal(int32(503)), "read %d", failAt)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // ApprovalPath is where an ApprovalCheck is served.
@@ -24,12 +25,12 @@ type ApproverConfig = approval.Approvers
 // annotations as they are to be stored, and does the same in every mode: these annotations are stepgate's own.
 type ApprovalCheck struct {
 	approvers ApproverConfig
-	metrics   *Metrics
+	metrics   *record.Metrics
 	now       func() time.Time
 }
 
 // NewApprovalCheck returns an ApprovalCheck that counts with metrics.
-func NewApprovalCheck(approvers ApproverConfig, metrics *Metrics, now func() time.Time) *ApprovalCheck {
+func NewApprovalCheck(approvers ApproverConfig, metrics *record.Metrics, now func() time.Time) *ApprovalCheck {
 	return &ApprovalCheck{approvers: approvers, metrics: metrics, now: now}
 }
 
@@ -80,6 +81,6 @@ func (c *ApprovalCheck) record(log logr.Logger, w *setWrite, refusal string) {
 		log.V(1).Info("server dry-run of an approval judged", "result", result)
 		return
 	}
-	c.metrics.approvals.WithLabelValues(result).Add(float64(max(1, len(what))))
+	c.metrics.ApprovalsDone(result, max(1, len(what)))
 	log.Info(text)
 }

@@ -84,7 +84,7 @@ func TestNobodyGetsRoundTheGate(t *testing.T) {
 			config.Pin = settings.PinCompared
 			trial := newTrial(config, c)
 			if row.seen != nil {
-				trial.gate.Watch = row.seen
+				trial.judge.Watch = row.seen
 			}
 			answer := trial.handle(byHand(prod, operation).request())
 			g.Expect(answer.Allowed).To(Equal(row.want), "%v", answer.AuditAnnotations)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -50,8 +49,8 @@ func TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist(t *testing.T) 
 				}
 				g.Expect(events).To(BeEmpty())
 				g.Expect(refreshed).To(BeFalse())
-				g.Expect(trial.gate.Record.blocked.waits(types.UID("prod-uid"))).To(BeFalse())
-				g.Expect(testutil.ToFloat64(trial.metrics.unknown)).To(BeNumerically("==", 1))
+				g.Expect(trial.blocked.Waits(types.UID("prod-uid"))).To(BeFalse())
+				g.Expect(trial.counted("stepgate_unknown_application_decisions_total")).To(BeNumerically("==", 1))
 			}
 			g.Expect(answers[false]).To(Equal(answers[true]))
 		})

@@ -58,7 +58,7 @@ func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
 	config := testConfig()
 	config.Pin = settings.PinCompared
 	trial := newTrial(config, w.cluster)
-	trial.gate.Watch = w.seen
+	trial.judge.Watch = w.seen
 	source := w.prod.Spec.GetSource()
 	a := &attempt{before: w.prod, after: w.prod.DeepCopy(), user: controllerUser}
 	a.after.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -39,11 +40,11 @@ func (s scoped) Ignored(context.Context) ([]string, error) { return s.ignored, s
 func (s scoped) Ungated(context.Context) ([]string, error) { return s.ungated, s.err }
 
 // exemptions are the samples of the metric.
-func exemptions(t *testing.T, config settings.Config, c *cluster, namespaces Scope) string {
+func exemptions(t *testing.T, config settings.Config, c *cluster, namespaces record.Scope) string {
 	t.Helper()
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewExemptions(settings.NewParser(config, atNoon), watchedCluster{c}, namespaces, logr.Discard()))
+	registry.MustRegister(record.NewExemptions(settings.NewParser(config, atNoon), watchedCluster{c}, namespaces, logr.Discard()))
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -110,7 +111,7 @@ func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
 			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(NewExemptions(settings.NewParser(testConfig(), atNoon), watchedCluster{c}, scoped{}, logr.Discard()))
+		registry.MustRegister(record.NewExemptions(settings.NewParser(testConfig(), atNoon), watchedCluster{c}, scoped{}, logr.Discard()))
 		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
 # TYPE stepgate_applicationsets_without_progressive_syncs gauge

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -25,6 +28,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -225,12 +230,46 @@ func testConfig() settings.Config {
 
 // trial is a Gate with everything that it records to.
 type trial struct {
-	gate    *Gate
-	metrics *Metrics
-	events  *Events
+	judge    *judge.Judge
+	gate     *Gate
+	metrics  *record.Metrics
+	blocked  *record.Blocked
+	recorder *record.Recorder
+	events   *posted
+	// known is what record.Blocked knows, and clock is the time of everything.
+	known record.Known
+	clock func() time.Time
 	// refreshes are what was asked for.
 	refreshes *refreshes
 	registry  *prometheus.Registry
+}
+
+// Owned is record.Known.
+func (t *trial) Owned(owner types.UID) []*argocd.Projection { return t.known.Owned(owner) }
+
+// configure changes the configuration.
+func (t *trial) configure(change func(*settings.Config)) {
+	change(&t.judge.Config)
+	t.judge.Parser = settings.NewParser(t.judge.Config, t.judge.Now)
+}
+
+// nobody is a record.Known of no Application.
+type nobody struct{}
+
+func (nobody) Owned(types.UID) []*argocd.Projection { return nil }
+
+// posted remembers the Events that were created.
+type posted struct {
+	mu  sync.Mutex
+	all []*eventsv1.Event
+}
+
+// CreateEvent is record.EventCreator.
+func (p *posted) CreateEvent(_ context.Context, event *eventsv1.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, event)
+	return nil
 }
 
 // refreshes is a Refresher that remembers.
@@ -263,17 +302,15 @@ func (r *refreshes) AskAgain(app types.NamespacedName, _ time.Time) {
 	r.asked = append(r.asked, app.String()+" again")
 }
 
-func newTrial(config settings.Config, live Evaluator) *trial {
-	registry := prometheus.NewRegistry()
-	metrics := NewMetrics(registry)
-	events := NewEvents(nil, metrics, logr.Discard(), "replica-1", atNoon)
-	waiting := NewBlocked(watched{}, atNoon)
-	registry.MustRegister(waiting)
-	refreshes := &refreshes{}
-	return &trial{
-		gate:    NewGate(config, Dependencies{Live: live, Watch: &seenByWatch{}, Witness: witness(true), Refresh: refreshes, Record: NewRecorder(metrics, events, waiting), Now: atNoon}),
-		metrics: metrics, events: events, refreshes: refreshes, registry: registry,
-	}
+func newTrial(config settings.Config, live judge.Evaluator) *trial {
+	t := &trial{registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &refreshes{}, known: nobody{}, clock: atNoon}
+	now := func() time.Time { return t.clock() }
+	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewBlocked(t, now)
+	t.registry.MustRegister(t.blocked)
+	t.judge = judge.New(config, judge.Dependencies{Live: live, Watch: &seenByWatch{}, Now: now})
+	t.recorder = record.NewRecorder(t.metrics, record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", now), t.blocked)
+	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Witness: witness(true), Refresh: t.refreshes})
+	return t
 }
 
 func (t *trial) handle(req admissionv1.AdmissionRequest) webhook.AdmissionResponse {
@@ -281,4 +318,36 @@ func (t *trial) handle(req admissionv1.AdmissionRequest) webhook.AdmissionRespon
 }
 
 // posted takes the queued Events.
-func (t *trial) posted() []*eventsv1.Event { return taken(t.events) }
+func (t *trial) posted() []*eventsv1.Event {
+	t.recorder.Flush(context.Background())
+	all := t.events.all
+	t.events.all = nil
+	return all
+}
+
+// counted is the sum of the samples of a metric that have all these values of labels; an empty one stands for any.
+func (t *trial) counted(metric string, values ...string) (sum float64) {
+	for _, m := range t.samples(metric) {
+		has := func(value string) bool {
+			return value == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value })
+		}
+		if !slices.ContainsFunc(values, func(value string) bool { return !has(value) }) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+// samples are those of a metric.
+func (t *trial) samples(metric string) []*dto.Metric {
+	families, err := t.registry.Gather()
+	if err != nil {
+		panic(err)
+	}
+	for _, family := range families {
+		if family.GetName() == metric {
+			return family.GetMetric()
+		}
+	}
+	return nil
+}

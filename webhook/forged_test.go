@@ -34,7 +34,7 @@ func TestAComparisonOfTheSameWriteDoesNotCount(t *testing.T) {
 }
 
 func TestAnUnknownOutcomeIsDenied(t *testing.T) {
-	NewWithT(t).Expect(ofMode(settings.Enforce, policy.Outcome(7), nil).response().Allowed).To(BeFalse())
+	NewWithT(t).Expect(answer(ofMode(settings.Enforce, policy.Outcome(7), nil)).Allowed).To(BeFalse())
 }
 
 // Whoever reaches the port can send anything; neither the log nor the answer grows with it.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 const (
@@ -22,7 +22,7 @@ type pass struct {
 	target  policy.Target
 	user    string
 	dryRun  bool
-	verdict verdict
+	verdict judge.Verdict
 }
 
 // hold reports whether the operation of a write has to wait, and why. Only the ApplicationSet controller's operations are
@@ -32,51 +32,43 @@ type pass struct {
 //
 // The judgment is the Gate's own, on live reads. What it lets through, the Gate lets through a moment later without
 // reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
-func (m *Mutator) hold(ctx context.Context, w *write, in policy.Input, pin pinned) (v verdict, held bool) {
+func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin pinned) (v judge.Verdict, held bool) {
 	// A new spec has to be stored before Argo CD can compare it.
-	respecified := in.Settings.Pin && !w.target.SpecCompared
-	if !m.gate.isApplicationSetController(w.user) || !m.gate.config.Hold && !respecified {
-		return verdict{}, false
+	respecified := in.Settings.Pin && !w.Target.SpecCompared
+	if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
+		return judge.Verdict{}, false
 	}
-	asPinned := *w
-	asPinned.app = pin.Pinned(w.app)
-	asPinned.target = argocd.Target(asPinned.app, w.old)
-	v = m.gate.judge(ctx, &asPinned).orRepeated()
+	asPinned := w.With(pin.Pinned(w.App))
+	v = m.judge.Judge(ctx, asPinned).OrRepeated()
 	switch {
-	case v.err != nil:
-		return verdict{}, false // the Gate says so, or succeeds
-	case v.rejects() && (m.gate.config.Hold || v.Reason == policy.TargetNotCompared):
-		return v.heldBack(m.gate.config.Release), true
+	case v.Err != nil:
+		return judge.Verdict{}, false // the Gate says so, or succeeds
+	case v.Rejects() && (m.judge.Config.Hold || v.Reason == policy.TargetNotCompared):
+		return v.HeldBack(m.judge.Config.Release), true
 	}
-	if !v.rejects() {
-		m.gate.pass(&asPinned, v)
+	if !v.Rejects() {
+		m.gate.pass(asPinned, v)
 	}
-	return verdict{}, false
+	return judge.Verdict{}, false
 }
 
 // pass remembers a judgment for the validating webhook.
-func (g *Gate) pass(w *write, v verdict) {
-	if w.uid != "" {
-		g.passes.Add(w.uid, pass{w.target, w.user, w.dryRun, v}, passTTL)
+func (g *Gate) pass(w *judge.Write, v judge.Verdict) {
+	if w.UID != "" {
+		g.passes.Add(w.UID, pass{w.Target, w.User, w.DryRun, v}, passTTL)
 	}
 }
 
 // passed takes the judgment of exactly this write that was made a moment ago.
-func (g *Gate) passed(w *write) (v verdict, ok bool) {
-	found, ok := g.passes.Get(w.uid)
+func (g *Gate) passed(w *judge.Write) (v judge.Verdict, ok bool) {
+	found, ok := g.passes.Get(w.UID)
 	if !ok {
-		return verdict{}, false
+		return judge.Verdict{}, false
 	}
-	g.passes.Remove(w.uid)
+	g.passes.Remove(w.UID)
 	p, ok := found.(pass)
-	if !ok || p.user != w.user || p.dryRun != w.dryRun || !reflect.DeepEqual(p.target, w.target) {
-		return verdict{}, false
+	if !ok || p.user != w.User || p.dryRun != w.DryRun || !reflect.DeepEqual(p.target, w.Target) {
+		return judge.Verdict{}, false
 	}
 	return p.verdict, true
-}
-
-// repeats reports whether an operation repeats a sync that has run in its turn, in whatever step. A pinned repetition
-// deploys nothing new, and so the rule has nothing against it. But it runs as a sync, and the next step waits for it.
-func (g *Gate) repeats(in policy.Input) bool {
-	return g.config.Hold && in.ApplicationSet != nil && policy.Repeated(in)
 }

@@ -1,14 +1,12 @@
 package webhook
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -22,9 +20,9 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	c.apps[0].Status.Health.Status = health.HealthStatusProgressing
 	trial := newTrial(releaseConfig(), c)
 	now := noon
-	trial.gate.Now = func() time.Time { return now }
-	trial.gate.Record.blocked.now = trial.gate.Now
-	trial.gate.Record.blocked.known = watchedCluster{c}
+	trial.clock = func() time.Time { return now }
+
+	trial.known = watchedCluster{c}
 	mutator := NewMutator(trial.gate, watchedCluster{c})
 	write := func() webhook.AdmissionResponse {
 		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
@@ -120,23 +118,4 @@ func TestAWriteIsJudgedOnce(t *testing.T) {
 			g.Expect(c.reads).To(Equal(reads+2), "a judgment is good for one write")
 		})
 	}
-}
-
-// counted sums the samples of a metric that have a label of this value; an empty value is any.
-func (t *trial) counted(metric, value string) (sum float64) {
-	families, err := t.registry.Gather()
-	if err != nil {
-		panic(err)
-	}
-	for _, family := range families {
-		if family.GetName() != metric {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if value == "" || slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetValue() == value }) {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/jsonedit"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // FuzzWebhooks sends edited writes through both webhooks, as an API server does.
@@ -149,6 +150,6 @@ func early(c *cluster, req admissionv1.AdmissionRequest) bool {
 	if !owned || !inThird || !starts || c.apps[1].Status.Health.Status == "Healthy" {
 		return false
 	}
-	w, err := newWrite(req)
-	return err == nil && !w.target.Operation.RollsBack && !w.target.Operation.Redeploys
+	w, err := judge.NewWrite(req)
+	return err == nil && !w.Target.Operation.RollsBack && !w.Target.Operation.Redeploys
 }

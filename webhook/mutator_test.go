@@ -11,7 +11,6 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -158,7 +157,7 @@ func TestMutator(t *testing.T) {
 			}
 			trial, resp, app := mutated(t, config, c, write)
 			g.Expect(len(resp.Patches) > 0).To(Equal(tc.want != ""))
-			g.Expect(testutil.CollectAndCount(trial.metrics.changes) > 0).To(Equal(tc.want != ""), "counted")
+			g.Expect(len(trial.samples("stepgate_operations_changed_total")) > 0).To(Equal(tc.want != ""), "counted")
 			switch tc.want {
 			case "pinned":
 				g.Expect(app.Operation.Sync.Revision).To(Equal(commit("b")))
@@ -222,7 +221,7 @@ func TestTheTrainPinsWhatIsProven(t *testing.T) {
 			config := pinning()
 			config.Pin = settings.PinProven
 			trial := newTrial(config, c)
-			trial.gate.Watch = &seenByWatch{completed: completed}
+			trial.judge.Watch = &seenByWatch{completed: completed}
 			resp, app := mutatedBy(t, trial, c, syncOf(c, "prod"))
 			NewWithT(t).Expect(app.Operation.Sync.Revision).To(Equal(commit(tc.want)))
 			NewWithT(t).Expect(resp.Patches).NotTo(BeEmpty())
@@ -238,7 +237,7 @@ func TestADryRunIsPinnedWithoutATrace(t *testing.T) {
 	write.dryRun = true
 	trial, resp, _ := mutated(t, pinning(), c, write)
 	g.Expect(resp.Patches).NotTo(BeEmpty())
-	g.Expect(testutil.CollectAndCount(trial.metrics.changes)).To(BeZero())
+	g.Expect(len(trial.samples("stepgate_operations_changed_total"))).To(BeZero())
 }
 
 // TestTheSelfTestIsAnswered shows stepgate selftest that the API server calls the mutating webhook.

@@ -10,36 +10,38 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request, records nothing and
 // asks nobody for a refresh. It knows less of the past than a webhook that has watched for a while, and is stricter then.
 type Preview struct {
-	gate     *Gate
+	judge    *judge.Judge
 	mutator  *Mutator
 	releaser *Releaser
+	known    judge.KnownSets
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
-func NewPreview(config settings.Config, live Evaluator, known KnownSets, watch Watch, now func() time.Time) *Preview {
-	gate := NewGate(config, Dependencies{Live: live, Watch: watch, Now: now})
+func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Watch, now func() time.Time) *Preview {
+	j := judge.New(config, judge.Dependencies{Live: live, Watch: watch, Now: now})
 	none := func(time.Duration) time.Duration { return 0 }
-	return &Preview{gate: gate, mutator: NewMutator(gate, known), releaser: NewReleaser(gate, known, none)}
+	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), releaser: NewReleaser(j, known, nil, nil, none), known: known}
 }
 
 // LookAt has a Preview look at sync windows, too.
-func (p *Preview) LookAt(windows SyncWindows) { p.gate.Windows = windows }
+func (p *Preview) LookAt(windows judge.SyncWindows) { p.judge.Windows = windows }
 
 // Settings merges the configuration with the annotations of an ApplicationSet.
 func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
-	return p.gate.parser.Of(set)
+	return p.judge.Parser.Of(set)
 }
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.gate.parser.Of(set).Settings, Siblings: placed(&set.ApplicationSet, owned), Now: p.gate.Now()}
-	in.Seen = p.gate.Watch.Seen(&set.ApplicationSet, p.gate.Watch.Position(), p.gate.Watch.Position())
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings, Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Now()}
+	in.Seen = p.judge.Watch.Seen(&set.ApplicationSet, p.judge.Watch.Position(), p.judge.Watch.Position())
 	in.Peers = in.Siblings
 	return in
 }
@@ -49,28 +51,28 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return []policy.Decision{p.releaser.judge(in, app, nil)}
+		return []policy.Decision{p.releaser.Decide(in, app, nil)}
 	}, func(name string, d policy.Decision) { all[name] = d })
 	return all
 }
 
 // eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of its own.
-func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection, judge func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
+func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection, decide func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
 	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
 		a := &app.Application
 		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending {
 			continue
 		}
-		t, since := waitingTarget(app, in.Settings.Pin), time.Time{}
+		t, since := judge.WaitingTarget(app, in.Settings.Pin), time.Time{}
 		if !t.SameSources { // only then it matters since when it has its spec
-			since = p.gate.Watch.ContentSince(app.UID, app.Content)
+			since = p.judge.Watch.ContentSince(app.UID, app.Content)
 		}
 		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
-			p.gate.windowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
+			p.judge.WindowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {
-			judged = judge(app)
+			judged = decide(app)
 			alike[key] = judged
 		}
 		for _, d := range judged {
@@ -101,35 +103,31 @@ func (a *Answer) Rejected() bool { return a.Held || a.Message != "" }
 
 // Write judges one write, on live reads. An error means that there is no decision.
 func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (*Answer, error) {
-	w, err := newWrite(req)
+	w, err := judge.NewWrite(req)
 	if err != nil {
 		return nil, err
 	}
-	answer := &Answer{}
-	in, changes := p.mutator.input(w)
-	var v verdict
-	judged := *w
+	answer, judged := &Answer{}, w
+	in, changes := p.mutator.judge.Cached(w, p.known)
+	var v judge.Verdict
 	if changes {
 		pin := p.mutator.pin(w, in)
 		answer.Pinned = pin.Revisions
-		judged.app = pin.Pinned(w.app)
-		judged.target = argocd.Target(judged.app, w.old)
-		if v, answer.Held = p.mutator.hold(ctx, w, in, pin); !answer.Held {
-			w = &judged
-		}
+		judged = w.With(pin.Pinned(w.App))
+		v, answer.Held = p.mutator.hold(ctx, w, in, pin)
 	}
 	if !answer.Held {
-		v = p.gate.judge(ctx, w)
+		v = p.judge.Judge(ctx, judged)
 	}
-	if v.err != nil {
-		return nil, v.err
+	if v.Err != nil {
+		return nil, v.Err
 	}
-	answer.Decision, answer.Settings, answer.Input = v.Decision, v.settings, p.inputOf(ctx, &judged, v.ApplicationSet)
+	answer.Decision, answer.Settings, answer.Input = v.Decision, v.Settings, p.inputOf(ctx, judged, v.ApplicationSet)
 	switch {
 	case answer.Held:
-		answer.Message = v.holdNote()
-	case v.rejects():
-		answer.Message = v.message()
+		answer.Message = v.HoldNote()
+	case v.Rejects():
+		answer.Message = v.Message()
 	}
 	return answer, nil
 }

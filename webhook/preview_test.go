@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -107,7 +108,7 @@ func drawConfig(r *rapid.T) settings.Config {
 type withPeers struct{ *cluster }
 
 func (c withPeers) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
-	in.Peers = placed(in.ApplicationSet, watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
+	in.Peers = judge.Placed(in.ApplicationSet, watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
 	return c.cluster.Evaluate(ctx, in, open)
 }
 

@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // No field of the Application alone turns a denial into an allow, except those that the design lists. Every field of a
@@ -47,7 +49,7 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 					tried++
 					req.Object.Raw = raw
 					// What is no operation write any more starts nothing. (A plain sync that only edits it is one.)
-					if w, err := newWrite(req); err == nil && !w.target.Operation.Written {
+					if w, err := judge.NewWrite(req); err == nil && !w.Target.Operation.Written {
 						g.Expect(path).To(Equal("operation"))
 						continue
 					}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -64,10 +65,12 @@ func backoff(first time.Duration, asked int) time.Duration {
 // so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the operation of a sibling has just ended
 // (HealthStale). All replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
 type Releaser struct {
-	gate   *Gate
-	known  KnownSets
-	weigh  func(in policy.Input, open policy.Decision) policy.Decision
-	random func(time.Duration) time.Duration
+	judge   *judge.Judge
+	known   judge.KnownSets
+	waiting Waiting
+	refresh Refresher
+	weigh   func(in policy.Input, open policy.Decision) policy.Decision
+	random  func(time.Duration) time.Duration
 
 	mu   sync.Mutex
 	sets map[types.NamespacedName]*waitingSet
@@ -96,10 +99,10 @@ type request struct {
 	askedAt  time.Time
 }
 
-// NewReleaser returns a Releaser that judges by the configuration of a Gate, on what the watches know. The watches have
+// NewReleaser returns a Releaser that judges as a Judge does, on what the watches know. The watches have
 // to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
-func NewReleaser(gate *Gate, known KnownSets, random func(time.Duration) time.Duration) *Releaser {
-	return &Releaser{gate: gate, known: known, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
+func NewReleaser(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration) *Releaser {
+	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
 // Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long to
@@ -125,23 +128,23 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
 	owned := r.known.Owned(types.UID(set.UID))
 	byName := map[string]*argocd.Projection{}
-	s := r.gate.parser.Of(set)
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: placed(&set.ApplicationSet, owned)}
+	s := r.judge.Parser.Of(set)
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned)}
 	in.Peers = in.Siblings
 	var wanted []comparison
 	for _, p := range owned {
 		byName[p.Name] = p
-		r.gate.Record.blocked.seen(p)
+		r.waiting.Seen(p)
 	}
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
 			again = soonest(again, reviewEvery)
 			wanted = append(wanted, comparison{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
 		}
-		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.gate.Record.blocked.waits(p.UID) {
+		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
 		}
-		d := r.judge(in, p, byName[before.blockedBy[p.Name]])
+		d := r.Decide(in, p, byName[before.blockedBy[p.Name]])
 		if s.Mode != settings.Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}
@@ -152,7 +155,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 			again = soonest(again, overdue)
 			continue
 		}
-		if until := d.NotBefore.Sub(r.gate.Now()); until > 0 {
+		if until := d.NotBefore.Sub(r.judge.Now()); until > 0 {
 			again = soonest(again, until)
 		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
@@ -160,7 +163,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		}
 		again = soonest(again, reviewEvery)
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
-			r.gate.Record.blocked.wait(p.UID, types.UID(set.UID), d)
+			r.waiting.Wait(p.UID, types.UID(set.UID), d)
 		}
 		if len(d.Blockers) > 0 {
 			now.blockedBy[p.Name] = d.Blockers[0].Application
@@ -180,10 +183,10 @@ func soonest(again, other time.Duration) time.Duration {
 
 // needed are the comparisons without which the sync of an Application that waits does not start.
 func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []comparison {
-	if d.NotBefore.After(r.gate.Now()) {
+	if d.NotBefore.After(r.judge.Now()) {
 		return nil
 	}
-	target := waitingTarget(p, false)
+	target := judge.WaitingTarget(p, false)
 	all := comparisons(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared

@@ -63,9 +63,9 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			c.apps[2].Labels["step"] = step
 			pending(c, "prod")
 			r := newReleasing(releaseConfig(), c)
-			r.gate.Windows = closedUntil{noon.Add(time.Minute)}
+			r.trial.judge.Windows = closedUntil{noon.Add(time.Minute)}
 			write := syncOf(c, "prod")
-			held := NewMutator(r.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+			held := NewMutator(r.trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: write.request()})
 			g.Expect(held.AuditAnnotations).To(HaveKeyWithValue("reason", "WindowClosed"))
 			write.after.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}
 			g.Expect(r.trial.handle(write.request()).Allowed).To(BeTrue(), "by hand")
@@ -121,7 +121,7 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()
-	r.gate.Record.blocked.known, r.gate.Record.blocked.now = watchedCluster{c}, func() time.Time { return r.now }
+	r.trial.known = watchedCluster{c}
 	since := func() float64 { return r.trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "") }
 	waiting := func() float64 { return r.trial.counted("stepgate_condition_waiting_applications", "Paused") }
 

@@ -65,7 +65,7 @@ func (q *request) reason(c comparison) string {
 // request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the places of those that
 // are under way: it was asked for, or is about to be. One that has not been made for long has lost its place.
 func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
-	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.gate.Now()
+	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.judge.Now()
 	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
 		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
 	}
@@ -74,7 +74,7 @@ func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *wait
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.gate.Watch.Position(), next: clock.Add(r.random(spread))}
+		q = &request{position: r.judge.Watch.Position(), next: clock.Add(r.random(spread))}
 		if c.synced {
 			q.next = clock.Add(noticedAfter + r.random(spread))
 		}
@@ -89,7 +89,7 @@ func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *wait
 	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
 		q.next = due
 	}
-	if q.asked > 0 && c.why == turnHasCome && r.gate.Record.blocked.stoppedSince(p.UID, q.askedAt) {
+	if q.asked > 0 && c.why == turnHasCome && r.waiting.StoppedSince(p.UID, q.askedAt) {
 		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
 	}
 	if q.next.After(clock) {
@@ -97,9 +97,9 @@ func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *wait
 	}
 	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
 	case c.pending:
-		r.gate.Refresh.AskAgain(app, c.comparedAt)
-	case !now.asked[c.app] && (q.asked > 0 || !r.gate.Watch.RequestedSince(p.UID, q.position)):
-		r.gate.Refresh.Ask(app, q.reason(c), c.comparedAt)
+		r.refresh.AskAgain(app, c.comparedAt)
+	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Watch.RequestedSince(p.UID, q.position)):
+		r.refresh.Ask(app, q.reason(c), c.comparedAt)
 		now.asked[c.app] = true
 	}
 	q.asked++

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -32,8 +35,8 @@ type releasing struct {
 
 func newReleasing(config settings.Config, c *cluster) *releasing {
 	r := &releasing{trial: newTrial(config, c), now: noon, watch: &seenByWatch{position: 5}}
-	r.trial.gate.Watch, r.trial.gate.Now = r.watch, func() time.Time { return r.now }
-	r.Releaser = NewReleaser(r.trial.gate, watchedCluster{c}, func(time.Duration) time.Duration { return jitter })
+	r.trial.judge.Watch, r.trial.clock = r.watch, func() time.Time { return r.now }
+	r.Releaser = NewReleaser(r.trial.judge, watchedCluster{c}, r.trial.blocked, r.trial.refreshes, func(time.Duration) time.Duration { return jitter })
 	return r
 }
 
@@ -255,15 +258,14 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	c, r := prodMayStart()
 	prod := c.apps[2]
 	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
-	blocked := r.trial.gate.Record.blocked
-	blocked.now = func() time.Time { return r.now }
-	blocked.wait(prod.UID, c.sets[0].UID, policy.Decision{})
+	blocked := r.trial.blocked
+	blocked.Wait(prod.UID, c.sets[0].UID, policy.Decision{})
 	r.now = noon.Add(time.Second)
 	g.Expect(r.Review(guestbook)).To(BeNumerically(">", 20*time.Second), "a review alone is no new opening")
 	for _, wait := range []time.Duration{2, 4, 8} {
 		asked := r.sets[guestbook].requests[comparisonKey{app: "prod", why: turnHasCome}].askedAt
 		r.now = asked.Add(time.Second)
-		blocked.stop(prod.UID)
+		r.trial.recorder.Record(logr.Discard(), &judge.Write{UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.sets[0].UID}}}, judge.Verdict{}, true)
 		g.Expect(r.Review(guestbook)).To(Equal((wait - 1) * time.Second))
 		r.now = asked.Add(wait * time.Second)
 		r.Review(guestbook)
@@ -447,9 +449,9 @@ func TestReviews(t *testing.T) {
 		c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 		pending(c, "prod")
 		trial := newTrial(releaseConfig(), c)
-		trial.gate.Now = time.Now
-		trial.gate.Record.blocked.now = time.Now
-		r := NewReviews(NewReleaser(trial.gate, watchedCluster{c}, rand.N[time.Duration]).Review)
+		trial.clock = time.Now
+
+		r := NewReviews(NewReleaser(trial.judge, watchedCluster{c}, trial.blocked, trial.refreshes, rand.N[time.Duration]).Review)
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { r.Run(ctx); close(done) }()
@@ -465,4 +467,30 @@ func TestReviews(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the
+// metrics.
+func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
+	for name, others := range map[string]int{
+		"nobody else waits": 0, "as many wait already as are remembered": 10_000,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, r := prodMayStart()
+			prod, b := c.apps[2], r.trial.blocked
+			for i := range others {
+				b.Wait(types.UID(fmt.Sprint("gone-", i)), "set", policy.Decision{})
+			}
+			b.Wait(prod.UID, c.sets[0].UID, policy.Decision{})
+			r.trial.configure(func(c *settings.Config) { c.Mode = settings.Audit })
+			r.now = r.now.Add(r.Review(guestbook))
+			r.Review(guestbook)
+			g.Expect(r.asked()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+
+			prod.Operation = &argo.Operation{}
+			r.Review(guestbook)
+			g.Expect(b.Waits(prod.UID)).To(BeFalse(), "it has got through")
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"slices"
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
@@ -37,7 +36,7 @@ func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 // steps. A sync that has failed is not started again by Argo CD.
 func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.ApplicationSet) time.Duration {
 	a, last := &p.Application, &p.Application.LastOperation
-	if d.Reason != policy.FirstStep || r.gate.Record.blocked.waits(p.UID) {
+	if d.Reason != policy.FirstStep || r.waiting.Waits(p.UID) {
 		return 0
 	}
 	since := a.ReconciledAt
@@ -47,13 +46,13 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 	if last.Full && last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
 		return reviewEvery
 	}
-	return max(0, since.Add(overdueAfter).Sub(r.gate.Now()))
+	return max(0, since.Add(overdueAfter).Sub(r.judge.Now()))
 }
 
-// judge decides about the sync that an Application waits for, on what is known without a read. While a known blocker
+// Decide decides about the sync that an Application waits for, on what is known without a read. While a known blocker
 // still blocks, and waits for more than a comparison, nothing else matters.
-func (r *Releaser) judge(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
-	in = r.gate.waiting(in, p)
+func (r *Releaser) Decide(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
+	in = r.judge.Waiting(in, p)
 	d, settled := policy.Scope(in)
 	if !settled && blocker != nil {
 		if b, blocks := policy.BlockedBy(in, d.Step, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
@@ -64,43 +63,8 @@ func (r *Releaser) judge(in policy.Input, p *argocd.Projection, blocker *argocd.
 	if !settled {
 		d = r.weigh(in, d)
 	}
-	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.gate.repeats(in) {
+	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.judge.Repeats(in) {
 		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
 	}
 	return d
-}
-
-// waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
-func (g *Gate) waiting(in policy.Input, p *argocd.Projection) policy.Input {
-	in.Target, in.Now, in.Window = waitingTarget(p, in.Settings.Pin), g.Now(), g.windowOf(p)
-	in.Seen = g.Watch.Seen(in.ApplicationSet, g.Watch.Changed(p.UID, in.Target.Compared, p.Compared), g.Watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	around, proven := g.Watch.DeployedWith(p.UID)
-	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, g.Watch.ContentSince(p.UID, p.Content)
-	in.Seen.Deployed = g.Watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
-	if in.Settings.Train {
-		if proven := policy.Proven(in); proven != "" {
-			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
-			in.Target.Operation.Redeploys, in.Seen.Deployed = false, false
-		}
-	}
-	return in
-}
-
-// waitingTarget is the Application with the operation that it waits for: to what it was last compared with.
-func waitingTarget(p *argocd.Projection, pin bool) policy.Target {
-	a := &p.Application
-	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
-		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
-	t := policy.Target{
-		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
-		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
-		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
-		SameSources: a.LastSync.SameSources,
-	}
-	last := a.LastOperation
-	if last.Full && last.Phase == "Succeeded" {
-		t.SyncStartedAt = last.StartedAt
-	}
-	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !last.FinishedAt.IsZero() && a.ReconciledAt.After(last.FinishedAt)
-	return t
 }

@@ -8,7 +8,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -84,14 +83,14 @@ func (r row) run(t *testing.T) {
 	series := 0
 	if r.wantMetric != "" {
 		series = 1
-		g.Expect(testutil.ToFloat64(trial.metrics.decisions.WithLabelValues(strings.Fields(r.wantMetric)...))).To(Equal(1.0), r.wantMetric)
+		g.Expect(trial.counted("stepgate_decisions_total", strings.Fields(r.wantMetric)...)).To(Equal(1.0), r.wantMetric)
 	}
-	g.Expect(testutil.CollectAndCount(trial.metrics.decisions)).To(Equal(series), "decisions counted")
-	g.Expect(testutil.CollectAndCount(trial.metrics.latency)).To(Equal(series), "latencies observed")
+	g.Expect(len(trial.samples("stepgate_decisions_total"))).To(Equal(series), "decisions counted")
+	g.Expect(len(trial.samples("stepgate_decision_duration_seconds"))).To(Equal(series), "latencies observed")
 	for _, annotation := range r.wantMalformed {
-		g.Expect(testutil.ToFloat64(trial.metrics.annotations.WithLabelValues(annotation))).To(Equal(1.0), annotation)
+		g.Expect(trial.counted("stepgate_annotation_errors_total", annotation)).To(Equal(1.0), annotation)
 	}
-	g.Expect(testutil.CollectAndCount(trial.metrics.annotations)).To(Equal(len(r.wantMalformed)))
+	g.Expect(len(trial.samples("stepgate_annotation_errors_total"))).To(Equal(len(r.wantMalformed)))
 
 	var events []string
 	for _, event := range trial.posted() {

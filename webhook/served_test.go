@@ -10,11 +10,11 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/server"
 )
 
@@ -46,7 +46,7 @@ func (t *trial) serveHTTP(log logr.Logger, r *http.Request) *httptest.ResponseRe
 }
 
 // serve answers one call with a Gate on the cluster.
-func serve(live Evaluator, r *http.Request) (*httptest.ResponseRecorder, *trial) {
+func serve(live judge.Evaluator, r *http.Request) (*httptest.ResponseRecorder, *trial) {
 	trial := newTrial(testConfig(), live)
 	return trial.serveHTTP(logr.Discard(), r), trial
 }
@@ -75,7 +75,7 @@ func TestAVerdictIsServedAsAReview(t *testing.T) {
 			g.Expect(rw.Code).To(Equal(200))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Body.String()).To(Equal(tc.want))
-			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "200"))).To(Equal(1.0))
+			g.Expect(trial.counted("stepgate_requests_total", Path, "200")).To(Equal(1.0))
 		})
 	}
 }
@@ -100,8 +100,8 @@ func TestARequestThatCannotBeJudgedIsServedAs400(t *testing.T) {
 			g.Expect(rw.Body.String()).To(Equal(statusText(400, tc.wantText)))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Header()).NotTo(HaveKey("Allow"))
-			g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "400"))).To(Equal(1.0))
-			g.Expect(testutil.CollectAndCount(trial.metrics.requests)).To(Equal(1))
+			g.Expect(trial.counted("stepgate_requests_total", Path, "400")).To(Equal(1.0))
+			g.Expect(len(trial.samples("stepgate_requests_total"))).To(Equal(1))
 		})
 	}
 }
@@ -123,5 +123,5 @@ func TestAReadErrorIsServedAs503(t *testing.T) {
 	g.Expect(rw.Code).To(Equal(503), "a review would reject even where failurePolicy is Ignore")
 	g.Expect(rw.Body.String()).To(Equal(statusText(503, cannotDecide)))
 	g.Expect(rw.Header().Get("Connection")).To(Equal("close"), "the next call shall go to another replica")
-	g.Expect(testutil.ToFloat64(trial.metrics.requests.WithLabelValues(Path, "503"))).To(Equal(1.0))
+	g.Expect(trial.counted("stepgate_requests_total", Path, "503")).To(Equal(1.0))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/webhook/approval"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -60,7 +60,8 @@ func (r setRow) run(t *testing.T) {
 	var logged strings.Builder
 	log := funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{})
 	ctx := logr.NewContext(t.Context(), log)
-	metrics := NewMetrics(prometheus.NewRegistry())
+	counted := &trial{registry: prometheus.NewRegistry()}
+	metrics := record.NewMetrics(counted.registry)
 	req := setRequest(r.before, r.after)
 	if r.request != nil {
 		r.request(&req)
@@ -90,7 +91,7 @@ func (r setRow) run(t *testing.T) {
 	}
 	g.Expect(status.Code).To(Equal(r.wantCode))
 	g.Expect(status.Message).To(Equal(r.wantMessage))
-	counts := fmt.Sprint(testutil.ToFloat64(metrics.approvals.WithLabelValues("approved")), testutil.ToFloat64(metrics.approvals.WithLabelValues("refused")))
+	counts := fmt.Sprint(counted.counted("stepgate_approvals_total", "approved"), counted.counted("stepgate_approvals_total", "refused"))
 	if r.wantCounts == "" {
 		r.wantCounts = "0 0"
 	}

@@ -95,7 +95,7 @@ func TestTheWatchDecides(t *testing.T) {
 				tc.edit(write)
 			}
 			trial := newTrial(testConfig(), c)
-			trial.gate.Watch = tc.watch
+			trial.judge.Watch = tc.watch
 			NewWithT(t).Expect(trial.handle(write.request()).Allowed).To(Equal(tc.wantAllowed))
 		})
 	}
@@ -114,7 +114,7 @@ func TestAWishThatWasNotComparedIsRemembered(t *testing.T) {
 	config.Release = true
 	trial := newTrial(config, c)
 	watch := &seenByWatch{position: 9, fresh: map[string]uint64{"dev": 5}}
-	trial.gate.Watch = watch
+	trial.judge.Watch = watch
 
 	g.Expect(trial.handle(write.request()).Allowed).To(BeFalse())
 	g.Expect(trial.refreshes.asked).To(HaveLen(1))
@@ -161,7 +161,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(write)
 			}
-			trial.gate.Watch = watch
+			trial.judge.Watch = watch
 			NewWithT(t).Expect(trial.handle(write.request()).Allowed).To(Equal(tc.wantAllowed))
 		})
 	}

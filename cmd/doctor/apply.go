@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // Applicable says why a way cannot be applied here; nil means that it can.
@@ -31,7 +31,7 @@ func (w Way) Applicable() error {
 func (w Way) Apply(ctx context.Context, kube kubernetes.Interface, did func(string)) error {
 	var failures []error
 	for _, n := range w.namespaces {
-		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, webhook.IgnoreLabel)
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, record.IgnoreLabel)
 		if _, err := kube.CoreV1().Namespaces().Patch(ctx, n, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			failures = append(failures, fmt.Errorf("label namespace %s: %w", n, err))
 			continue

@@ -3,7 +3,7 @@ package doctor
 import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // approvals checks the webhooks of a release for ApplicationSets, where the configurations exist: other checks say that one does not.
@@ -46,5 +46,5 @@ func (r *Release) stamps() Check {
 }
 
 func (r *Release) switchless(name string) Check {
-	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", webhook.IgnoreLabel).do("Install the chart again.", r.upgrade())
+	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", record.IgnoreLabel).do("Install the chart again.", r.upgrade())
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -96,7 +96,7 @@ func exemptRows() map[string]row {
 		"an exclusion": {annotate(settings.ExcludeAnnotation, "guestbook-dev", settings.ExcludeUntilAnnotation, "2026-11-21T05:00:00Z", settings.ExcludeReasonAnnotation, "INC-1"), sets, doctor.Warning,
 			"exclusion guestbook-dev until 2026-11-21T05:00:00Z: INC-1", nil},
 		"a bypass without a reason": {annotate(settings.BypassUntilAnnotation, "2026-11-21T05:00:00Z"), sets, doctor.Warning, "stepgate.io/bypass-until is not valid", nil},
-		"the emergency switch is on": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[webhook.IgnoreLabel] = "true" }, exempt + "switched off", doctor.Warning,
+		"the emergency switch is on": {func(_ *testing.T, w *world) { w.namespaces["argocd"].Labels[record.IgnoreLabel] = "true" }, exempt + "switched off", doctor.Warning,
 			"Namespace argocd has the label", early},
 		"a namespace that is not gated": {func(_ *testing.T, w *world) { gateOnly(w, "team-a") }, exempt + "not gated", doctor.Warning, "Namespace argocd has RollingSync ApplicationSets",
 			append([]string{": namespaces"}, early...)},

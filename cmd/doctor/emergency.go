@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -103,17 +103,17 @@ func (f *Facts) oneSet(namespaces []string) Way {
 func (f *Facts) labels(namespaces []string) Way {
 	w := Way{Name: WayNamespace, For: "syncs must go through now", Effect: "The API server sends stepgate nothing from the namespace any more, in whatever state stepgate is.", namespaces: namespaces}
 	for _, n := range namespaces {
-		w.Commands = append(w.Commands, fmt.Sprintf("kubectl label namespace %s %s=true", n, webhook.IgnoreLabel))
-		w.Back = append(w.Back, fmt.Sprintf("kubectl label namespace %s %s-", n, webhook.IgnoreLabel))
+		w.Commands = append(w.Commands, fmt.Sprintf("kubectl label namespace %s %s=true", n, record.IgnoreLabel))
+		w.Back = append(w.Back, fmt.Sprintf("kubectl label namespace %s %s-", n, record.IgnoreLabel))
 	}
 	if len(namespaces) == 0 {
-		w.Commands = []string{fmt.Sprintf("kubectl label namespace NAMESPACE %s=true", webhook.IgnoreLabel)}
-		w.Back = []string{fmt.Sprintf("kubectl label namespace NAMESPACE %s-", webhook.IgnoreLabel)}
+		w.Commands = []string{fmt.Sprintf("kubectl label namespace NAMESPACE %s=true", record.IgnoreLabel)}
+		w.Back = []string{fmt.Sprintf("kubectl label namespace NAMESPACE %s-", record.IgnoreLabel)}
 	}
 	for _, r := range f.Releases {
 		for _, hook := range r.registrations() {
 			if !hook.honoursSwitch() {
-				w.Hindrance = fmt.Sprintf("It does not help here: the namespaceSelector of %s %s lacks %s.", hook.Kind, hook.Name, webhook.IgnoreLabel)
+				w.Hindrance = fmt.Sprintf("It does not help here: the namespaceSelector of %s %s lacks %s.", hook.Kind, hook.Name, record.IgnoreLabel)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	}
 	for _, n := range f.Namespaces.Value {
 		if f.ignored(n.Name) {
-			lines = append(lines, s.Wrap("  ", "  ", fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, webhook.IgnoreLabel))...)
+			lines = append(lines, s.Wrap("  ", "  ", fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, record.IgnoreLabel))...)
 		}
 	}
 	return append(lines, s.Wrap("  ", "  ", "Only syncs of Applications of ApplicationSets go through stepgate. If anything else hangs, stepgate is not the cause.")...)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -74,13 +74,13 @@ func (f *Facts) ignoredNamespaces(r *Release) Check {
 	for _, n := range f.Namespaces.Value {
 		if f.ignored(n.Name) && r.gated(n.Name) {
 			names = append(names, n.Name)
-			commands = append(commands, fmt.Sprintf("kubectl label namespace %s %s-", n.Name, webhook.IgnoreLabel))
+			commands = append(commands, fmt.Sprintf("kubectl label namespace %s %s-", n.Name, record.IgnoreLabel))
 		}
 	}
 	if len(names) > 0 {
-		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names), webhook.IgnoreLabel).do("If the emergency is over:", commands...)
+		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names), record.IgnoreLabel).do("If the emergency is over:", commands...)
 	}
-	return ok(name, "No namespace has the label %s.", webhook.IgnoreLabel)
+	return ok(name, "No namespace has the label %s.", record.IgnoreLabel)
 }
 
 // ungated names the namespaces with RollingSync ApplicationSets that no release gates.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // selectors says whom the selectors of a webhook leave out.
@@ -22,7 +22,7 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 			do("Remove webhook.objectSelector, unless it is meant.", release.upgrade("webhook.objectSelector=null"))
 	}
 	if !r.honoursSwitch() {
-		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", webhook.IgnoreLabel).do("Install the chart again.", release.upgrade())
+		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", record.IgnoreLabel).do("Install the chart again.", release.upgrade())
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 func (r *Registration) honoursSwitch() bool {
 	s := r.Webhook.NamespaceSelector
 	return s != nil && slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
-		return e.Key == webhook.IgnoreLabel && e.Operator == metav1.LabelSelectorOpDoesNotExist
+		return e.Key == record.IgnoreLabel && e.Operator == metav1.LabelSelectorOpDoesNotExist
 	})
 }
 
@@ -60,7 +60,7 @@ func (f *Facts) leftOut(release *Release, selector labels.Selector) []string {
 	for _, n := range f.Namespaces.Value {
 		set := labels.Set{}
 		for key, value := range n.Labels {
-			if key != webhook.IgnoreLabel {
+			if key != record.IgnoreLabel {
 				set[key] = value
 			}
 		}
@@ -96,7 +96,7 @@ func (f *Facts) rollingNamespaces() []string {
 // ignored reports whether the emergency switch of a namespace is on. A namespace that could not be read has none.
 func (f *Facts) ignored(namespace string) bool {
 	return slices.ContainsFunc(f.Namespaces.Value, func(n corev1.Namespace) bool {
-		_, is := n.Labels[webhook.IgnoreLabel]
+		_, is := n.Labels[record.IgnoreLabel]
 		return is && n.Name == namespace
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // Evaluator evaluates the rule on objects that have just been read live, or that a watch has brought. It reads nothing itself.
@@ -16,7 +16,7 @@ type Evaluator struct{ known Known }
 // NewEvaluator returns an Evaluator.
 func NewEvaluator(known Known) *Evaluator { return &Evaluator{known: known} }
 
-var _ webhook.Evaluator = (*Evaluator)(nil)
+var _ judge.Evaluator = (*Evaluator)(nil)
 
 // ApplicationSet implements webhook.Evaluator.
 func (e *Evaluator) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/golden"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // explained is what explain says about an Application of a scene.
@@ -103,9 +103,9 @@ func TestExplain(t *testing.T) {
 func events() []eventsv1.Event {
 	at := func(ago time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-ago)) }
 	return []eventsv1.Event{
-		{EventTime: at(4 * time.Minute), Reason: "SyncHeld", ReportingController: webhook.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may not sync yet"},
+		{EventTime: at(4 * time.Minute), Reason: "SyncHeld", ReportingController: record.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may not sync yet"},
 		{EventTime: at(time.Minute), Reason: "OperationStarted", ReportingController: "argocd-application-controller", Note: "not shown"},
-		{EventTime: at(time.Hour), Reason: "SyncReleased", ReportingController: webhook.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m2s"},
+		{EventTime: at(time.Hour), Reason: "SyncReleased", ReportingController: record.ReportingController, Note: "step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m2s"},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // Outcome is what would become of an operation now.
@@ -177,7 +178,7 @@ func EventsOf(list []eventsv1.Event) []Event {
 	var all []Event
 	for i := range list {
 		e := &list[i]
-		if e.ReportingController != webhook.ReportingController {
+		if e.ReportingController != record.ReportingController {
 			continue
 		}
 		at := metav1.Time{Time: e.EventTime.Time}

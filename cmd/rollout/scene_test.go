@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -120,7 +121,7 @@ func put(set *argo.ApplicationSet, app *argo.Application, step int, state string
 }
 
 // judged is the Rollout of a scene.
-func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...webhook.SyncWindows) *rollout.Rollout {
+func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...judge.SyncWindows) *rollout.Rollout {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
 	p := preview(known)

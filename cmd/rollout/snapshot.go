@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/live"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is siblings.Cache, which goes on watching.
 type Known interface {
-	webhook.KnownSets
-	webhook.Watch
-	webhook.KnownProjects
+	judge.KnownSets
+	judge.Watch
+	judge.KnownProjects
 	// Sets are all ApplicationSets.
 	Sets() []*argocd.ApplicationSet
 }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/metadata"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // namespaces are those that hold Applications: names, and patterns as Argo CD has them in its own --application-namespaces, which are shell
@@ -79,11 +79,11 @@ type scope struct {
 	ungated []string
 }
 
-var _ webhook.Scope = (*scope)(nil)
+var _ record.Scope = (*scope)(nil)
 
 // Ignored lists the gated namespaces that have the label of the emergency switch.
 func (s *scope) Ignored(ctx context.Context) ([]string, error) {
-	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), webhook.IgnoreLabel, func(o *metav1.PartialObjectMetadata) (string, bool) {
+	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), record.IgnoreLabel, func(o *metav1.PartialObjectMetadata) (string, bool) {
 		return o.Name, s.Gated(o.Name)
 	})
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stepgate/stepgate/certs"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -29,7 +31,7 @@ type program struct {
 	server    *server.Server
 	source    certs.Source
 	known     *siblings.Cache
-	recorder  *webhook.Recorder
+	recorder  *record.Recorder
 	refreshes *refresh.Queue
 	reviews   *webhook.Reviews
 	endpoints []endpoint
@@ -59,20 +61,23 @@ func newProgram(ctx context.Context, o *options, config settings.Config) (*progr
 	if err != nil {
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
-	metrics, blocked := webhook.NewMetrics(registry), webhook.NewBlocked(p.known, time.Now)
+	metrics, blocked := record.NewMetrics(registry), record.NewBlocked(p.known, time.Now)
 	metrics.Initialise()
 	registry.MustRegister(blocked)
-	p.recorder = webhook.NewRecorder(metrics, webhook.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
+	p.recorder = record.NewRecorder(metrics, record.NewEvents(eventCreator{c.clientset}, metrics, log, hostname, time.Now), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.objects), metrics, p.known, time.Now)
 	live := siblings.NewAPIServer(c.objects, c.versions, metrics)
-	gate := webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Known: p.known, Record: p.recorder, Watch: p.known,
-		Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes, Windows: webhook.ProjectWindows{Known: p.known}, Now: time.Now,
+	j := judge.New(config, judge.Dependencies{
+		Live: judge.NewLiveEvaluator(o.barrier.reader(live, p.known, c, metrics)), Known: p.known, Watch: p.known,
+		Windows: judge.ProjectWindows{Known: p.known}, Now: time.Now,
 	})
-	registry.MustRegister(webhook.NewWatches(p.known.Watched, o.gate.namespaces.watched()))
-	registry.MustRegister(webhook.NewExemptions(settings.NewParser(config, time.Now), p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
+	gate := webhook.NewGate(j, webhook.Dependencies{
+		Record: p.recorder, Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes,
+	})
+	registry.MustRegister(record.NewWatches(p.known.Watched, o.gate.namespaces.watched()))
+	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
-		p.reviews = webhook.NewReviews(webhook.NewReleaser(gate, p.known, rand.N[time.Duration]).Review)
+		p.reviews = webhook.NewReviews(webhook.NewReleaser(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Review)
 		p.known.OnChange(func(set types.NamespacedName) {
 			if o.gate.namespaces.Gated(set.Namespace) {
 				p.reviews.Changed(set)

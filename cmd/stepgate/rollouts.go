@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -35,7 +36,7 @@ func (c *cli) rollouts() (*rollouts, error) {
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
 	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
-	preview.LookAt(webhook.ProjectWindows{Known: known})
+	preview.LookAt(judge.ProjectWindows{Known: known})
 	return preview
 }
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -44,7 +44,7 @@ func (b *barrierFlags) name() types.NamespacedName {
 }
 
 // reader proves what is known by this barrier, if there is one.
-func (b *barrierFlags) reader(live *siblings.APIServer, known *siblings.Cache, c *cluster, metrics *webhook.Metrics) *siblings.Reader {
+func (b *barrierFlags) reader(live *siblings.APIServer, known *siblings.Cache, c *cluster, metrics *record.Metrics) *siblings.Reader {
 	reader := siblings.NewReader(live, known)
 	if b.application == "" {
 		return reader

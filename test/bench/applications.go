@@ -54,7 +54,7 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 		group.Go(func() error { return create(groupCtx, admin, app, i == siblings-1) })
 	}
 	script.Must(group.Wait())
-	script.Must(record(ctx, admin, set, siblings))
+	script.Must(recordRollout(ctx, admin, set, siblings))
 	r := &rollout{siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1)}
 	var target argo.Application
 	script.Must(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target))
@@ -131,10 +131,10 @@ func (r *rollout) setHealth(ctx context.Context, admin client.Client, state heal
 	return patchStatus(ctx, admin, app, map[string]any{"health": argo.AppHealthStatus{Status: state}})
 }
 
-// record writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
+// recordRollout writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
 // its step and one of its state. The last Application, which is the target, is Pending since its last sync: it waits for
 // another one. If it were Healthy, a sync would be denied, because it has had it (AlreadySynced).
-func record(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
+func recordRollout(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
 		status := argo.ApplicationSetApplicationStatus{

@@ -26,6 +26,8 @@ import (
 	"github.com/stepgate/stepgate/test/oracle"
 	"github.com/stepgate/stepgate/test/script"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -48,7 +50,7 @@ func (events) CreateEvent(context.Context, *eventsv1.Event) error { return nil }
 
 // counting counts live reads.
 type counting struct {
-	*webhook.Metrics
+	*record.Metrics
 	reads *atomic.Int64
 }
 
@@ -73,9 +75,9 @@ func host(ctx context.Context, s *suite) *hosted {
 	certificate, key, err := cluster.SelfSigned("bench", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)
 	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
-	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, nil, webhook.NewMetrics(prometheus.NewRegistry())))
+	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, nil, record.NewMetrics(prometheus.NewRegistry())))
 	source := guestbook.Application(guestbook.Set("bench"), "prod").Spec.GetSource()
-	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls}, webhook.NewMetrics(prometheus.NewRegistry())))
+	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls}, record.NewMetrics(prometheus.NewRegistry())))
 	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
 	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
 	script.Must(h.register(ctx, s, alwaysUser, h.always))
@@ -87,7 +89,7 @@ func host(ctx context.Context, s *suite) *hosted {
 }
 
 // serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its address.
-func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *webhook.Metrics) (string, error) {
+func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *record.Metrics) (string, error) {
 	handlers := map[string]admission.AdmissionHandler{webhook.Path: validating}
 	if mutating != nil {
 		handlers[webhook.MutatePath] = mutating
@@ -114,10 +116,11 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	if err != nil {
 		return "", err
 	}
-	metrics := webhook.NewMetrics(prometheus.NewRegistry())
+	metrics := record.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
-	recorder := webhook.NewRecorder(metrics, webhook.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), webhook.NewBlocked(known, time.Now))
-	gate := webhook.NewGate(settings.Config{Pin: settings.PinOff}, webhook.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Witness: always{}, Record: recorder, Now: time.Now})
+	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), record.NewBlocked(known, time.Now))
+	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Now: time.Now})
+	gate := webhook.NewGate(j, webhook.Dependencies{Witness: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
-	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // doctored is a release, and the doctor of it.
@@ -108,9 +108,9 @@ func tidy(t *testing.T) {
 		n := &namespaces.Items[i]
 		g.Expect(shared.Admin.DeleteAllOf(ctx, &argo.ApplicationSet{}, client.InNamespace(n.Name))).To(Succeed())
 		g.Expect(shared.Admin.DeleteAllOf(ctx, &argo.Application{}, client.InNamespace(n.Name))).To(Succeed())
-		if _, ignored := n.Labels[webhook.IgnoreLabel]; ignored {
+		if _, ignored := n.Labels[record.IgnoreLabel]; ignored {
 			before := n.DeepCopy()
-			delete(n.Labels, webhook.IgnoreLabel)
+			delete(n.Labels, record.IgnoreLabel)
 			g.Expect(shared.Admin.Patch(ctx, n, client.MergeFrom(before))).To(Succeed())
 		}
 	}

@@ -160,6 +160,9 @@ func (w *world) install(m *member) {
 		entry.Revision, entry.Source = revisions[0], sources[0]
 		result.Revision, result.Source = revisions[0], sources[0]
 	}
+	if spec.SourceHydrator != nil {
+		app.Status.SourceHydrator = w.hydratorStatus(m, spec.SourceHydrator)
+	}
 	app.Status.History = argo.RevisionHistories{entry}
 	app.Status.OperationState = &argo.OperationState{
 		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: at, FinishedAt: &at, SyncResult: result,

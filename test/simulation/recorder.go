@@ -9,24 +9,24 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/record"
 )
 
 // records are the metrics and Events of all gates of one Player: nobody looks at them.
 type records struct {
-	metrics *webhook.Metrics
-	events  *webhook.Events
+	metrics *record.Metrics
+	events  *record.Events
 }
 
 func newRecords() records {
-	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	return records{metrics, webhook.NewEvents(nobody{}, metrics, logr.Discard(), "simulation", func() time.Time { return epoch })}
+	metrics := record.NewMetrics(prometheus.NewRegistry())
+	return records{metrics, record.NewEvents(nobody{}, metrics, logr.Discard(), "simulation", func() time.Time { return epoch })}
 }
 
 // recorder returns the Recorder of one gate, which remembers what that one has stopped.
-func (r records) recorder(now func() time.Time) *webhook.Recorder {
-	return webhook.NewRecorder(r.metrics, r.events, webhook.NewBlocked(nobody{}, now))
+func (r records) recorder(now func() time.Time) *record.Recorder {
+	return record.NewRecorder(r.metrics, r.events, record.NewBlocked(nobody{}, now))
 }
 
 // nobody takes Events, and knows no Application.

@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -94,12 +95,11 @@ func (r *replica) start() {
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the world.
-	r.gate = webhook.NewGate(config, webhook.Dependencies{
-		Live: webhook.NewLiveEvaluator(siblings.NewReader(r, r)), Record: r.records.recorder(now), Watch: r,
-		Witness: siblings.NewWitness(r, r.Observations), Refresh: r, Windows: r, Now: now,
-	})
+	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Watch: r, Windows: r, Now: now})
+	recorder := r.records.recorder(now)
+	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Witness: siblings.NewWitness(r, r.Observations), Refresh: r})
 	r.mutator = webhook.NewMutator(r.gate, r)
-	r.releaser = webhook.NewReleaser(r.gate, r, r.w.delay)
+	r.releaser = webhook.NewReleaser(j, r, recorder.Waiting(), r, r.w.delay)
 	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))

@@ -121,7 +121,7 @@ func (c *control) without(p part) (noticed string, err error) {
 // inTests runs the unit tests of the rule, and returns the first that fails. A part whose place another part takes in all
 // histories is only noticed there.
 func inTests(overlay string) string {
-	out, _ := exec.Command("go", "test", "-overlay", overlay, "./policy", "./webhook", "./webhook/argocd", "./webhook/siblings").Output()
+	out, _ := exec.Command("go", "test", "-overlay", overlay, "./policy", "./webhook/...").Output()
 	if found := failed.FindSubmatch(out); found != nil {
 		return fmt.Sprintf("%s, and no history", found[1])
 	}

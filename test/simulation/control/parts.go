@@ -94,7 +94,7 @@ func ofOrder() []part {
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
 		take("ChangedBehind", older, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
 		take("B1", evaluate, `step >= 0 && step == recorded`, `false`),
-		take("Hold", hold, `if !m.gate.isApplicationSetController(w.user) || !m.gate.config.Hold && !respecified {`, `if true || respecified {`),
+		take("Hold", hold, `if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {`, `if true || respecified {`),
 		take("Release", "test/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reviewAt > 0 && r.reviewAt <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Unrecorded", release, `if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {`, `if false && unrecorded(p, &set.ApplicationSet) {`),

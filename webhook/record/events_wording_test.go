@@ -1,13 +1,16 @@
-package webhook
+package record
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -16,56 +19,58 @@ const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 
 func TestEventWording(t *testing.T) {
 	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}
 	for name, tc := range map[string]struct {
-		edit      func(*write, *verdict)
+		edit      func(*judge.Write, *judge.Verdict)
 		want      string
 		wantNamed string
 	}{
 		"a denial": {want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
 		"a denial in audit mode": {
-			edit: func(_ *write, v *verdict) { v.settings.Mode = settings.Audit },
+			edit: func(_ *judge.Write, v *judge.Verdict) { v.Settings.Mode = settings.Audit },
 			want: "Normal SyncWouldBeDenied AuditSync Application/prod/uid-of-prod related qa: " + denialText,
 		},
 		"a bypass": {
-			edit: func(_ *write, v *verdict) {
+			edit: func(_ *judge.Write, v *judge.Verdict) {
 				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
-				v.settings.Bypass = "INC-1 by alice"
+				v.Settings.Bypass = "INC-1 by alice"
 			},
 			want: "Normal SyncGateBypassed BypassSync Application/prod/uid-of-prod: the gate was bypassed: INC-1 by alice",
 		},
 		"an error": {
-			edit: func(_ *write, v *verdict) { v.Decision, v.err = policy.Decision{}, errRead },
+			edit: func(_ *judge.Write, v *judge.Verdict) { v.Decision, v.Err = policy.Decision{}, errors.New("read") },
 			want: "Warning SyncGateError EvaluateSync Application/prod/uid-of-prod: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
 		},
 		"a denial of a CREATE": {
-			edit:      func(w *write, _ *verdict) { w.created, w.owners, w.uid = true, []metav1.OwnerReference{owner}, "" },
+			edit: func(w *judge.Write, _ *judge.Verdict) {
+				w.Created, w.Owners, w.UID = true, []metav1.OwnerReference{owner}, ""
+			},
 			want:      "Warning SyncDenied DenySync ApplicationSet/guestbook/set-uid related qa: " + denialText,
 			wantNamed: "guestbook-",
 		},
-		"an allow": {edit: func(_ *write, v *verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
-		"a not gated": {edit: func(_ *write, v *verdict) {
+		"an allow": {edit: func(_ *judge.Write, v *judge.Verdict) { v.Decision = policy.Decision{Outcome: policy.Allow} }},
+		"a not gated": {edit: func(_ *judge.Write, v *judge.Verdict) {
 			v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.NotRollingSync}
 		}},
 		"the gate is off": {
-			edit: func(_ *write, v *verdict) {
+			edit: func(_ *judge.Write, v *judge.Verdict) {
 				v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.GateOff, ApplicationSet: "argocd/guestbook"}
 			},
 			want: "Normal SyncGateOff SkipGate Application/prod/uid-of-prod: the gate is off for ApplicationSet argocd/guestbook: its annotation stepgate.io/mode is off",
 		},
 		"an exclusion": {
-			edit: func(_ *write, v *verdict) {
+			edit: func(_ *judge.Write, v *judge.Verdict) {
 				v.Decision = policy.Decision{Outcome: policy.Allow, Reason: policy.EarlierStepsDone}
-				v.settings.Exclusion = "qa until 2026-09-21T13:00:00Z: INC-1"
+				v.Settings.Exclusion = "qa until 2026-09-21T13:00:00Z: INC-1"
 			},
 			want: "Normal SyncGateExclusion AllowSync Application/prod/uid-of-prod: stepgate did not wait for qa until 2026-09-21T13:00:00Z: INC-1",
 		},
-		"an exclusion that is of no use": {edit: func(_ *write, v *verdict) { v.settings.Exclusion = "dev until then" }, want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
+		"an exclusion that is of no use": {edit: func(_ *judge.Write, v *judge.Verdict) { v.Settings.Exclusion = "dev until then" }, want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + denialText},
 		"a long name": {
-			edit:      func(w *write, _ *verdict) { w.target.Name = strings.Repeat("a", 198) + ".-b" },
+			edit:      func(w *judge.Write, _ *judge.Verdict) { w.Target.Name = strings.Repeat("a", 198) + ".-b" },
 			want:      "Warning SyncDenied DenySync Application/" + strings.Repeat("a", 198) + ".-b/uid-of-prod related qa: " + denialText,
 			wantNamed: strings.Repeat("a", 198) + "-",
 		},
 		"a long note": {
-			edit: func(_ *write, v *verdict) { v.settings.Bypass = strings.Repeat("x", 5000) },
+			edit: func(_ *judge.Write, v *judge.Verdict) { v.Settings.Bypass = strings.Repeat("x", 5000) },
 			want: "Warning SyncDenied DenySync Application/prod/uid-of-prod related qa: " + (denialText + " (bypass " + strings.Repeat("x", 5000))[:1024],
 		},
 	} {
@@ -101,4 +106,12 @@ func TestEventWording(t *testing.T) {
 			}
 		})
 	}
+}
+
+func eventText(e *eventsv1.Event) string {
+	text := strings.Join([]string{e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID)}, " ")
+	if e.Related != nil {
+		text += " related " + e.Related.Name
+	}
+	return text + ": " + e.Note
 }

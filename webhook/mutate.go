@@ -12,8 +12,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // MutatePath is where a Mutator is served.
@@ -25,12 +25,6 @@ const SelfTestInfo = "stepgate.io/selftest"
 // SelfTestWarning is that warning.
 const SelfTestWarning = "stepgate: the mutating webhook has answered"
 
-// KnownSets gives ApplicationSets and their Applications as last watched, without a read.
-type KnownSets interface {
-	Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version)
-	Owned(owner types.UID) []*argocd.Projection
-}
-
 // Mutator changes operations in the mutating webhook: it pins them to the revisions that are judged, and holds those of
 // the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
@@ -38,35 +32,38 @@ type KnownSets interface {
 // It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that
 // waits for a condition; it holds a repeated operation in any step. Its answer to its own output is no change.
 type Mutator struct {
+	judge *judge.Judge
 	gate  *Gate
-	known KnownSets
+	known judge.KnownSets
 }
 
-// NewMutator returns a Mutator that acts by the configuration of a Gate.
-func NewMutator(gate *Gate, known KnownSets) *Mutator { return &Mutator{gate: gate, known: known} }
+// NewMutator returns a Mutator that judges as a Gate does, and hands its judgments on to it.
+func NewMutator(gate *Gate, known judge.KnownSets) *Mutator {
+	return &Mutator{judge: gate.judge, gate: gate, known: known}
+}
 
 var _ webhook.AdmissionHandler = (*Mutator)(nil)
 
 // Handle answers with the patches of one write.
 func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := newWrite(req.AdmissionRequest)
+	w, err := judge.NewWrite(req.AdmissionRequest)
 	if err != nil {
 		// The validating webhook is called next, and says so.
 		return unchanged()
 	}
 	response := unchanged()
-	if w.app.Operation != nil && strings.Contains(infoOf(&w.app.Operation.Operation, SelfTestInfo), "mutate") {
+	if strings.Contains(w.Info(SelfTestInfo), "mutate") {
 		response.Warnings = append(response.Warnings, SelfTestWarning)
 	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name))
-	in, ok := m.input(w)
+	in, ok := m.judge.Cached(w, m.known)
 	if !ok {
 		return response
 	}
 	pin := m.pin(w, in)
 	if v, held := m.hold(ctx, w, in, pin); held {
 		m.gate.conclude(ctx, log, w, v)
-		response.Patches, response.AuditAnnotations = withoutOperation(w), v.annotations()
+		response.Patches, response.AuditAnnotations = withoutOperation(w), v.AuditAnnotations()
 		return response
 	}
 	if len(pin.Patches) > 0 {
@@ -74,21 +71,6 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 		response.Patches, response.AuditAnnotations = pin.Patches, pin.annotations()
 	}
 	return response
-}
-
-// input is what is known without a read about a write that may have to be changed.
-func (m *Mutator) input(w *write) (in policy.Input, ok bool) {
-	if _, settled := policy.Relevant(w.target); settled || len(w.owners) != 1 {
-		return in, false
-	}
-	owner := w.owners[0]
-	set, _ := m.known.Set(types.NamespacedName{Namespace: w.namespace, Name: owner.Name})
-	if set == nil || set.UID != string(owner.UID) {
-		return in, false
-	}
-	s := m.gate.parser.OfWrite(set, w.claim())
-	in = m.gate.input(w, set, s)
-	return in, s.Mode == settings.Enforce && !s.Bypassed
 }
 
 // pinned is how an operation is pinned.
@@ -99,19 +81,19 @@ type pinned struct {
 }
 
 // pin names the revisions that are judged; it is empty where the operation stays as it is.
-func (m *Mutator) pin(w *write, in policy.Input) pinned {
+func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned && d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
 	p, revision := pinned{by: settings.PinCompared.String()}, ""
 	if in.Settings.Train {
-		in.Siblings = placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-		in.Seen = m.gate.seen(w, in.ApplicationSet)
+		in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
+		in.Seen = m.judge.Seen(w, in.ApplicationSet)
 		if revision = policy.Proven(in); revision != "" {
 			p.by = settings.PinProven.String()
 		}
 	}
-	if p.Pin = argocd.NewPin(w.app, w.old, revision); p.Named {
+	if p.Pin = argocd.NewPin(w.App, w.Old, revision); p.Named {
 		p.by = "named"
 	}
 	return p
@@ -125,11 +107,11 @@ func (p pinned) annotations() map[string]string {
 	return a
 }
 
-func (m *Mutator) recordPin(log logr.Logger, w *write, p pinned) {
-	if w.dryRun {
+func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
+	if w.DryRun {
 		log = log.V(1)
 	} else {
-		m.gate.Record.metrics.changes.WithLabelValues("pinned", p.by).Inc()
+		m.gate.Record.Pinned(p.by)
 	}
 	for key, value := range p.annotations() {
 		log = log.WithValues(key, value)
@@ -138,9 +120,9 @@ func (m *Mutator) recordPin(log logr.Logger, w *write, p pinned) {
 }
 
 // withoutOperation takes the operation out of a write, or puts the old one back.
-func withoutOperation(w *write) []jsonpatch.Operation {
-	if w.old != nil && w.old.Operation != nil {
-		return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/operation", w.old.Operation.Sent())}
+func withoutOperation(w *judge.Write) []jsonpatch.Operation {
+	if w.Old != nil && w.Old.Operation != nil {
+		return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/operation", w.Old.Operation.Sent())}
 	}
 	return []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/operation", nil)}
 }

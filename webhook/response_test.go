@@ -7,42 +7,23 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // ofMode is a verdict in a mode.
-func ofMode(mode settings.Mode, outcome policy.Outcome, err error) verdict {
-	return verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, settings: settings.Settings{Mode: mode}, err: err}
-}
-
-// A write that moves an Application between ApplicationSets is judged by both. What rejects wins over what does not,
-// then a missing decision, then the outcome.
-func TestStricterThan(t *testing.T) {
-	fromStrict := []verdict{
-		ofMode(settings.Enforce, policy.Deny, errRead),
-		ofMode(settings.Enforce, policy.Deny, nil),
-		ofMode(settings.Audit, policy.Deny, errRead),
-		ofMode(settings.Audit, policy.Deny, nil),
-		ofMode(settings.Enforce, policy.Allow, nil),
-		ofMode(settings.Off, policy.NotGated, nil),
-	}
-	for i, a := range fromStrict {
-		for j, b := range fromStrict {
-			t.Run(fmt.Sprint(i, " against ", j), func(t *testing.T) {
-				NewWithT(t).Expect(a.stricterThan(b)).To(Equal(i < j))
-			})
-		}
-	}
+func ofMode(mode settings.Mode, outcome policy.Outcome, err error) judge.Verdict {
+	return judge.Verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, Settings: settings.Settings{Mode: mode}, Err: err}
 }
 
 // Every way to be answered, and no other, admits a write.
 func TestResponseAdmits(t *testing.T) {
 	for name, tc := range map[string]struct {
-		verdict     verdict
+		verdict     judge.Verdict
 		wantAllowed bool
 		wantCode    int32
 	}{
-		"the zero verdict":        {verdict{}, false, 403},
+		"the zero verdict":        {judge.Verdict{}, false, 403},
 		"a denial":                {ofMode(settings.Enforce, policy.Deny, nil), false, 403},
 		"an allow":                {ofMode(settings.Enforce, policy.Allow, nil), true, 0},
 		"a not gated":             {ofMode(settings.Enforce, policy.NotGated, nil), true, 0},
@@ -56,7 +37,7 @@ func TestResponseAdmits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			resp := tc.verdict.response()
+			resp := answer(tc.verdict)
 			g.Expect(resp.Allowed).To(Equal(tc.wantAllowed))
 			if tc.wantCode == 0 {
 				g.Expect(resp.Result).To(BeNil())
@@ -73,17 +54,8 @@ func TestDenialIsBounded(t *testing.T) {
 	for i := range 1000 {
 		v.Blockers = append(v.Blockers, policy.Blocker{Application: fmt.Sprintf("app-%03d", i), Reason: policy.NotHealthy})
 	}
-	resp := v.response()
+	resp := answer(v)
 	g.Expect(resp.Result.Details.Causes).To(HaveLen(20))
 	g.Expect(resp.AuditAnnotations["blockers"]).To(HaveSuffix("app-019=NotHealthy,and 980 more"))
 	g.Expect(len(resp.AuditAnnotations["blockers"])).To(BeNumerically("<=", 1024))
-}
-
-func TestInitiator(t *testing.T) {
-	gate := newTrial(testConfig(), nil).gate
-	for user, want := range map[string]string{
-		appSetAccount: "applicationset", controllerUser: "controller", argocdServer: "server", "kubernetes-admin": "other", "": "other",
-	} {
-		NewWithT(t).Expect(gate.initiator(user)).To(Equal(want), user)
-	}
 }

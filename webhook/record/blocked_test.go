@@ -1,11 +1,11 @@
-package webhook
+package record
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +13,12 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
+
+// noon is the clock of every test.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // watched is a Known: by owner, and then by Application.
 type watched map[types.UID]map[types.UID]policy.Application
@@ -28,9 +32,9 @@ func (w watched) Owned(owner types.UID) []*argocd.Projection {
 }
 
 // denial is a denied sync of an Application of an ApplicationSet.
-func denial(set, app string) (*write, verdict) {
-	w := &write{uid: types.UID(app), owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
-	return w, verdict{settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
+func denial(set, app string) (*judge.Write, judge.Verdict) {
+	w := &judge.Write{UID: types.UID(app), Owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
+	return w, judge.Verdict{Settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
 }
 
 // An ApplicationSet is blocked from the first denial on until its Application is known to have got through, or nobody
@@ -38,7 +42,7 @@ func denial(set, app string) (*write, verdict) {
 func TestBlockedSince(t *testing.T) {
 	const set, app = types.UID("set"), types.UID("app")
 	for name, tc := range map[string]struct {
-		write   func(*write, *verdict)
+		write   func(*judge.Write, *judge.Verdict)
 		known   *policy.Application
 		after   time.Duration
 		blocked bool
@@ -52,11 +56,11 @@ func TestBlockedSince(t *testing.T) {
 		"it has synced":                     {known: &policy.Application{LastOperation: policy.LastOperation{Phase: "Succeeded", FinishedAt: noon}}},
 		"it had synced before":              {known: &policy.Application{LastOperation: policy.LastOperation{Phase: "Succeeded", FinishedAt: noon.Add(-time.Second)}}, blocked: true},
 		"it is gone":                        {known: nil},
-		"audit mode":                        {write: func(_ *write, v *verdict) { v.settings.Mode = settings.Audit }, known: &policy.Application{}},
-		"an allow":                          {write: func(_ *write, v *verdict) { v.Outcome = policy.Allow }, known: &policy.Application{}},
-		"it has been synced already":        {write: func(_ *write, v *verdict) { v.Decision = policy.Decision{Reason: policy.AlreadySynced} }, known: &policy.Application{}},
-		"no decision":                       {write: func(_ *write, v *verdict) { v.err = errRead }, known: &policy.Application{}},
-		"an Application that is not stored": {write: func(w *write, _ *verdict) { w.uid = "" }, known: &policy.Application{}},
+		"audit mode":                        {write: func(_ *judge.Write, v *judge.Verdict) { v.Settings.Mode = settings.Audit }, known: &policy.Application{}},
+		"an allow":                          {write: func(_ *judge.Write, v *judge.Verdict) { v.Outcome = policy.Allow }, known: &policy.Application{}},
+		"it has been synced already":        {write: func(_ *judge.Write, v *judge.Verdict) { v.Decision = policy.Decision{Reason: policy.AlreadySynced} }, known: &policy.Application{}},
+		"no decision":                       {write: func(_ *judge.Write, v *judge.Verdict) { v.Err = errors.New("read") }, known: &policy.Application{}},
+		"an Application that is not stored": {write: func(w *judge.Write, _ *judge.Verdict) { w.UID = "" }, known: &policy.Application{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -139,34 +143,8 @@ func TestBlockedForgetsWithoutScrapes(t *testing.T) {
 				b.note(denial("set", fmt.Sprint("after-", i)))
 			}
 			now = now.Add(tc.pass)
-			g.Expect(b.waits("prod")).To(Equal(tc.want))
+			g.Expect(b.Waits("prod")).To(Equal(tc.want))
 			g.Expect(len(b.waiting.Keys())).To(BeNumerically("<=", mostWaiting))
-		})
-	}
-}
-
-// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the
-// metrics.
-func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
-	for name, others := range map[string]int{
-		"nobody else waits": 0, "as many wait already as are remembered": mostWaiting,
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			c, r := prodMayStart()
-			prod, b := c.apps[2], r.gate.Record.blocked
-			for i := range others {
-				b.note(denial("set", fmt.Sprint("gone-", i)))
-			}
-			b.note(denial(string(c.sets[0].UID), string(prod.UID)))
-			r.gate.config.Mode = settings.Audit
-			r.now = r.now.Add(r.Review(guestbook))
-			r.Review(guestbook)
-			g.Expect(r.asked()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
-
-			prod.Operation = &argo.Operation{}
-			r.Review(guestbook)
-			g.Expect(b.waits(prod.UID)).To(BeFalse(), "it has got through")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package webhook
+package record
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -73,7 +74,7 @@ func (m *Metrics) Initialise() {
 	for _, annotation := range settings.Annotations() {
 		m.annotations.WithLabelValues(annotation)
 	}
-	for _, initiator := range []string{initiatorApplicationSet, initiatorController, initiatorServer, initiatorOther} {
+	for _, initiator := range []string{judge.InitiatorApplicationSet, judge.InitiatorController, judge.InitiatorServer, judge.InitiatorOther} {
 		for _, mode := range []settings.Mode{settings.Enforce, settings.Audit} {
 			m.decisions.WithLabelValues("error", "ReadError", mode.String(), initiator)
 			m.decisions.WithLabelValues(policy.NotGated.String(), string(policy.Bypassed), mode.String(), initiator)
@@ -103,4 +104,9 @@ func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 // RefreshDone counts one refresh.
 func (m *Metrics) RefreshDone(result string) {
 	m.refreshes.WithLabelValues(result).Inc()
+}
+
+// ApprovalsDone counts approvals: approved or refused.
+func (m *Metrics) ApprovalsDone(result string, approvals int) {
+	m.approvals.WithLabelValues(result).Add(float64(approvals))
 }

@@ -1,4 +1,4 @@
-package webhook
+package record
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -49,10 +50,10 @@ func newTestEvents(create EventCreator) (*Events, *clock) {
 }
 
 // denialOf is a denied sync of an Application. Blockers are NAME:REASON.
-func denialOf(application string, blockers ...string) (*write, verdict, wait) {
-	w := &write{namespace: "argocd", uid: types.UID("uid-of-" + application)}
-	w.target.Name = application
-	v := verdict{Decision: policy.Decision{Step: 2, ApplicationSet: "argocd/guestbook"}}
+func denialOf(application string, blockers ...string) (*judge.Write, judge.Verdict, wait) {
+	w := &judge.Write{Namespace: "argocd", UID: types.UID("uid-of-" + application)}
+	w.Target.Name = application
+	v := judge.Verdict{Decision: policy.Decision{Step: 2, ApplicationSet: "argocd/guestbook"}}
 	for _, blocker := range blockers {
 		name, reason, _ := strings.Cut(blocker, ":")
 		v.Blockers = append(v.Blockers, policy.Blocker{Application: name, Reason: policy.Reason(reason)})
@@ -96,7 +97,7 @@ func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
 	g.Expect(counted(events, "repeated")).To(Equal(1))
 
 	w, v, none := denialOf("prod", "qa:NotHealthy")
-	v.settings.Mode = settings.Audit
+	v.Settings.Mode = settings.Audit
 	events.post(w, v, none)
 	g.Expect(drain(events)).To(Equal(1), "another kind of Event")
 
@@ -112,7 +113,7 @@ func TestEventsOfAReCreatedApplication(t *testing.T) {
 	events, _ := newTestEvents(nil)
 	for _, uid := range []string{"one", "two"} {
 		w, v, none := denialOf("prod", "qa:NotHealthy")
-		w.uid = types.UID(uid)
+		w.UID = types.UID(uid)
 		events.post(w, v, none)
 	}
 	g.Expect(drain(events)).To(Equal(2))
@@ -271,7 +272,7 @@ func TestEventsOfExemptionsAreNotDroppedForOthers(t *testing.T) {
 	g.Expect(counted(events, "dropped")).To(BeNumerically(">", 0))
 	w, v, none := denialOf("prod")
 	v.Decision = policy.Decision{Outcome: policy.NotGated, Reason: policy.Bypassed}
-	v.settings.Bypass = "INC-1 by alice"
+	v.Settings.Bypass = "INC-1 by alice"
 	events.post(w, v, none)
 	g.Expect(taken(events)).To(ContainElement(HaveField("Note", "the gate was bypassed: INC-1 by alice")))
 }

@@ -1,4 +1,4 @@
-package webhook
+package judge
 
 import (
 	"context"
@@ -18,11 +18,11 @@ type setRead struct {
 }
 
 // knownSet is the ApplicationSet that an owner reference names, as last watched; nil when it is not known.
-func (g *Gate) knownSet(name types.NamespacedName, uid types.UID) *argocd.ApplicationSet {
-	if g.Known == nil {
+func (j *Judge) knownSet(name types.NamespacedName, uid types.UID) *argocd.ApplicationSet {
+	if j.Known == nil {
 		return nil
 	}
-	if set, _ := g.Known.Set(name); set != nil && set.UID == string(uid) {
+	if set, _ := j.Known.Set(name); set != nil && set.UID == string(uid) {
 		return set
 	}
 	return nil
@@ -33,22 +33,22 @@ func (g *Gate) knownSet(name types.NamespacedName, uid types.UID) *argocd.Applic
 //
 // What it reads of Applications is live, and begins after the request has arrived. So the reads may come in either order, which changes nothing: no
 // two reads are of the same moment, whatever their order.
-func (g *Gate) judgeAhead(ctx context.Context, w *write, owner metav1.OwnerReference, known *argocd.ApplicationSet) verdict {
-	name := types.NamespacedName{Namespace: w.namespace, Name: owner.Name}
+func (j *Judge) judgeAhead(ctx context.Context, w *Write, owner metav1.OwnerReference, known *argocd.ApplicationSet) Verdict {
+	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
 	early, stop := context.WithCancel(ctx)
 	defer stop()
 	read := make(chan setRead, 1)
 	go func() {
-		set, err := siblings.Recovered(func() (*argocd.ApplicationSet, error) { return g.Live.ApplicationSet(ctx, name) })
+		set, err := siblings.Recovered(func() (*argocd.ApplicationSet, error) { return j.Live.ApplicationSet(ctx, name) })
 		r := setRead{set, err}
 		if !r.is(known) {
 			stop()
 		}
 		read <- r
 	}()
-	v := g.judgeOn(early, w, owner, setRead{set: known})
+	v := j.judgeOn(early, w, owner, setRead{set: known})
 	if r := <-read; !r.is(known) {
-		return g.judgeOn(ctx, w, owner, r)
+		return j.judgeOn(ctx, w, owner, r)
 	}
 	return v
 }

@@ -1,4 +1,4 @@
-package webhook
+package judge
 
 import (
 	"fmt"
@@ -45,34 +45,34 @@ const (
 	wishTTL    = 30 * time.Minute
 )
 
-// seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the watch may lag.
-func (g *Gate) seen(w *write, set *policy.ApplicationSet) policy.Seen {
-	seen := g.Watch.Seen(set, g.changed(w), g.Watch.ComparedAt(w.uid, w.target.ReconciledAt))
-	around, content := w.app.Deploys()
-	was, known := g.Watch.DeployedWith(w.uid)
+// Seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the watch may lag.
+func (j *Judge) Seen(w *Write, set *policy.ApplicationSet) policy.Seen {
+	seen := j.Watch.Seen(set, j.changed(w), j.Watch.ComparedAt(w.UID, w.Target.ReconciledAt))
+	around, content := w.App.Deploys()
+	was, known := j.Watch.DeployedWith(w.UID)
 	seen.Altered, seen.Unproven = was != "" && was != around, !known
-	seen.ContentSince = g.Watch.ContentSince(w.uid, content)
-	if compared, operatedAt, is := argocd.DeploysCompared(w.app, w.old); is {
-		seen.Deployed = g.Watch.Deployed(w.uid, compared, operatedAt)
+	seen.ContentSince = j.Watch.ContentSince(w.UID, content)
+	if compared, operatedAt, is := argocd.DeploysCompared(w.App, w.Old); is {
+		seen.Deployed = j.Watch.Deployed(w.UID, compared, operatedAt)
 	}
 	return seen
 }
 
 // changed is the position at which the change that the operation deploys was first seen. Where the operation deploys
 // something else than the target was compared with, that is when it first came here.
-func (g *Gate) changed(w *write) uint64 {
-	compared := w.target.Compared
-	if w.old != nil && w.target.SpecCompared && !slices.ContainsFunc(w.target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
-		return g.Watch.Changed(w.uid, compared, argocd.NewFingerprint(&w.old.Status.Sync))
+func (j *Judge) changed(w *Write) uint64 {
+	compared := w.Target.Compared
+	if w.Old != nil && w.Target.SpecCompared && !slices.ContainsFunc(w.Target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return j.Watch.Changed(w.UID, compared, argocd.NewFingerprint(&w.Old.Status.Sync))
 	}
-	wish := fmt.Sprintf("%s/%s %s %v", w.namespace, w.target.Name, w.uid, w.target.Wanted)
-	if first, known := g.wishes.Get(wish); known {
+	wish := fmt.Sprintf("%s/%s %s %v", w.Namespace, w.Target.Name, w.UID, w.Target.Wanted)
+	if first, known := j.wishes.Get(wish); known {
 		position, _ := first.(uint64)
 		return position
 	}
-	position := g.Watch.Position()
-	if !w.dryRun && g.Watch.Observed(w.uid) {
-		g.wishes.Add(wish, position, wishTTL)
+	position := j.Watch.Position()
+	if !w.DryRun && j.Watch.Observed(w.UID) {
+		j.wishes.Add(wish, position, wishTTL)
 	}
 	return position
 }

@@ -1,4 +1,4 @@
-package webhook_test
+package judge_test
 
 import (
 	"context"

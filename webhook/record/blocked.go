@@ -1,4 +1,4 @@
-package webhook
+package record
 
 import (
 	"sync"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 const (
@@ -64,16 +65,16 @@ type wait struct {
 }
 
 // note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns the wait that is over.
-func (b *Blocked) note(w *write, v verdict) (over wait) {
-	if v.err != nil || w.uid == "" || len(w.owners) == 0 {
+func (b *Blocked) note(w *judge.Write, v judge.Verdict) (over wait) {
+	if v.Err != nil || w.UID == "" || len(w.Owners) == 0 {
 		return wait{}
 	}
 	switch {
-	case v.rejects() && v.Reason != policy.AlreadySynced:
-		b.wait(w.uid, w.owners[0].UID, v.Decision)
-		b.stop(w.uid)
-	case v.Outcome == policy.Allow && w.target.Operation.Automated:
-		return b.release(w.uid)
+	case v.Rejects() && v.Reason != policy.AlreadySynced:
+		b.Wait(w.UID, w.Owners[0].UID, v.Decision)
+		b.stop(w.UID)
+	case v.Outcome == policy.Allow && w.Target.Operation.Automated:
+		return b.release(w.UID)
 	}
 	return wait{}
 }
@@ -85,8 +86,8 @@ func (b *Blocked) get(app types.UID) *waiting {
 	return w
 }
 
-// wait remembers that an Application waits.
-func (b *Blocked) wait(app, owner types.UID, d policy.Decision) {
+// Wait remembers that an Application waits.
+func (b *Blocked) Wait(app, owner types.UID, d policy.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, w := b.now(), b.get(app)
@@ -111,16 +112,16 @@ func (b *Blocked) stop(app types.UID) {
 	}
 }
 
-// stoppedSince reports whether this replica has held or denied a sync of an Application that waits since a time.
-func (b *Blocked) stoppedSince(app types.UID, since time.Time) bool {
+// StoppedSince reports whether this replica has held or denied a sync of an Application that waits since a time.
+func (b *Blocked) StoppedSince(app types.UID, since time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.get(app)
 	return w != nil && w.stopped.After(since)
 }
 
-// waits reports whether an Application is known to wait.
-func (b *Blocked) waits(app types.UID) bool {
+// Waits reports whether an Application is known to wait.
+func (b *Blocked) Waits(app types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.get(app) != nil
@@ -137,8 +138,8 @@ func (b *Blocked) release(app types.UID) (over wait) {
 	return wait{b.now().Sub(w.first), w.names}
 }
 
-// seen drops an Application that waits no longer, as the watches show it.
-func (b *Blocked) seen(p *argocd.Projection) {
+// Seen drops an Application that waits no longer, as the watches show it.
+func (b *Blocked) Seen(p *argocd.Projection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.get(p.UID); w != nil && gotThrough(&p.Application, w.first) {

@@ -1,4 +1,4 @@
-package webhook_test
+package judge_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // TestASyncThatWasHadIsDeniedOnlyAfterTheProof has no blocker, known or live: that denial names none to confirm.
@@ -49,7 +49,7 @@ func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {
 }
 
 // decide goes the way of a judgment: what the ApplicationSet settles needs no siblings.
-func decide(ctx context.Context, e *webhook.LiveEvaluator, in policy.Input) (policy.Decision, error) {
+func decide(ctx context.Context, e *judge.LiveEvaluator, in policy.Input) (policy.Decision, error) {
 	open, settled := policy.Scope(in)
 	if settled {
 		return open, nil

@@ -1,4 +1,4 @@
-package webhook_test
+package judge_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // evaluator evaluates on what is live, with help of what is known.
-func evaluator(live siblings.Live, known siblings.Known) *webhook.LiveEvaluator {
-	return webhook.NewLiveEvaluator(siblings.NewReader(live, known))
+func evaluator(live siblings.Live, known siblings.Known) *judge.LiveEvaluator {
+	return judge.NewLiveEvaluator(siblings.NewReader(live, known))
 }
 
 // liveWorld answers reads from what is live, counts them, and fails the failAt-th.

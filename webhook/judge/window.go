@@ -1,4 +1,4 @@
-package webhook
+package judge
 
 import (
 	"time"
@@ -36,17 +36,17 @@ func (p ProjectWindows) Window(project string, app argocd.WindowSubject, automat
 }
 
 // window is the sync window of the Application that is written.
-func (g *Gate) window(w *write) policy.Window {
-	if g.Windows == nil {
+func (j *Judge) window(w *Write) policy.Window {
+	if j.Windows == nil {
 		return policy.Window{}
 	}
-	return g.Windows.Window(w.app.Project(), w.app.WindowSubject(), w.target.Operation.Automated, g.Now())
+	return j.Windows.Window(w.App.Project(), w.App.WindowSubject(), w.Target.Operation.Automated, j.Now())
 }
 
-// windowOf is the sync window of an automated sync that an Application waits for.
-func (g *Gate) windowOf(p *argocd.Projection) policy.Window {
-	if g.Windows == nil {
+// WindowOf is the sync window of an automated sync that an Application waits for.
+func (j *Judge) WindowOf(p *argocd.Projection) policy.Window {
+	if j.Windows == nil {
 		return policy.Window{}
 	}
-	return g.Windows.Window(p.Project, p.WindowSubject, true, g.Now())
+	return j.Windows.Window(p.Project, p.WindowSubject, true, j.Now())
 }

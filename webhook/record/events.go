@@ -1,7 +1,8 @@
-package webhook
+package record
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -102,6 +104,20 @@ func (e *Events) run(ctx context.Context) {
 	}
 }
 
+// flush creates the Events that are queued, and waits for no others.
+func (e *Events) flush(ctx context.Context) {
+	for {
+		select {
+		case next := <-e.exemptions.queue:
+			e.send(ctx, next)
+		case next := <-e.queue:
+			e.send(ctx, next)
+		default:
+			return
+		}
+	}
+}
+
 func (e *Events) send(ctx context.Context, next queued) {
 	ctx, cancel := context.WithTimeout(ctx, eventExpiry)
 	defer cancel()
@@ -115,7 +131,7 @@ func (e *Events) send(ctx context.Context, next queued) {
 }
 
 // post queues the Event of a verdict, if it has one. over is the wait that ends with it.
-func (e *Events) post(w *write, v verdict, over wait) {
+func (e *Events) post(w *judge.Write, v judge.Verdict, over wait) {
 	event := newEvent(w, v, over)
 	if event == nil {
 		return
@@ -126,7 +142,7 @@ func (e *Events) post(w *write, v verdict, over wait) {
 		return
 	}
 	lane, now := e.lane, e.now()
-	if v.exempt() {
+	if v.Exempt() {
 		lane = e.exemptions
 	}
 	if !lane.bucket.AllowN(now, 1) {
@@ -161,7 +177,7 @@ func (e *Events) first(key string) bool {
 	return true
 }
 
-func dedupeKey(event *eventsv1.Event, v verdict) string {
+func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	parts := []string{string(event.Regarding.UID), event.Regarding.Name, event.Reason}
 	for _, b := range v.Blockers {
 		parts = append(parts, b.Application, string(b.Reason))
@@ -170,63 +186,67 @@ func dedupeKey(event *eventsv1.Event, v verdict) string {
 }
 
 // newEvent words the Event of a verdict; nil when there is nothing to say.
-func newEvent(w *write, v verdict, over wait) *eventsv1.Event {
+func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: ReportingController}
 	switch {
-	case v.err != nil:
+	case v.Err != nil:
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncGateError", "EvaluateSync"
 		event.Note = "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
 	case v.Reason == policy.AlreadySynced:
 		return nil // nobody has to do anything
-	case v.held:
+	case v.Held:
 		event.Reason, event.Action = "SyncHeld", "HoldSync"
-		event.Note = v.holdNote()
+		event.Note = v.HoldNote()
 	case v.Reason == policy.Bypassed:
 		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
-		event.Note = "the gate was bypassed: " + v.settings.Bypass
+		event.Note = "the gate was bypassed: " + v.Settings.Bypass
 	case v.Reason == policy.GateOff:
 		event.Reason, event.Action = "SyncGateOff", "SkipGate"
 		event.Note = "the gate is off for ApplicationSet " + printable(v.ApplicationSet) + ": its annotation " + settings.ModeAnnotation + " is off"
-	case v.exempt():
+	case v.Exempt():
 		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
-		event.Note = "stepgate did not wait for " + v.settings.Exclusion
+		event.Note = "stepgate did not wait for " + v.Settings.Exclusion
 	case v.Outcome == policy.Allow && over.took > 0:
 		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
-		event.Note = v.releaseNote(over)
-	case v.Outcome == policy.Deny && v.rejects():
+		event.Note = releaseNote(v, over)
+	case v.Outcome == policy.Deny && v.Rejects():
 		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
-		event.Note = v.message()
+		event.Note = v.Message()
 	case v.Outcome == policy.Deny:
 		event.Reason, event.Action = "SyncWouldBeDenied", "AuditSync"
-		event.Note = v.message()
+		event.Note = v.Message()
 	default:
 		return nil
 	}
 	event.Note = event.Note[:min(len(event.Note), eventNote)]
-	event.Namespace = w.namespace
-	event.Regarding = w.regarding()
+	event.Namespace = w.Namespace
+	event.Regarding = regarding(w)
 	event.GenerateName = strings.TrimRight(event.Regarding.Name[:min(len(event.Regarding.Name), 200)], ".-") + "-"
 	if len(v.Blockers) > 0 {
-		related := reference("Application", w.namespace, v.Blockers[0].Application, "")
+		related := reference("Application", w.Namespace, v.Blockers[0].Application, "")
 		event.Related = &related
 	}
 	return event
 }
 
-// exempt reports whether something was switched off for a write that is admitted.
-func (v verdict) exempt() bool {
-	return v.err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.settings.Exclusion != "")
-}
-
 // regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that
 // is being created may never exist, so the Event goes to its ApplicationSet.
-func (w *write) regarding() corev1.ObjectReference {
-	if w.created && len(w.owners) > 0 {
-		return reference("ApplicationSet", w.namespace, w.owners[0].Name, w.owners[0].UID)
+func regarding(w *judge.Write) corev1.ObjectReference {
+	if w.Created && len(w.Owners) > 0 {
+		return reference("ApplicationSet", w.Namespace, w.Owners[0].Name, w.Owners[0].UID)
 	}
-	return reference("Application", w.namespace, w.target.Name, w.uid)
+	return reference("Application", w.Namespace, w.Target.Name, w.UID)
 }
 
 func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: "argoproj.io/v1alpha1", Kind: kind, Namespace: namespace, Name: name, UID: uid}
+}
+
+// releaseNote says that a sync may start, and why only now.
+func releaseNote(v judge.Verdict, over wait) string {
+	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet, max(over.took, time.Second).Round(time.Second))
+	if over.names != "" {
+		note += ", last for " + over.names
+	}
+	return note
 }

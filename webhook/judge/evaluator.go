@@ -1,4 +1,4 @@
-package webhook
+package judge
 
 import (
 	"context"
@@ -86,8 +86,8 @@ func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, open polic
 	return policy.Decision{}, read, nil
 }
 
-// placed gives Applications their places in the steps of an ApplicationSet.
-func placed(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sibling {
+// Placed gives Applications their places in the steps of an ApplicationSet.
+func Placed(set *policy.ApplicationSet, known []*argocd.Projection) []policy.Sibling {
 	all := make([]policy.Sibling, 0, len(known))
 	for _, p := range known {
 		all = append(all, set.Place(&p.Application))

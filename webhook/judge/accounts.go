@@ -1,0 +1,34 @@
+package judge
+
+import (
+	"slices"
+	"strings"
+)
+
+// Initiators, as the metrics name them. The first two are controllers of Argo CD.
+const (
+	InitiatorApplicationSet = "applicationset"
+	InitiatorController     = "controller"
+	InitiatorServer         = "server"
+	InitiatorOther          = "other"
+)
+
+// IsApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account, or
+// any service account with the usual name. A wrong guess only takes an operation away for a moment.
+func (j *Judge) IsApplicationSetController(user string) bool {
+	return slices.Contains(j.Config.ApplicationSetAccounts, user) ||
+		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")
+}
+
+// initiator names the writer for the metrics.
+func (j *Judge) initiator(user string) string {
+	switch {
+	case j.IsApplicationSetController(user):
+		return InitiatorApplicationSet
+	case slices.Contains(j.Config.ControllerAccounts, user):
+		return InitiatorController
+	case slices.Contains(j.Config.ServerAccounts, user):
+		return InitiatorServer
+	}
+	return InitiatorOther
+}

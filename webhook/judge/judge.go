@@ -1,0 +1,139 @@
+package judge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Evaluator evaluates the rule on what the API server holds now. LiveEvaluator is one. An error of either method means
+// that there is no decision: in enforce mode the write is then not allowed.
+type Evaluator interface {
+	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
+	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
+	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings. open is what policy.Scope says of the input, without
+	// settling it.
+	Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error)
+}
+
+// KnownSets gives ApplicationSets and their Applications as last watched, without a read.
+type KnownSets interface {
+	Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version)
+	Owned(owner types.UID) []*argocd.Projection
+}
+
+// Dependencies are what a Judge works with.
+type Dependencies struct {
+	// Live is the only source of an allow.
+	Live Evaluator
+	// Known lets an ApplicationSet be read side by side with its Applications; nil where it is read first.
+	Known KnownSets
+	Watch Watch
+	// Windows are the sync windows that syncs are held for; nil where they are left to Argo CD alone.
+	Windows SyncWindows
+	// Now is the clock for the end of a bypass and of conditions.
+	Now func() time.Time
+}
+
+// Judge judges writes.
+type Judge struct {
+	// Config is that of the installation.
+	Config settings.Config
+	// Parser makes the Settings of writes and ApplicationSets.
+	Parser *settings.Parser
+	Dependencies
+	// wishes are the positions at which operations first named revisions that were not compared.
+	wishes *cache.LRUExpireCache
+}
+
+// New returns a Judge.
+func New(config settings.Config, dependencies Dependencies) *Judge {
+	return &Judge{
+		Config: config, Parser: settings.NewParser(config, dependencies.Now), Dependencies: dependencies,
+		wishes: cache.NewLRUExpireCache(wishMemory),
+	}
+}
+
+// Judge judges one write, as a member of each of its ApplicationSets. The strictest answer counts.
+func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
+	start := time.Now()
+	if d, settled := policy.Relevant(w.Target); settled {
+		worst = Verdict{Decision: d, Settings: j.Parser.Of(nil)}
+	} else {
+		worst = j.judgeBy(ctx, w, w.Owners[0])
+		for _, owner := range w.Owners[1:] {
+			if v := j.judgeBy(ctx, w, owner); v.StricterThan(worst) {
+				worst = v
+			}
+		}
+	}
+	worst.Initiator, worst.Took = j.initiator(w.User), time.Since(start)
+	return worst
+}
+
+// judgeBy judges the write as a member of the ApplicationSet that the owner names.
+func (j *Judge) judgeBy(ctx context.Context, w *Write, owner metav1.OwnerReference) Verdict {
+	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
+	if known := j.knownSet(name, owner.UID); known != nil {
+		return j.judgeAhead(ctx, w, owner, known)
+	}
+	set, err := j.Live.ApplicationSet(ctx, name)
+	return j.judgeOn(ctx, w, owner, setRead{set, err})
+}
+
+// judgeOn judges the write by an ApplicationSet that was read, or by the failure to read it.
+func (j *Judge) judgeOn(ctx context.Context, w *Write, owner metav1.OwnerReference, read setRead) Verdict {
+	set := read.set
+	if set != nil && set.UID != string(owner.UID) {
+		set = nil
+	}
+	s := j.Parser.OfWrite(set, w.Claim())
+	if read.err != nil {
+		return Verdict{Settings: s, Err: read.err}
+	}
+	in := j.Input(w, set, s)
+	if set != nil {
+		in.Seen = j.Seen(w, &set.ApplicationSet)
+	}
+	var err error
+	d, settled := policy.Scope(in)
+	if !settled {
+		d, err = j.Live.Evaluate(ctx, in, d)
+	}
+	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: set != nil}
+}
+
+// Input is what is known about a write without a read and without the past.
+func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings) policy.Input {
+	in := policy.Input{Target: w.Target, Settings: s.Settings, Now: j.Now(), Window: j.window(w), StartedBy: j.startedBy(w)}
+	if set != nil {
+		in.ApplicationSet = &set.ApplicationSet
+	}
+	return in
+}
+
+// startedBy is the person who starts a sync; empty where a controller of Argo CD does. Only argocd-server is believed who that is.
+func (j *Judge) startedBy(w *Write) string {
+	switch {
+	case w.Target.Operation.Automated:
+		return ""
+	case slices.Contains(j.Config.ServerAccounts, w.User) && w.InitiatedBy != "":
+		return w.InitiatedBy
+	}
+	return w.User
+}
+
+// Repeats reports whether an operation repeats a sync that has run in its turn, in whatever step. A pinned repetition
+// deploys nothing new, and so the rule has nothing against it. But it runs as a sync, and the next step waits for it.
+func (j *Judge) Repeats(in policy.Input) bool {
+	return j.Config.Hold && in.ApplicationSet != nil && policy.Repeated(in)
+}

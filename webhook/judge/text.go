@@ -1,0 +1,79 @@
+package judge
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+const (
+	// maxCauses bounds the blockers that a denial and the audit annotation "blockers" list.
+	maxCauses = 20
+	// maxText bounds text that a client chose.
+	maxText = 1024
+)
+
+// Message is the decision's sentence, and why a bypass that was asked for did not help.
+func (v Verdict) Message() string {
+	if v.Settings.Bypass == "" {
+		return v.Decision.Message()
+	}
+	return v.Decision.Message() + " (bypass " + v.Settings.Bypass + ")"
+}
+
+// HoldNote says why a sync is held, and whether somebody has to start it.
+func (v Verdict) HoldNote() string {
+	if !v.Released {
+		return v.Message()
+	}
+	return v.Message() + ". The sync then starts by itself"
+}
+
+// AuditAnnotations are the audit annotations; the API server puts the webhook's name before each key.
+func (v Verdict) AuditAnnotations() map[string]string {
+	a := map[string]string{"decision": v.Label(), "mode": v.Settings.Mode.String()}
+	set := func(key, value string) {
+		if value != "" {
+			a[key] = printable(value)
+		}
+	}
+	set("bypass", v.Settings.Bypass)
+	set("excluded", v.Settings.Exclusion)
+	if v.Err != nil {
+		set("error", v.Failure())
+		return a
+	}
+	set("reason", string(v.Reason))
+	set("applicationset", v.ApplicationSet)
+	if v.Step >= 0 {
+		set("step", strconv.Itoa(v.Step+1))
+	}
+	var blockers []string
+	for _, b := range v.Listed() {
+		blockers = append(blockers, b.Application+"="+string(b.Reason))
+	}
+	if more := len(v.Blockers) - maxCauses; more > 0 {
+		blockers = append(blockers, fmt.Sprintf("and %d more", more))
+	}
+	set("blockers", strings.Join(blockers, ","))
+	return a
+}
+
+// Listed are the first blockers: as many as a denial and the audit annotation "blockers" list.
+func (v Verdict) Listed() []policy.Blocker { return v.Blockers[:min(len(v.Blockers), maxCauses)] }
+
+// Label is the outcome as metrics and audit annotations name it.
+func (v Verdict) Label() string {
+	switch {
+	case v.Err != nil:
+		return "error"
+	case v.Held:
+		return "hold"
+	}
+	return v.Outcome.String()
+}
+
+// printable is text that a client chose, on one line of printable ASCII of bounded length.
+func printable(s string) string { return policy.Printable(s, maxText) }

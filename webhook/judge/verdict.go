@@ -1,0 +1,71 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Verdict is the outcome of one write: a decision, or the error that prevented one. Judge makes it, and nothing changes it.
+type Verdict struct {
+	policy.Decision
+	Settings settings.Settings
+	// Initiator is the metric label for who wrote.
+	Initiator string
+	Took      time.Duration
+	// Found says that the ApplicationSet was read, and exists.
+	Found bool
+	// Repeated says that the operation repeats a sync that has run in its turn.
+	Repeated bool
+	// Held says that the write goes ahead without its operation, and Released that a Releaser has it written again.
+	Held, Released bool
+	// Err says why there is no decision. The Decision then means nothing.
+	Err error
+}
+
+// OrRepeated is the verdict if no sync is to be repeated: such a one is denied.
+func (v Verdict) OrRepeated() Verdict {
+	if v.Outcome == policy.Allow && v.Repeated {
+		v.Outcome, v.Reason = policy.Deny, policy.AlreadySynced
+	}
+	return v
+}
+
+// HeldBack is the verdict where the write goes ahead without its operation; released says that a Releaser has it written again.
+func (v Verdict) HeldBack(released bool) Verdict {
+	v.Held, v.Released = true, released
+	return v
+}
+
+// Rejects reports whether the write is stopped: outside audit mode, everything but Allow and NotGated is.
+func (v Verdict) Rejects() bool {
+	passes := v.Err == nil && (v.Outcome == policy.Allow || v.Outcome == policy.NotGated)
+	return v.Settings.Mode != settings.Audit && !passes
+}
+
+// StricterThan orders by what happens to the write, then by the outcome.
+func (v Verdict) StricterThan(other Verdict) bool {
+	if v.Rejects() != other.Rejects() {
+		return v.Rejects()
+	}
+	if (v.Err == nil) != (other.Err == nil) {
+		return v.Err != nil
+	}
+	return v.Outcome < other.Outcome
+}
+
+// Failure is the error for the log; a deadline that passed is named as such.
+func (v Verdict) Failure() string {
+	if errors.Is(v.Err, context.DeadlineExceeded) {
+		return "the API server did not answer within the webhook's time: " + v.Err.Error()
+	}
+	return v.Err.Error()
+}
+
+// Exempt reports whether something was switched off for a write that is admitted.
+func (v Verdict) Exempt() bool {
+	return v.Err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.Settings.Exclusion != "")
+}

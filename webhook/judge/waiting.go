@@ -1,0 +1,43 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
+func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
+	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Now(), j.WindowOf(p)
+	in.Seen = j.Watch.Seen(in.ApplicationSet, j.Watch.Changed(p.UID, in.Target.Compared, p.Compared), j.Watch.ComparedAt(p.UID, in.Target.ReconciledAt))
+	around, proven := j.Watch.DeployedWith(p.UID)
+	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, j.Watch.ContentSince(p.UID, p.Content)
+	in.Seen.Deployed = j.Watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
+	if in.Settings.Train {
+		if proven := policy.Proven(in); proven != "" {
+			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
+			in.Target.Operation.Redeploys, in.Seen.Deployed = false, false
+		}
+	}
+	return in
+}
+
+// WaitingTarget is the Application with the operation that it waits for: to what it was last compared with.
+func WaitingTarget(p *argocd.Projection, pin bool) policy.Target {
+	a := &p.Application
+	compared := a.SpecCompared && (a.SyncStatus == "Synced" || a.SyncStatus == "OutOfSync") &&
+		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
+	t := policy.Target{
+		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
+		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
+		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
+		SameSources: a.LastSync.SameSources,
+	}
+	last := a.LastOperation
+	if last.Full && last.Phase == "Succeeded" {
+		t.SyncStartedAt = last.StartedAt
+	}
+	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !last.FinishedAt.IsZero() && a.ReconciledAt.After(last.FinishedAt)
+	return t
+}

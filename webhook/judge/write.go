@@ -1,0 +1,108 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Write is one operation write as a Judge sees it.
+type Write struct {
+	// App and Old are the Application after and before the write; Old is nil for a CREATE.
+	App, Old  *argocd.Application
+	Target    policy.Target
+	Namespace string
+	UID       types.UID
+	// Owners are the controlling ApplicationSets before and after the write: usually one, and two when the write moves
+	// the Application from one to another. Each is evaluated, and the strictest answer wins.
+	Owners []metav1.OwnerReference
+	// User is who sent the request; the API server has authenticated it.
+	User string
+	// InitiatedBy and Bypass are what the operation claims; they are client data.
+	InitiatedBy string
+	Bypass      string
+	Created     bool
+	DryRun      bool
+}
+
+// Info returns the value of an entry of operation.info, or "".
+func (w *Write) Info(name string) string {
+	if w.App.Operation == nil {
+		return ""
+	}
+	return infoOf(&w.App.Operation.Operation, name)
+}
+
+// Claim is what the operation says of who has started it.
+func (w *Write) Claim() settings.Claim {
+	return settings.Claim{User: w.User, InitiatedBy: w.InitiatedBy, Bypass: w.Bypass}
+}
+
+// NewWrite decodes an admission request. An error means that stepgate cannot judge the request.
+func NewWrite(req admissionv1.AdmissionRequest) (*Write, error) {
+	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "Application" {
+		return nil, fmt.Errorf("stepgate judges Applications of argoproj.io, not %.100s of %.100q: correct the rules of the ValidatingWebhookConfiguration", req.Kind.Kind, req.Kind.Group)
+	}
+	old, err := argocd.Decode(req.OldObject.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("oldObject is not an Application: %w", err)
+	}
+	app, err := argocd.Decode(req.Object.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("object is not an Application: %w", err)
+	}
+	if app == nil {
+		if req.Operation != admissionv1.Delete {
+			return nil, fmt.Errorf("the request to %s an Application has no object", req.Operation)
+		}
+		app = &argocd.Application{}
+	}
+	w := &Write{
+		App: app, Old: old,
+		Target:    argocd.Target(app, old),
+		Namespace: req.Namespace,
+		UID:       app.Metadata.UID,
+		Owners:    argocd.Owners(app, old),
+		User:      req.UserInfo.Username,
+		Created:   req.Operation == admissionv1.Create,
+		DryRun:    req.DryRun != nil && *req.DryRun,
+	}
+	if op := app.Operation; op != nil {
+		w.InitiatedBy, w.Bypass = op.InitiatedBy.Username, infoOf(&op.Operation, settings.BypassInfo)
+	}
+	return w, nil
+}
+
+// infoOf returns the value of an entry of operation.info, or "".
+func infoOf(op *argo.Operation, name string) string {
+	for _, info := range op.Info {
+		if info != nil && info.Name == name {
+			return strings.TrimSpace(info.Value)
+		}
+	}
+	return ""
+}
+
+// OwnerUIDs are the UIDs of its Owners.
+func (w *Write) OwnerUIDs() []types.UID {
+	var uids []types.UID
+	for _, o := range w.Owners {
+		uids = append(uids, o.UID)
+	}
+	return uids
+}
+
+// With is the write with another Application after it, as the mutating webhook leaves it.
+func (w *Write) With(app *argocd.Application) *Write {
+	next := *w
+	next.App, next.Target = app, argocd.Target(app, w.Old)
+	return &next
+}

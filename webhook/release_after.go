@@ -1,0 +1,50 @@
+package webhook
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+)
+
+// Refresher has Argo CD compare an Application again, in the background.
+type Refresher interface {
+	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
+	Ask(app types.NamespacedName, why string, comparedAt time.Time)
+	// AskAgain has Argo CD notice a request that it has overlooked.
+	AskAgain(app types.NamespacedName, comparedAt time.Time)
+}
+
+// Waiting knows which Applications wait. record.Blocked is one.
+type Waiting interface {
+	// Seen drops an Application that waits no longer.
+	Seen(p *argocd.Projection)
+	// Waits reports whether an Application is known to wait.
+	Waits(app types.UID) bool
+	// Wait remembers that an Application waits.
+	Wait(app, owner types.UID, d policy.Decision)
+	// StoppedSince reports whether a sync of an Application that waits has been held or denied since a time.
+	StoppedSince(app types.UID, since time.Time) bool
+}
+
+// AfterRefusal has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may ask
+// again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with the siblings that come later.
+func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
+	if w.DryRun || v.Err != nil || !v.Rejects() {
+		return
+	}
+	needed := comparisons(v.Decision, &w.Target)
+	if v.Held {
+		needed = needed[:min(len(needed), atOnce)]
+	}
+	for _, c := range needed {
+		// Where a refresh is pending, somebody has asked.
+		later := v.Held && (c.settling || c.synced) // by the Releaser
+		if !c.pending && !c.unpolled && !later {
+			refresh.Ask(types.NamespacedName{Namespace: w.Namespace, Name: c.app}, c.why, c.comparedAt)
+		}
+	}
+}

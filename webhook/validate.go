@@ -1,0 +1,107 @@
+package webhook
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
+)
+
+// Path is where a Gate is served.
+const Path = "/validate"
+
+// Witness tells whether an Application exists that a request speaks of.
+type Witness interface {
+	// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that cannot be
+	// read, it does not.
+	Exists(ctx context.Context, name types.NamespacedName, uid types.UID, owners []types.UID) bool
+}
+
+// witnessTimeout bounds the read of an Application that the watches do not know.
+const witnessTimeout = time.Second
+
+// Dependencies are what becomes of a judgment, beside the answer.
+type Dependencies struct {
+	Record *record.Recorder
+	// Witness is asked before anything but the answer comes of a request.
+	Witness Witness
+	// Refresh is used with Config.Release only.
+	Refresh Refresher
+}
+
+// Gate answers the requests of the validating webhook.
+type Gate struct {
+	judge *judge.Judge
+	Dependencies
+	// passes are the judgments of writes that the Mutator has let through a moment ago, by Application.
+	passes *cache.LRUExpireCache
+}
+
+// NewGate returns a Gate.
+func NewGate(j *judge.Judge, dependencies Dependencies) *Gate {
+	return &Gate{judge: j, Dependencies: dependencies, passes: cache.NewLRUExpireCache(passMemory)}
+}
+
+var _ webhook.AdmissionHandler = (*Gate)(nil)
+
+// Handle judges one write.
+//
+// Time passes between the reads and the write that they admit: the API server still calls other webhooks and stores the
+// object. In that time
+//   - a sibling of an earlier step may stop being done (it degrades, Argo CD notices a commit, somebody starts a sync). The
+//     target then starts although, at that very moment, it should not: a wrong allow, of milliseconds. Kubernetes
+//     offers no transaction over two objects. Argo CD itself has this gap, and there it is the age of a cache.
+//   - a sibling may become done. The target is then refused although it could go: a wrong deny. The sender asks again;
+//     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
+//   - two Applications of one step may be admitted together: the gate does not count maxUpdate.
+//
+// The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD 3.5 the
+// ApplicationSet controller's operation names none: the application controller resolves targetRevision when it starts the sync, again at
+// every retry, and after a sync window has opened. Retries are status writes, which the gate never sees. The Mutator pins
+// the operation to the compared revision for that reason; with PinOff a commit that lands in between is deployed unchecked.
+//
+// The gate judges an Application by its present owner and labels, even if an earlier write took it from its
+// ApplicationSet or changed its step: the ApplicationSet controller reverts both.
+func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
+	w, err := judge.NewWrite(req.AdmissionRequest)
+	if err != nil {
+		return badRequest(err)
+	}
+	v, judged := g.passed(w)
+	if !judged {
+		v = g.judge.Judge(ctx, w)
+	}
+	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
+	return answer(v)
+}
+
+// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers, unless
+// --client-ca-file is set. For an Application that does not exist there is an answer, a log line and a count, and nothing else: no
+// Event, no refresh, and nothing that is remembered.
+func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v judge.Verdict) {
+	exists := g.exists(ctx, w, v)
+	g.Record.Record(log, w, v, exists)
+	if exists && g.judge.Config.Release {
+		AfterRefusal(g.Refresh, w, v)
+	}
+}
+
+// exists reports whether the Application of a write exists. It is not asked where nothing comes of the verdict. An Application that is
+// being created does not exist yet, but its ApplicationSet does.
+func (g *Gate) exists(ctx context.Context, w *judge.Write, v judge.Verdict) bool {
+	switch {
+	case w.DryRun || !g.Record.Consequent(w, v):
+		return true
+	case w.Created:
+		return v.Found
+	}
+	ctx, cancel := context.WithTimeout(ctx, witnessTimeout)
+	defer cancel()
+	return g.Witness.Exists(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Target.Name}, w.UID, w.OwnerUIDs())
+}
