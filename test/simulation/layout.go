@@ -76,12 +76,12 @@ func (s *Scenario) application(name string) Application {
 func (w *world) hydratorStatus(m *member, spec *argo.SourceHydrator) argo.SourceHydratorStatus {
 	b := m.sources[0]
 	last := b.states[b.head()]
-	status := argo.SourceHydratorStatus{LastSuccessfulOperation: &argo.SuccessfulHydrateOperation{
-		DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
-	}}
-	at := w.stampAt(last.landed + w.skew(m.name))
 	of := *spec
 	of.DrySource.Helm = &argo.ApplicationSourceHelm{Values: last.values}
+	status := argo.SourceHydratorStatus{LastSuccessfulOperation: &argo.SuccessfulHydrateOperation{
+		DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision, SourceHydrator: of,
+	}}
+	at := w.stampAt(last.landed + w.skew(m.name))
 	status.CurrentOperation = &argo.HydrateOperation{
 		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
 		SourceHydrator: of,

@@ -68,10 +68,15 @@ func TestSpecCompared(t *testing.T) {
 		"one source becomes many":            {app: application(), edit: func(a *argo.Application) { a.Spec.Sources = argo.ApplicationSources{source()} }},
 		"a source beside many is not looked": {app: multiSource(), edit: func(a *argo.Application) { other := reference(); a.Spec.Source = &other }, want: true},
 
-		"hydrated":                               {app: hydrated(), edit: func(*argo.Application) {}, want: true},
-		"hydrated from another branch":           {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.SyncSource.TargetBranch = "env/qa" }},
-		"hydrated from another repository":       {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.RepoURL = "https://git.example/org/other" }},
-		"hydrated, only the dry source changed":  {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.TargetRevision = "v2" }, want: true},
+		"hydrated":                              {app: hydrated(), edit: func(*argo.Application) {}, want: true},
+		"hydrated from another branch":          {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.SyncSource.TargetBranch = "env/qa" }},
+		"hydrated from another repository":      {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.RepoURL = "https://git.example/org/other" }},
+		"hydrated, only the dry source changed": {app: hydrated(), edit: func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.TargetRevision = "v2" }, want: true},
+		"hydrated, of just this dry source":     {app: hydrated(), edit: made, want: true},
+		"hydrated, of another dry source": {app: hydrated(), edit: func(a *argo.Application) {
+			made(a)
+			a.Spec.SourceHydrator.DrySource.Path = "charts/other"
+		}},
 		"hydrated, sources beside it are unused": {app: hydrated(), edit: func(a *argo.Application) { a.Spec.Sources = argo.ApplicationSources{reference()} }, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +84,11 @@ func TestSpecCompared(t *testing.T) {
 			NewWithT(t).Expect(Sibling(row.app).SpecCompared).To(Equal(row.want))
 		})
 	}
+}
+
+// made says of what the hydrated commit was made.
+func made(a *argo.Application) {
+	a.Status.SourceHydrator.LastSuccessfulOperation = &argo.SuccessfulHydrateOperation{HydratedSHA: newCommit, SourceHydrator: *a.Spec.SourceHydrator.DeepCopy()}
 }
 
 func swapParameters(a *argo.Application) {

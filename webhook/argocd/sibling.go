@@ -29,7 +29,7 @@ func Sibling(app *argo.Application) policy.Application {
 		Health:           shared(string(status.Health.Status)),
 		HealthSince:      timeOf(status.Health.LastTransitionTime),
 		SyncStatus:       shared(string(status.Sync.Status)),
-		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo),
+		SpecCompared:     specCompared(&app.Spec, status.Sync.ComparedTo) && hydratedFrom(&app.Spec, &status.SourceHydrator),
 		ReconciledAt:     timeOf(status.ReconciledAt),
 		Compared:         compared(&app.Spec, &status.Sync, &status.SourceHydrator),
 		LastOperation:    lastOperation(status),
@@ -98,6 +98,13 @@ func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
 	}
 	source := spec.GetSource()
 	return source.Equals(&compared.Source)
+}
+
+// hydratedFrom reports whether what is hydrated was made of the dry source that the spec has now. Where that is not known, as with an Application
+// that was never hydrated, it does.
+func hydratedFrom(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatus) bool {
+	made := hydrator.LastSuccessfulOperation
+	return spec.SourceHydrator == nil || made == nil || made.SourceHydrator == (argo.SourceHydrator{}) || spec.SourceHydrator.DeepEquals(made.SourceHydrator)
 }
 
 func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {

@@ -30,7 +30,7 @@ func Target(app, old *Application) policy.Target {
 		}
 	}
 	spec := app.spec()
-	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo)
+	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo) && hydratedFrom(spec, &before.SourceHydrator)
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)

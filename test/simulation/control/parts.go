@@ -80,6 +80,7 @@ func ofOrder() []part {
 			`in.Seen.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		row("A8", "notHydrated"),
 		row("Uncompared", "comparedUnhydrated"),
+		take("HydratedFrom", target, ` && hydratedFrom(spec, &before.SourceHydrator)`, ``),
 		take("Unseen", deployed, ` && r.operatedAt.Equal(operatedAt)`, ``),
 		take("SyncingTo", deployed, `case r.operating && r.syncingWith != otherwise:`, `case false:`),
 		row("SpecSettling", "specSettling"),
