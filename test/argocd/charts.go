@@ -28,7 +28,7 @@ metadata:
   name: {{ .Release.Name }}
 data:
   version: {{ .Chart.AppVersion | quote }}
-  ` + OwnParameter + `: {{ .Values.` + OwnParameter + ` | quote }}
+  ` + OwnParameter + `: {{ default "" .Values.` + OwnParameter + ` | quote }}
 `
 
 // ChartRepository serves the versions of a Helm chart over HTTP, as index.yaml and archives.
