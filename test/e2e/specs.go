@@ -176,7 +176,9 @@ func ownParameter(r *rollout) {
 	text, err := r.clis[r.mode].SetParameter(r.ctx, prod.name, argocd.OwnParameter, value)
 	script.Mustf(err, "argocd app set %s: %s", prod.name, text)
 	r.refresh(prod)
-	r.tooEarly(prod)
+	if r.mode == on { // without the gate, the ApplicationSet controller may just be syncing it
+		r.tooEarly(prod)
+	}
 	r.health(dev, "Healthy")
 	for _, m := range r.in(environments[:]...) {
 		r.sync(m)
