@@ -145,6 +145,12 @@ func oneOf(sources []Source, key string) string {
 // clean makes text from an Application's status safe to show: whoever may write the Application chooses it.
 func clean(s string) string { return Printable(s, maxDetail) }
 
+// maxClientText bounds text that a client chose, where nothing else does.
+const maxClientText = 1024
+
+// ClientText is text that a client chose, on one line of printable ASCII of bounded length.
+func ClientText(s string) string { return Printable(s, maxClientText) }
+
 // Printable is s on one line of printable ASCII, cut to most characters. It is for all text that a client chose.
 func Printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// An account that writes what only a controller of Argo CD writes, and is not listed, is counted each time and logged once.
+// An account that writes what only a controller of Argo CD writes, and is not listed, is counted each time and logged
+// once.
 func TestUnlistedAccounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user  string

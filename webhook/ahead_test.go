@@ -61,8 +61,9 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 	}
 }
 
-// TestTheKnownApplicationSetIsNotTrusted has the watch know another ApplicationSet than the live one: the answer is the same as without a watch. Each
-// known one would be answered otherwise, if it were live. The simulation goes without the watch for that reason.
+// TestTheKnownApplicationSetIsNotTrusted has the watch know another ApplicationSet than the live one: the answer is the
+// same as without a watch. Each known one would be answered otherwise, if it were live. The simulation goes without the
+// watch for that reason.
 func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 	oneStep := func(set *argo.ApplicationSet) {
 		set.Spec.Strategy.RollingSync.Steps = set.Spec.Strategy.RollingSync.Steps[2:]
@@ -127,7 +128,8 @@ func (f failing) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision
 	return policy.Decision{Outcome: policy.Allow}, nil
 }
 
-// TestNoAllowWithoutTheLiveApplicationSet has it not be read: what was known is no proof, and nothing waits for reads whose answer is not needed.
+// TestNoAllowWithoutTheLiveApplicationSet has it not be read: what was known is no proof, and nothing waits for reads
+// whose answer is not needed.
 func TestNoAllowWithoutTheLiveApplicationSet(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"the read fails":         func() error { return errRead },

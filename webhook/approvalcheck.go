@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/record"
 )
@@ -21,8 +22,9 @@ const ApprovalPath = "/validate-applicationset"
 // ApproverConfig is who may approve.
 type ApproverConfig = approval.Approvers
 
-// ApprovalCheck refuses writes of an ApplicationSet in which somebody approves who may not, or speaks for somebody else. It judges the
-// annotations as they are to be stored, and does the same in every mode: these annotations are stepgate's own.
+// ApprovalCheck refuses writes of an ApplicationSet in which somebody approves who may not, or speaks for somebody
+// else. It judges the annotations as they are to be stored, and does the same in every mode: these annotations are
+// stepgate's own.
 type ApprovalCheck struct {
 	approvers ApproverConfig
 	metrics   *record.Metrics
@@ -36,8 +38,8 @@ func NewApprovalCheck(approvers ApproverConfig, metrics *record.Metrics, now fun
 
 var _ webhook.AdmissionHandler = (*ApprovalCheck)(nil)
 
-// Handle judges one write, by what the request itself says. It reads nothing: nothing can change between the judgment and the write but
-// other webhooks that validate, which cannot change the annotations.
+// Handle judges one write, by what the request itself says. It reads nothing: nothing can change between the judgment
+// and the write but other webhooks that validate, which cannot change the annotations.
 func (c *ApprovalCheck) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
 	w, err := newSetWrite(req.AdmissionRequest, c.now())
 	switch {
@@ -66,12 +68,12 @@ func refused(message string) webhook.AdmissionResponse {
 func (c *ApprovalCheck) record(log logr.Logger, w *setWrite, refusal string) {
 	var what []string
 	for _, e := range approval.Added(w.Old, w.New) {
-		what = append(what, printable(e.String()))
+		what = append(what, policy.ClientText(e.String()))
 	}
 	if len(what) == 0 && refusal == "" {
 		return
 	}
-	log = log.WithValues("applicationset", w.Set, "user", printable(w.User), "approvals", printable(strings.Join(what, ",")))
+	log = log.WithValues("applicationset", w.Set, "user", policy.ClientText(w.User), "approvals", policy.ClientText(strings.Join(what, ",")))
 	result, text := "approved", "approved"
 	if refusal != "" {
 		result, text = "refused", "approval refused"

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist sends what anybody can send who reaches the port and knows the UID of an
-// ApplicationSet. stepgate answers as if the Application existed, and tells nobody.
+// TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist sends what anybody can send who reaches the port and
+// knows the UID of an ApplicationSet. stepgate answers as if the Application existed, and tells nobody.
 func TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster     *cluster

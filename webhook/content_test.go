@@ -272,7 +272,8 @@ func hydratedBy(app *argo.Application, dry string, before time.Duration) {
 	}
 }
 
-// prod comes before dev by name, and dev is not there yet, or does not belong to the ApplicationSet yet, or not to its steps.
+// prod comes before dev by name, and dev is not there yet, or does not belong to the ApplicationSet yet, or not to its
+// steps.
 func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 	other := func(app *argo.Application) { app.OwnerReferences[0].UID = "before-it-was-created-again" }
 	for name, play := range map[string]func(*watchedWorld){

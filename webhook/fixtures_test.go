@@ -105,8 +105,8 @@ func (u untouchable) Evaluate(context.Context, policy.Input, policy.Decision) (p
 	return policy.Decision{}, errRead
 }
 
-// clusterOf makes argocd/guestbook with three steps and the Applications of a scenario: "STEP:NAME=HEALTH@REVISION", the
-// revision a letter, "a" when left out. Every Application is Synced and compared at its revision.
+// clusterOf makes argocd/guestbook with three steps and the Applications of a scenario: "STEP:NAME=HEALTH@REVISION",
+// the revision a letter, "a" when left out. Every Application is Synced and compared at its revision.
 func clusterOf(scenario string) *cluster {
 	c := &cluster{sets: []*argo.ApplicationSet{rollingSync("guestbook", "1", "2", "3")}}
 	for _, text := range strings.Fields(scenario) {
@@ -338,7 +338,7 @@ func (t *trial) counted(metric string, values ...string) (sum float64) {
 	return sum
 }
 
-// samples are those of a metric.
+// samples returns the samples of a metric.
 func (t *trial) samples(metric string) []*dto.Metric {
 	families, err := t.registry.Gather()
 	if err != nil {

@@ -25,10 +25,10 @@ type pass struct {
 	verdict judge.Verdict
 }
 
-// hold reports whether the operation of a write has to wait, and why. Only the ApplicationSet controller's operations are
-// held: it leaves the Application Pending, and asks again when something changes. A refusal would take the rest of its
-// patch along, show an error on the ApplicationSet, and make it try again at once. Everybody else has to see the refusal:
-// argocd-server would report a sync that does not run.
+// hold reports whether the operation of a write has to wait, and why. Only the ApplicationSet controller's operations
+// are held: it leaves the Application Pending, and asks again when something changes. A refusal would take the rest of
+// its patch along, show an error on the ApplicationSet, and make it try again at once. Everybody else has to see the
+// refusal: argocd-server would report a sync that does not run.
 //
 // The judgment is the Gate's own, on live reads. What it lets through, the Gate lets through a moment later without
 // reading again: a second judgment would cost as much as the first, and refuse what has changed in between.

@@ -56,7 +56,8 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(trial.posted()).To(BeEmpty(), "it is told once")
 }
 
-// TestAHeldRepetition leaves the ApplicationSet controller the time to notice the sync: a refresh would hold up the next step.
+// TestAHeldRepetition leaves the ApplicationSet controller the time to notice the sync: a refresh would hold up the
+// next step.
 func TestAHeldRepetition(t *testing.T) {
 	g := NewWithT(t)
 	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")

@@ -29,8 +29,9 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 // the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
-// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that
-// waits for a condition; it holds a repeated operation in any step. Its answer to its own output is no change.
+// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later, and
+// in step 1 if that waits for a condition; it holds a repeated operation in any step. Its answer to its own output is
+// no change.
 type Mutator struct {
 	judge *judge.Judge
 	gate  *Gate
@@ -55,7 +56,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if strings.Contains(w.Info(SelfTestInfo), "mutate") {
 		response.Warnings = append(response.Warnings, SelfTestWarning)
 	}
-	log := logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name))
+	log := logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name))
 	in, ok := m.judge.Cached(w, m.known)
 	if !ok {
 		return response
@@ -100,7 +101,7 @@ func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 }
 
 func (p pinned) annotations() map[string]string {
-	a := map[string]string{"pinned": printable(strings.Join(p.Revisions, ","))}
+	a := map[string]string{"pinned": policy.ClientText(strings.Join(p.Revisions, ","))}
 	if p.Unrefreshed {
 		a["retry-refresh"] = "removed"
 	}

@@ -136,8 +136,9 @@ func fieldsOf(g *WithT, raw []byte) map[string]any {
 	return fields
 }
 
-// early reports whether a write starts a sync of prod in the third step while an earlier step is not done. It reads the write
-// in another way than stepgate does, but for the two syncs that are never early: a rollback, and one of what is deployed.
+// early reports whether a write starts a sync of prod in the third step while an earlier step is not done. It reads the
+// write in another way than stepgate does, but for the two syncs that are never early: a rollback, and one of what is
+// deployed.
 func early(c *cluster, req admissionv1.AdmissionRequest) bool {
 	var app, old argo.Application
 	if json.Unmarshal(req.Object.Raw, &app) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil || app.Operation == nil {

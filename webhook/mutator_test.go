@@ -119,8 +119,18 @@ func TestMutator(t *testing.T) {
 		}},
 		"the ApplicationSet is not known":   {cluster: func(c *cluster) { c.sets = nil }},
 		"the ApplicationSet is another one": {cluster: func(c *cluster) { c.sets[0].UID = "other" }},
-		"two owners":                        {write: func(a *attempt) { a.after.OwnerReferences = []metav1.OwnerReference{ownedBy("other")} }},
-		"spec and operation in one patch":   {write: spec, want: "held"},
+		"two owners, of which one is not known": {
+			write: func(a *attempt) { a.after.OwnerReferences = []metav1.OwnerReference{ownedBy("other")} }, want: "pinned",
+		},
+		"two owners": {
+			cluster: func(c *cluster) { c.sets = append(c.sets, rollingSync("other", "1", "2", "3")) },
+			write:   func(a *attempt) { a.after.OwnerReferences = []metav1.OwnerReference{ownedBy("other")} },
+		},
+		"adopted from an ApplicationSet of the same name that is gone": {write: func(a *attempt) {
+			a.before = a.before.DeepCopy()
+			a.before.OwnerReferences[0].UID = "gone"
+		}, want: "pinned"},
+		"spec and operation in one patch": {write: spec, want: "held"},
 		"spec and operation, of another namespace": {write: func(a *attempt) {
 			spec(a)
 			a.user = "system:serviceaccount:gitops:openshift-gitops-applicationset-controller"

@@ -14,8 +14,9 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request, records nothing and
-// asks nobody for a refresh. It knows less of the past than a webhook that has watched for a while, and is stricter then.
+// Preview tells people what a Gate and its Mutator would do. It goes the same ways as they do, but answers no request,
+// records nothing and asks nobody for a refresh. It knows less of the past than a webhook that has watched for a while,
+// and is stricter then.
 type Preview struct {
 	judge    *judge.Judge
 	mutator  *Mutator
@@ -46,17 +47,19 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 	return in
 }
 
-// Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the ApplicationSet's status
-// records as Pending, and have no operation. Applications whose syncs are alike are judged once.
+// Waiting judges, by the name of the Application, every sync that is to come: of those that are OutOfSync, or that the
+// ApplicationSet's status records as Pending, and have no operation. Applications whose syncs are alike are judged
+// once.
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return []policy.Decision{p.releaser.Decide(in, app, nil)}
+		return []policy.Decision{p.releaser.decide(in, app, nil)}
 	}, func(name string, d policy.Decision) { all[name] = d })
 	return all
 }
 
-// eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of its own.
+// eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of
+// its own.
 func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection, decide func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
 	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
@@ -94,7 +97,8 @@ type Answer struct {
 	Pinned []string
 	// Message is the text that the writer reads; empty where the write goes ahead with its operation.
 	Message string
-	// Input is what the Decision was made from, with the Applications as they are known; without an ApplicationSet where there is none.
+	// Input is what the Decision was made from, with the Applications as they are known; without an ApplicationSet
+	// where there is none.
 	Input policy.Input
 }
 
@@ -108,7 +112,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 		return nil, err
 	}
 	answer, judged := &Answer{}, w
-	in, changes := p.mutator.judge.Cached(w, p.known)
+	in, changes := p.judge.Cached(w, p.known)
 	var v judge.Verdict
 	if changes {
 		pin := p.mutator.pin(w, in)

@@ -10,7 +10,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
-// Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for a Releaser.
+// Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for
+// a Releaser.
 func (p *Preview) Target(set *argocd.ApplicationSet, owned []*argocd.Projection, app *argocd.Projection) policy.Input {
 	return p.judge.Waiting(p.Input(set, owned), app)
 }

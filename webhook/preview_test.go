@@ -16,8 +16,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// The Preview answers every write as the Mutator and the Gate do, one after the other: with the same decision, the same text, and the same
-// revisions in the operation.
+// The Preview answers every write as the Mutator and the Gate do, one after the other: with the same decision, the same
+// text, and the same revisions in the operation.
 func TestThePreviewAgreesWithTheGate(t *testing.T) {
 	outcomes := map[string]int{}
 	check := func(r *rapid.T) {

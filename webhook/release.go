@@ -15,31 +15,33 @@ import (
 const (
 	// spread is by how much replicas differ in when they ask, so that the second one sees what the first has done.
 	spread = 300 * time.Millisecond
-	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a refresh in
-	// between would only delay it.
+	// noticedAfter is how long the ApplicationSet controller has to notice a sync of its own. It nearly always does: a
+	// refresh in between would only delay it.
 	noticedAfter = 500 * time.Millisecond
-	// overlookedAfter is how long a refresh may be requested, or an operation be set, before Argo CD counts as having overlooked it: up to
-	// v3.5 that happens when it is written while the application controller records the end of an operation.
+	// overlookedAfter is how long a refresh may be requested, or an operation be set, before Argo CD counts as having
+	// overlooked it: up to v3.5 that happens when it is written while the application controller records the end of an
+	// operation.
 	overlookedAfter = 10 * time.Second
-	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is longer
-	// than the usual timeout.reconciliation with its jitter.
+	// unpolledAfter is how long after its last comparison Argo CD is asked for one that it may make by itself. It is
+	// longer than the usual timeout.reconciliation with its jitter.
 	unpolledAfter = 5 * time.Minute
-	// unrecordedAfter is how long the ApplicationSet controller has to record that an Application is done. A reconciliation with many writes takes
-	// some ten seconds.
+	// unrecordedAfter is how long the ApplicationSet controller has to record that an Application is done. A
+	// reconciliation with many writes takes some ten seconds.
 	unrecordedAfter = 30 * time.Second
 	// turnHasCome is why an Application is refreshed that may sync now.
 	turnHasCome = "its turn has come"
-	// overdueAfter is how long Argo CD has to start a sync in step 1. If it does not, the sync may have been held by a condition that holds
-	// no more, and this replica may not know that.
+	// overdueAfter is how long Argo CD has to start a sync in step 1. If it does not, the sync may have been held by a
+	// condition that holds no more, and this replica may not know that.
 	overdueAfter = 5 * time.Second
 	// reviewEvery is how often an ApplicationSet of which something waits is looked at without a change.
 	reviewEvery = 5 * time.Minute
 )
 
 const (
-	// The first three are how long after the first request the second one is made, if the first has not helped. firstBackoffStopped is for a sync
-	// that was asked for, and stopped: its turn had gone, and has come again since. firstBackoffSettling is for an Application whose operation has
-	// just ended: Argo CD records whole seconds, and a comparison counts from the next one on.
+	// The first three are how long after the first request the second one is made, if the first has not helped.
+	// firstBackoffStopped is for a sync that was asked for, and stopped: its turn had gone, and has come again since.
+	// firstBackoffSettling is for an Application whose operation has just ended: Argo CD records whole seconds, and a
+	// comparison counts from the next one on.
 	firstBackoff         = 30 * time.Second
 	firstBackoffStopped  = 2 * time.Second
 	firstBackoffSettling = time.Second
@@ -52,18 +54,20 @@ func backoff(first time.Duration, asked int) time.Duration {
 }
 
 // Releaser has Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
-// ApplicationSet controller and auto-sync. It also has those Applications refreshed that hold up a sync only because they
-// were compared too early, or by an operation that does not start.
+// ApplicationSet controller and auto-sync. It also has those Applications refreshed that hold up a sync only because
+// they were compared too early, or by an operation that does not start.
 //
 // It is level-triggered: whatever changes, it looks at what the watches know now, so a restart forgets nothing that
-// matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the ApplicationSet
-// controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was compared with. One that the
-// ApplicationSet controller does not record as done is refreshed as well.
-// The Releaser admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at that moment.
+// matters. An Application waits if the ApplicationSet records it as Pending and it has no operation, if the
+// ApplicationSet controller has not noticed that it has to be synced, or if auto-sync has not deployed yet what it was
+// compared with. One that the ApplicationSet controller does not record as done is refreshed as well. The Releaser
+// admits nothing: the sync that is asked for is judged like any other. Where a denial ends by itself, it looks again at
+// that moment.
 //
-// It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2 s, 4 s and
-// so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the operation of a sibling has just ended
-// (HealthStale). All replicas do this: each waits for a random moment, and leaves it if a request has been seen meanwhile.
+// It asks once per opening, and again after 30 s, 1, 2, 4 and then every 5 minutes while that has not helped; after 2
+// s, 4 s and so on if the sync came, and was stopped, and its turn has come again; after 1 s, 2 s and so on if the
+// operation of a sibling has just ended (HealthStale). All replicas do this: each waits for a random moment, and leaves
+// it if a request has been seen meanwhile.
 type Releaser struct {
 	judge   *judge.Judge
 	known   judge.KnownSets
@@ -105,8 +109,8 @@ func NewReleaser(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh
 	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
-// Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long to
-// look again, even if nothing changes; zero when nothing waits.
+// Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long
+// to look again, even if nothing changes; zero when nothing waits.
 func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +148,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
 		}
-		d := r.Decide(in, p, byName[before.blockedBy[p.Name]])
+		d := r.decide(in, p, byName[before.blockedBy[p.Name]])
 		if s.Mode != settings.Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}

@@ -54,7 +54,8 @@ func (w closedUntil) Window(project string, app argocd.WindowSubject, automated 
 	return policy.Window{Closed: true, OpensAt: w.opens, Detail: "deny window"}
 }
 
-// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a window of their own.
+// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a
+// window of their own.
 func TestASyncWindowThatOpens(t *testing.T) {
 	for _, step := range []string{"1", "3"} {
 		t.Run("step "+step, func(t *testing.T) {

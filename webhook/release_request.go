@@ -11,12 +11,13 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// atOnce is how many comparisons of the Applications of one ApplicationSet are under way at once, at stepgate's request. Argo CD makes 20
-// at a time by default (--status-processors), so that a queue of as many keeps it busy. More would only be more that may turn out to be
-// needless: the first ones may show that an earlier step has to sync first.
+// atOnce is how many comparisons of the Applications of one ApplicationSet are under way at once, at stepgate's
+// request. Argo CD makes 20 at a time by default (--status-processors), so that a queue of as many keeps it busy. More
+// would only be more that may turn out to be needless: the first ones may show that an earlier step has to sync first.
 const atOnce = 40
 
-// inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those of the earliest step.
+// inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those
+// of the earliest step.
 func inTurn(wanted []comparison) []comparison {
 	slices.SortStableFunc(wanted, func(a, b comparison) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
 	return wanted
@@ -25,8 +26,8 @@ func inTurn(wanted []comparison) []comparison {
 // starts reports whether a request has Argo CD make a comparison that it would not make now.
 func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !c.unpolled }
 
-// requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those have been made:
-// each is a change, and so another review. It returns after how long the next one is due.
+// requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
+// have been made: each is a change, and so another review. It returns after how long the next one is due.
 func (r *Releaser) requestAll(wanted []comparison, known map[string]*argocd.Projection, before, now *waitingSet) (again time.Duration) {
 	again = reviewEvery
 	underWay := map[string]bool{}
@@ -53,8 +54,9 @@ func (s *waitingSet) knows(c comparison) bool {
 	return s.requests[comparisonKey{app: c.app, why: c.why, pending: c.pending}] != nil
 }
 
-// reason is why a comparison is asked for. Where an operation has just ended, each request has a reason of its own: the last one may have been
-// answered in the second in which the operation ended, and then the time of the comparison is still the same.
+// reason is why a comparison is asked for. Where an operation has just ended, each request has a reason of its own: the
+// last one may have been answered in the second in which the operation ended, and then the time of the comparison is
+// still the same.
 func (q *request) reason(c comparison) string {
 	if !c.settling || q.asked == 0 {
 		return c.why
@@ -62,8 +64,9 @@ func (q *request) reason(c comparison) string {
 	return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
 }
 
-// request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the places of those that
-// are under way: it was asked for, or is about to be. One that has not been made for long has lost its place.
+// request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the
+// places of those that are under way: it was asked for, or is about to be. One that has not been made for long has lost
+// its place.
 func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
 	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.judge.Now()
 	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {

@@ -273,8 +273,8 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	}
 }
 
-// TestItsOperationHasJustEnded has Argo CD compare dev in the second in which its operation ended, which does not count. A Queue makes
-// a request with the same reason once per comparison.
+// TestItsOperationHasJustEnded has Argo CD compare dev in the second in which its operation ended, which does not
+// count. A Queue makes a request with the same reason once per comparison.
 func TestItsOperationHasJustEnded(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()
@@ -298,7 +298,8 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 	}))
 }
 
-// TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for long.
+// TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for
+// long.
 func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()

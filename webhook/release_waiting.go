@@ -21,10 +21,12 @@ func waits(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
 }
 
-// unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts no later step, and shows
-// the ApplicationSet as progressing, until it has. From v3.4.13 on, if not before, it may go by an old state for good: it stores the answer to each
-// write of its own in its cache (cacheSyncingClient in applicationset/utils/client.go, v3.5.7). A write that changes nothing, such as one whose operation
-// is held, is answered with the object as it was read, and that may be older than what the cache has. The next event of the Application repairs it.
+// unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts
+// no later step, and shows the ApplicationSet as progressing, until it has. From v3.4.13 on, if not before, it may go
+// by an old state for good: it stores the answer to each write of its own in its cache (cacheSyncingClient in
+// applicationset/utils/client.go, v3.5.7). A write that changes nothing, such as one whose operation is held, is
+// answered with the object as it was read, and that may be older than what the cache has. The next event of the
+// Application repairs it.
 func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	a := &p.Application
 	r, recorded := set.Recorded[a.Name]
@@ -32,8 +34,8 @@ func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 		!a.Deleting && !a.OperationSet && !a.LastOperation.Running()
 }
 
-// overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have, and for the syncs of other
-// steps. A sync that has failed is not started again by Argo CD.
+// overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have,
+// and for the syncs of other steps. A sync that has failed is not started again by Argo CD.
 func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.ApplicationSet) time.Duration {
 	a, last := &p.Application, &p.Application.LastOperation
 	if d.Reason != policy.FirstStep || r.waiting.Waits(p.UID) {
@@ -49,9 +51,9 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 	return max(0, since.Add(overdueAfter).Sub(r.judge.Now()))
 }
 
-// Decide decides about the sync that an Application waits for, on what is known without a read. While a known blocker
+// decide decides about the sync that an Application waits for, on what is known without a read. While a known blocker
 // still blocks, and waits for more than a comparison, nothing else matters.
-func (r *Releaser) Decide(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
+func (r *Releaser) decide(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
 	in = r.judge.Waiting(in, p)
 	d, settled := policy.Scope(in)
 	if !settled && blocker != nil {

@@ -14,8 +14,6 @@ import (
 const (
 	// maxWarning is the length from which API servers cut warnings.
 	maxWarning = 256
-	// maxText bounds any other text that a client chose.
-	maxText = 1024
 )
 
 // answer words the verdict. It is the only place that can admit or reject a write.
@@ -70,7 +68,7 @@ func unavailable() webhook.AdmissionResponse {
 
 // badRequest says that stepgate cannot judge the request. The server answers it with HTTP 400.
 func badRequest(err error) webhook.AdmissionResponse {
-	return failed(http.StatusBadRequest, printable(err.Error()))
+	return failed(http.StatusBadRequest, policy.ClientText(err.Error()))
 }
 
 func failed(code int32, message string) webhook.AdmissionResponse {
@@ -80,6 +78,3 @@ func failed(code int32, message string) webhook.AdmissionResponse {
 }
 
 func warning(s string) string { return policy.Printable(s, maxWarning) }
-
-// printable is text that a client chose, on one line of printable ASCII of bounded length.
-func printable(s string) string { return policy.Printable(s, maxText) }

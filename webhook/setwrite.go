@@ -7,6 +7,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
@@ -19,8 +20,9 @@ type setWrite struct {
 	dryRun bool
 }
 
-// newSetWrite decodes an admission request. It returns nil for a write that is none of stepgate's business: a DELETE, one of a
-// subresource, and one of an ApplicationSet that is being deleted. An error means that the request cannot be judged.
+// newSetWrite decodes an admission request. It returns nil for a write that is none of stepgate's business: a DELETE,
+// one of a subresource, and one of an ApplicationSet that is being deleted. An error means that the request cannot be
+// judged.
 func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" {
 		return nil, fmt.Errorf("stepgate judges ApplicationSets of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook configuration", req.Kind.Kind, req.Kind.Group)
@@ -42,7 +44,7 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, er
 		return nil, nil
 	}
 	w := &setWrite{set: set, dryRun: req.DryRun != nil && *req.DryRun, Write: approval.Write{
-		Set: printable(req.Namespace + "/" + set.Name), New: set.Annotations,
+		Set: policy.ClientText(req.Namespace + "/" + set.Name), New: set.Annotations,
 		User: req.UserInfo.Username, Groups: req.UserInfo.Groups, At: now,
 	}}
 	if old != nil {

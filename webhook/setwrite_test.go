@@ -22,7 +22,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// setRow is one write of argocd/guestbook by alice of the group sre, through both webhooks, and everything that comes of it.
+// setRow is one write of argocd/guestbook by alice of the group sre, through both webhooks, and everything that comes
+// of it.
 type setRow struct {
 	before, after map[string]string // nil before is a CREATE
 	approvers     ApproverConfig

@@ -16,9 +16,10 @@ import (
 // StampPath is where a Stamper is served.
 const StampPath = "/mutate-applicationset"
 
-// Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever writes an
-// annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations ApprovedByAnnotation and
-// PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not say who set it.
+// Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever
+// writes an annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations
+// ApprovedByAnnotation and PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not
+// say who set it.
 type Stamper struct {
 	now    func() time.Time
 	parser *settings.Parser

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 )
@@ -18,8 +19,8 @@ const Path = "/validate"
 
 // Witness tells whether an Application exists that a request speaks of.
 type Witness interface {
-	// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that cannot be
-	// read, it does not.
+	// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that
+	// cannot be read, it does not.
 	Exists(ctx context.Context, name types.NamespacedName, uid types.UID, owners []types.UID) bool
 }
 
@@ -61,10 +62,11 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 //     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
 //   - two Applications of one step may be admitted together: the gate does not count maxUpdate.
 //
-// The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD 3.5 the
-// ApplicationSet controller's operation names none: the application controller resolves targetRevision when it starts the sync, again at
-// every retry, and after a sync window has opened. Retries are status writes, which the gate never sees. The Mutator pins
-// the operation to the compared revision for that reason; with PinOff a commit that lands in between is deployed unchecked.
+// The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD
+// 3.5 the ApplicationSet controller's operation names none: the application controller resolves targetRevision when it
+// starts the sync, again at every retry, and after a sync window has opened. Retries are status writes, which the gate
+// never sees. The Mutator pins the operation to the compared revision for that reason; with PinOff a commit that lands
+// in between is deployed unchecked.
 //
 // The gate judges an Application by its present owner and labels, even if an earlier write took it from its
 // ApplicationSet or changed its step: the ApplicationSet controller reverts both.
@@ -77,23 +79,24 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if !judged {
 		v = g.judge.Judge(ctx, w)
 	}
-	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", printable(req.Name)), w, v)
+	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name)), w, v)
 	return answer(v)
 }
 
-// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers, unless
+// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers,
+// unless
 // --client-ca-file is set. For an Application that does not exist there is an answer, a log line and a count, and nothing else: no
 // Event, no refresh, and nothing that is remembered.
 func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v judge.Verdict) {
 	exists := g.exists(ctx, w, v)
 	g.Record.Record(log, w, v, exists)
 	if exists && g.judge.Config.Release {
-		AfterRefusal(g.Refresh, w, v)
+		afterRefusal(g.Refresh, w, v)
 	}
 }
 
-// exists reports whether the Application of a write exists. It is not asked where nothing comes of the verdict. An Application that is
-// being created does not exist yet, but its ApplicationSet does.
+// exists reports whether the Application of a write exists. It is not asked where nothing comes of the verdict. An
+// Application that is being created does not exist yet, but its ApplicationSet does.
 func (g *Gate) exists(ctx context.Context, w *judge.Write, v judge.Verdict) bool {
 	switch {
 	case w.DryRun || !g.Record.Consequent(w, v):

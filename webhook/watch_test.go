@@ -19,7 +19,8 @@ type seenByWatch struct {
 	// compared is the position of prod's last comparison.
 	compared uint64
 	fresh    map[string]uint64
-	// deployed is the comparison at which prod was seen Synced, and operatedAt the start of the last operation that was seen.
+	// deployed is the comparison at which prod was seen Synced, and operatedAt the start of the last operation that was
+	// seen.
 	deployed   argocd.Fingerprint
 	operatedAt time.Time
 	completed  map[string][]policy.Source
@@ -69,8 +70,8 @@ func (s *seenByWatch) Seen(_ *policy.ApplicationSet, changed, compared uint64) p
 	}}
 }
 
-// TestTheWatchDecides has dev and prod of different repositories: only a comparison of dev that is known to be newer than
-// the change to prod shows that dev has seen its own.
+// TestTheWatchDecides has dev and prod of different repositories: only a comparison of dev that is known to be newer
+// than the change to prod shows that dev has seen its own.
 func TestTheWatchDecides(t *testing.T) {
 	answered := map[string]uint64{"dev": 5}
 	for name, tc := range map[string]struct {

@@ -51,7 +51,8 @@ func (a *api) touch(app *argo.Application) {
 	}
 }
 
-// edit replaces an Application by a copy that change has changed. It may replace parts of it, and must not change their insides.
+// edit replaces an Application by a copy that change has changed. It may replace parts of it, and must not change their
+// insides.
 func (a *api) edit(name string, change func(*argo.Application)) bool {
 	old := a.apps[name]
 	if old == nil {
@@ -91,8 +92,8 @@ func (a *api) writeSet(set *argo.ApplicationSet) {
 	}
 }
 
-// operationWrite is a write of an Application whose operation may be new: the API server asks
-// the gate. It returns the error with which it denies the write.
+// operationWrite is a write of an Application whose operation may be new: the API server asks the gate. It returns the
+// error with which it denies the write.
 func (a *api) operationWrite(app *argo.Application, who string) error {
 	old := a.apps[app.Name]
 	m := a.w.members[app.Name]

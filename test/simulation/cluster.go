@@ -13,7 +13,8 @@ type content struct {
 	values, destination string
 	// parameter is the one that the Application alone has.
 	parameter string
-	// around is what is ignored of it, or its namespace's labels. It changes what a sync does, and the comparison, and is part of no source.
+	// around is what is ignored of it, or its namespace's labels. It changes what a sync does, and the comparison, and
+	// is part of no source.
 	around string
 }
 
@@ -88,7 +89,8 @@ func (w *world) apply(m *member, c content) {
 	})
 }
 
-// keepsBefore has the application controller go on with the state of now for a while, where a scenario says that it does.
+// keepsBefore has the application controller go on with the state of now for a while, where a scenario says that it
+// does.
 func (w *world) keepsBefore(m *member) {
 	if m.slowCluster == 0 || m.before != nil {
 		return

@@ -10,8 +10,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// compare is CompareAppState, with the state that git has now, and the cluster as the controller's cache has it. The time of the comparison is when it began.
-// It also returns when the branches were resolved to the revisions.
+// compare is CompareAppState, with the state that git has now, and the cluster as the controller's cache has it. The
+// time of the comparison is when it began. It also returns when the branches were resolved to the revisions.
 func (c *appController) compare(app *argo.Application, l level, began time.Duration) (status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	m := c.w.members[app.Name]
 	status, resolved = app.Status, map[string]time.Duration{}
@@ -58,7 +58,8 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 	return sync
 }
 
-// resources are the one resource that every Application has, and the one that has to be pruned from another namespace, or that nobody prunes.
+// resources are the one resource that every Application has, and the one that has to be pruned from another namespace,
+// or that nobody prunes.
 func (*world) resources(m *member, namespace string, status argo.SyncStatusCode, want content) []argo.ResourceStatus {
 	wanted := argo.ResourceStatus{Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status}
 	if m.leftover && m.cached().exists {
@@ -89,8 +90,8 @@ func (c *appController) resolve(m *member, l level) []string {
 	return revisions
 }
 
-// persist is persistReconciliationStatus: a patch of what the comparison changed. It removes the refresh annotation if the
-// comparison began with one, even if somebody has asked again since.
+// persist is persistReconciliationStatus: a patch of what the comparison changed. It removes the refresh annotation if
+// the comparison began with one, even if somebody has asked again since.
 func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	_, annotatedBefore := from.Annotations[argo.AnnotationKeyRefresh]
 	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
@@ -118,8 +119,8 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 	}
 }
 
-// health has the time of the last transition, as in persistAppStatus: the time of the patch, if it changes the health of the copy that the
-// comparison began with.
+// health has the time of the last transition, as in persistAppStatus: the time of the patch, if it changes the health
+// of the copy that the comparison began with.
 func (c *appController) health(app *argo.Application, from, status *argo.ApplicationStatus) argo.AppHealthStatus {
 	h := argo.AppHealthStatus{Status: status.Health.Status, LastTransitionTime: app.Status.Health.LastTransitionTime}
 	if from.Health.Status != h.Status || app.Status.Health.Status != h.Status {
@@ -129,8 +130,8 @@ func (c *appController) health(app *argo.Application, from, status *argo.Applica
 	return h
 }
 
-// put writes an Application that the controller has written into its cache. Up to 3.5 that takes a moment, and may overwrite what
-// the watch has brought meanwhile, such as a request for a refresh.
+// put writes an Application that the controller has written into its cache. Up to 3.5 that takes a moment, and may
+// overwrite what the watch has brought meanwhile, such as a request for a refresh.
 func (c *appController) put(app *argo.Application) {
 	if !c.w.traits.overlooks {
 		c.cache.put(app)

@@ -54,8 +54,8 @@ type state struct {
 
 func (b *branch) head() int { return len(b.states) - 1 }
 
-// stateOf is the last state with this revision that had landed at a moment, or the first that landed later; -1 when the branch
-// never pointed to it.
+// stateOf is the last state with this revision that had landed at a moment, or the first that landed later; -1 when the
+// branch never pointed to it.
 func (b *branch) stateOf(revision string, at time.Duration) int {
 	found := -1
 	for i, s := range b.states {

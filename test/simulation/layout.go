@@ -96,7 +96,8 @@ func (w *world) hydratorStatus(m *member, spec *argo.SourceHydrator) argo.Source
 	return status
 }
 
-// hydrate brings the dry commit, or the parameter, that an Application has not got yet to its own branch, and has it compared.
+// hydrate brings the dry commit, or the parameter, that an Application has not got yet to its own branch, and has it
+// compared.
 func (c *appController) hydrate(m *member, spec *argo.ApplicationSpec) {
 	b := m.sources[0]
 	n := b.dry.head()
@@ -111,4 +112,9 @@ func (c *appController) hydrate(m *member, spec *argo.ApplicationSpec) {
 		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n, values: spec.SourceHydrator.DrySource.Helm.Values})
 		c.refresh(m.name, forceResolve)
 	})
+}
+
+// dryDiffers reports whether an Application was last hydrated from another source than it specifies.
+func (b *branch) dryDiffers(spec *argo.ApplicationSpec) bool {
+	return b.states[b.head()].values != spec.SourceHydrator.DrySource.Helm.Values
 }

@@ -31,7 +31,8 @@ func (c *appController) operated(name string) {
 	}
 }
 
-// processOperation is processAppOperationQueueItem: the cache tells whether there is anything to do, and the API server what.
+// processOperation is processAppOperationQueueItem: the cache tells whether there is anything to do, and the API server
+// what.
 func (c *appController) processOperation(name string) {
 	x := c.worker(name)
 	x.operateQueued = false
@@ -78,8 +79,8 @@ func (c *appController) begin(app *argo.Application) {
 	c.after(c.w.delay(20*time.Millisecond), func() { c.sync(name, app.Spec, state) })
 }
 
-// resolvedTo is when Argo CD had last resolved a branch to a revision before the operation was admitted. A revision that it had
-// never found there was found by somebody else, at the latest when the operation was admitted.
+// resolvedTo is when Argo CD had last resolved a branch to a revision before the operation was admitted. A revision
+// that it had never found there was found by somebody else, at the latest when the operation was admitted.
 func (m *member) resolvedTo(revision string) time.Duration {
 	if at, ok := m.truth.resolvedAt[revision]; ok {
 		return at

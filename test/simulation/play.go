@@ -20,7 +20,8 @@ func (w *world) schedule() (last time.Duration) {
 	return last
 }
 
-// happen plays one event. What makes no sense at the moment, such as a refresh of an Application that is gone, does nothing.
+// happen plays one event. What makes no sense at the moment, such as a refresh of an Application that is gone, does
+// nothing.
 //
 //	commit BRANCH APPS [EFFECT [APP=EFFECT...]]   a commit that changes some ("dev,prod"), "all" or "none" lands; effects are in git.go
 //	revert BRANCH                 the branch points to the revision before its present one again

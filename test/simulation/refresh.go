@@ -19,8 +19,9 @@ const (
 // refsExpire is the repo-server's --revision-cache-expiration.
 const refsExpire = 3 * time.Minute
 
-// appController models the application controller: the refresh queue in this file, the comparison in compare.go and the operation queue in
-// operation.go, after controller/appcontroller.go of v3.5.7. Each Application has a worker of its own for both.
+// appController models the application controller: the refresh queue in this file, the comparison in compare.go and the
+// operation queue in operation.go, after controller/appcontroller.go of v3.5.7. Each Application has a worker of its
+// own for both.
 type appController struct {
 	w       *world
 	cache   *watch

@@ -7,8 +7,8 @@ import (
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 )
 
-// quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest back-off of the
-// ApplicationSet controller, 1000 s, and what has to come after that.
+// quiet is how long nothing but what is periodic happens at the end of a history. It is longer than the longest
+// back-off of the ApplicationSet controller, 1000 s, and what has to come after that.
 const quiet = 25 * time.Minute
 
 // Result is what came of one history.
@@ -24,11 +24,11 @@ type Result struct {
 	Starts, Late []Start
 	// Conditions are those that the history has had.
 	Conditions []string
-	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier step is not
-	// done, or they would start early.
+	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier
+	// step is not done, or they would start early.
 	Held []string
-	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the gate is
-	// taken away in the end.
+	// Stranded are the Applications that Argo CD alone would have rolled out, and that are not rolled out even when the
+	// gate is taken away in the end.
 	Stranded []string
 }
 
@@ -45,7 +45,8 @@ func NewPlayer() *Player { return &Player{records: newRecords()} }
 //   - everything of earlier steps is done: the gate does not hold it back for something that nobody is going to do, and
 //   - it gets done when the gate is taken away and another quiet time passes, without starting early.
 //
-// Done means that what git and the generator want is deployed, by a sync that succeeded, and Healthy. Drift does not count.
+// Done means that what git and the generator want is deployed, by a sync that succeeded, and Healthy. Drift does not
+// count.
 func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
 	w.gate = newStepgate(w, p.records)
@@ -84,7 +85,8 @@ func (w *world) suspects(r *Result) map[string]Stuck {
 		switch m := w.members[name]; {
 		case w.refusals == 0:
 		case w.waits(m), w.scenario.Refuses && slices.Contains([]string{"deletion", "B1"}, w.stuckKind(m).Kind):
-			// While a write is denied, the ApplicationSet controller deletes nothing, and a label in that write is not written.
+			// While a write is denied, the ApplicationSet controller deletes nothing, and a label in that write is not
+			// written.
 			r.Held = append(r.Held, name)
 		default:
 			found[name] = w.stuckKind(m)
@@ -112,9 +114,9 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 	}
 }
 
-// waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in its last sync, or cannot be
-// hydrated: that, too, is for somebody to look
-// at, with or without a gate, and so is an Application that cannot be written. The same holds for a condition that does not end by itself.
+// waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in
+// its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
+// Application that cannot be written. The same holds for a condition that does not end by itself.
 func (w *world) waits(m *member) bool {
 	invalid := func(name string) bool { e := w.members[name]; return e.invalid && e.generated > 0 }
 	if m.hydrationFails || w.waitsFor(m) != "" || slices.ContainsFunc(w.names, invalid) {
@@ -136,8 +138,8 @@ func (w *world) failed(name string) bool {
 	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
 }
 
-// run lets the events happen, and then time pass, until all is done, nothing changes any more, or the quiet time is over. It
-// returns what is not done.
+// run lets the events happen, and then time pass, until all is done, nothing changes any more, or the quiet time is
+// over. It returns what is not done.
 func (w *world) run(last time.Duration) []string {
 	w.advance(last - w.now)
 	idle := 0
@@ -154,8 +156,8 @@ func (w *world) run(last time.Duration) []string {
 	return w.undone()
 }
 
-// still reports whether everything periodic has come round without changing anything. If the ApplicationSet controller was
-// refused, it also has to have tried again long after, and to have no more tries to come.
+// still reports whether everything periodic has come round without changing anything. If the ApplicationSet controller
+// was refused, it also has to have tried again long after, and to have no more tries to come.
 func (w *world) still(last time.Duration) bool {
 	since := max(w.api.changed, last)
 	if w.set.failures > 0 && w.set.passed < since+5*time.Minute || w.set.wakesAt > 0 && w.scenario.Requeue == 0 && !w.set.polls {

@@ -21,9 +21,10 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's API server
-// behind, and webhook.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real siblings.Observations. The
-// requests for refreshes, and when the Releaser looks, are modelled here, because they take time.
+// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
+// API server behind, and webhook.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
+// siblings.Observations. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
+// time.
 type stepgate struct {
 	w        *world
 	replicas []*replica
@@ -94,7 +95,8 @@ func (r *replica) start() {
 		config.Mode = settings.Audit
 	}
 	now := func() time.Time { return epoch.Add(r.w.now) }
-	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the world.
+	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
+	// world.
 	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Watch: r, Windows: r, Now: now})
 	recorder := r.records.recorder(now)
 	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Witness: siblings.NewWitness(r, r.Observations), Refresh: r})

@@ -53,8 +53,8 @@ func (w *world) regenerate() {
 	w.api.writeSet(&set)
 }
 
-// recreate deletes the ApplicationSet without its Applications, and creates it again. Each of them has an owner that is gone until the controller
-// has written it.
+// recreate deletes the ApplicationSet without its Applications, and creates it again. Each of them has an owner that is
+// gone until the controller has written it.
 func (w *world) recreate() {
 	w.api.setUID = types.UID("set-uid-" + w.api.next())
 	set := *w.api.set

@@ -9,17 +9,18 @@ import (
 // resolution of Argo CD's times.
 const sameMoment = 2 * time.Second
 
-// truth is how far an Application has come, by its components: its sources, in their order, the values and the destination of the
-// template, and the parameter that the generator gives to it alone.
+// truth is how far an Application has come, by its components: its sources, in their order, the values and the
+// destination of the template, and the parameter that the generator gives to it alone.
 type truth struct {
 	// reached is the latest state that the Application has completed, or needs nothing of.
 	reached states
-	// completed are the states, by component, that it has completed or needs nothing of. A later one says nothing of an earlier one.
+	// completed are the states, by component, that it has completed or needs nothing of. A later one says nothing of an
+	// earlier one.
 	completed [6]map[int]bool
 	// ran is the latest state that it has started to sync.
 	ran states
-	// admitting is of the operation that runs, or ran last, and latest of the one that was written last. One that is written
-	// while another one is tried again and again does not replace that.
+	// admitting is of the operation that runs, or ran last, and latest of the one that was written last. One that is
+	// written while another one is tried again and again does not replace that.
 	admitting
 	latest admitting
 	// had are the contents of its sources that it has completed, by their numbers.
@@ -51,50 +52,53 @@ type admitting struct {
 
 // Early is a sync that started before its turn.
 //
-// An Application P starts something when the application controller has resolved the revisions of an operation of P, and one of
-// its components (a source, the values or the destination of the template, or its own parameter) is at a newer state than P has ever run, with a content that differs from the states
-// before. The change is the push, or the change of the template, that brought that content. The start is early if an
-// Application E of an earlier step has not completed the change: of a component that both share, the very state that P starts, or
-// one since the change at which P has the same content; and of the others the last state that had landed two seconds before the change, or
-// a later one.
+// An Application P starts something when the application controller has resolved the revisions of an operation of P,
+// and one of its components (a source, the values or the destination of the template, or its own parameter) is at a
+// newer state than P has ever run, with a content that differs from the states before. The change is the push, or the
+// change of the template, that brought that content. The start is early if an Application E of an earlier step has not
+// completed the change: of a component that both share, the very state that P starts, or one since the change at which
+// P has the same content; and of the others the last state that had landed two seconds before the change, or a later
+// one.
 //
-// E has completed a state if, at any time since that state landed, E had the content of that state deployed, by a sync that
-// succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. A later state says nothing of an earlier one: E
-// may have skipped it, or have failed at it. Nothing takes a state back: an Application that fails or drifts after it was done,
-// or is rolled back, has been done. States that a branch points to once more are new ones.
+// E has completed a state if, at any time since that state landed, E had the content of that state deployed, by a sync
+// that succeeded, and was Healthy. Whether Argo CD or the gate knew does not count. A later state says nothing of an
+// earlier one: E may have skipped it, or have failed at it. Nothing takes a state back: an Application that fails or
+// drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new ones.
 //
-// E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as by the
-// generator, already two seconds before the operation was admitted.
+// E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as
+// by the generator, already two seconds before the operation was admitted.
 //
-// A sync is never early if P is in the first step, or has run that state before, or has it deployed, or if it is what the last sync
-// of P that succeeded has deployed: P heals drift, or goes back after a sync that failed.
-// A user may also go back to a content of a source that P has completed before, unless Argo CD shows it as the next change. The
-// branch may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has completed.
-// Every other sync by a user counts.
+// A sync is never early if P is in the first step, or has run that state before, or has it deployed, or if it is what
+// the last sync of P that succeeded has deployed: P heals drift, or goes back after a sync that failed. A user may also
+// go back to a content of a source that P has completed before, unless Argo CD shows it as the next change. The branch
+// may point there once more, and nobody has noticed yet: the gate sees a rollback, and P is safe with what it has
+// completed. Every other sync by a user counts.
 //
-// A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows it as the next change. With
-// pin=proven, a content of a source that E has completed counts, whenever that was: the train goes by revisions, and a branch that
-// comes back to one has no other.
+// A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows
+// it as the next change. With pin=proven, a content of a source that E has completed counts, whenever that was: the
+// train goes by revisions, and a branch that comes back to one has no other.
 //
-// A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is paused, an Application of an
-// earlier step has not been deployed and Healthy for the soak time, nobody has approved these revisions for the step, more Applications of
-// the step have failed at them than may, or the sync window is closed. What is deployed, or what a user goes back to, is never early. With a
-// bypass, nothing is. A time in which an Application was not Healthy counts if Argo CD has noticed.
+// A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is
+// paused, an Application of an earlier step has not been deployed and Healthy for the soak time, nobody has approved
+// these revisions for the step, more Applications of the step have failed at them than may, or the sync window is
+// closed. What is deployed, or what a user goes back to, is never early. With a bypass, nothing is. A time in which an
+// Application was not Healthy counts if Argo CD has noticed.
 //
 // Some kinds of early start are counted apart, as limits.
 //
-// A recorded revision: from 3.6 on the ApplicationSet controller names the revisions that it has recorded, in the first step, too, which
-// nobody judges. E then completes the change together with an older state of a source, and P starts what E has completed.
+// A recorded revision: from 3.6 on the ApplicationSet controller names the revisions that it has recorded, in the first
+// step, too, which nobody judges. E then completes the change together with an older state of a source, and P starts
+// what E has completed.
 //
-// Gone on: a failure counts against the budget only while Argo CD compares the failed Application with what it has failed at, and hydrates
-// nothing newer for it. Who has started a sync by hand is known only while nothing else is deployed. Moved: Argo CD's history does not have
-// destinations, and a new one does not have the soak time start again.
+// Gone on: a failure counts against the budget only while Argo CD compares the failed Application with what it has
+// failed at, and hydrates nothing newer for it. Who has started a sync by hand is known only while nothing else is
+// deployed. Moved: Argo CD's history does not have destinations, and a new one does not have the soak time start again.
 //
-// A destination under way: nothing that judges writes of operations can prevent it. An operation names
-// its revisions and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
-// retry. The limit is a start with a destination that was written after the operation was admitted. The API server calls no webhook
-// for a write that leaves the operation as it is. To refuse a write of both would not help: the ApplicationSet controller
-// writes the specification alone in another pass.
+// A destination under way: nothing that judges writes of operations can prevent it. An operation names its revisions
+// and sources, but not its destination, which Argo CD takes from the specification when the sync starts and at every
+// retry. The limit is a start with a destination that was written after the operation was admitted. The API server
+// calls no webhook for a write that leaves the operation as it is. To refuse a write of both would not help: the
+// ApplicationSet controller writes the specification alone in another pass.
 type Early struct {
 	At             time.Duration
 	Target, Behind string
@@ -146,7 +150,8 @@ func (w *world) noteAll() {
 	}
 }
 
-// started is called when the revisions of an operation have been resolved: at are the states that it deploys, to a destination.
+// started is called when the revisions of an operation have been resolved: at are the states that it deploys, to a
+// destination.
 func (w *world) started(m *member, at states, destination string) {
 	underWay := m.truth.seen.spec.Destination.Namespace != destination
 	ignoring := at[len(m.sources)+ofAround] >= 0 && w.around.text(at[len(m.sources)+ofAround]) != aroundOf(&m.truth.seen.spec)
@@ -164,8 +169,8 @@ func (w *world) started(m *member, at states, destination string) {
 	}
 }
 
-// rollsBack reports whether a user has asked for a content of a source that the Application has completed before, and that is
-// not what Argo CD was going to deploy next.
+// rollsBack reports whether a user has asked for a content of a source that the Application has completed before, and
+// that is not what Argo CD was going to deploy next.
 func (w *world) rollsBack(m *member, i, n int) bool {
 	return m.truth.back && w.had(m, i, n)
 }
@@ -206,7 +211,8 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 	}
 }
 
-// misses reports whether e has not completed what m starts with state n of its component i, and which state of component j that is.
+// misses reports whether e has not completed what m starts with state n of its component i, and which state of
+// component j that is.
 func (w *world) misses(m *member, at states, i, n int, e *member, j int) (need int, missing bool) {
 	need = w.needed(m, i, n, e, j)
 	if w.part(m, i) != w.part(e, j) {
@@ -240,7 +246,8 @@ func (w *world) had(m *member, i, n int) bool {
 	return i < len(m.sources) && m.truth.had[i][w.trees[w.part(m, i).branch.states[n].revision][w.path(m, i)]]
 }
 
-// needed is the state of component j that e has to have reached before m starts state n of its component i; -1 for none.
+// needed is the state of component j that e has to have reached before m starts state n of its component i; -1 for
+// none.
 func (w *world) needed(m *member, i, n int, e *member, j int) int {
 	own, other := w.part(m, i), w.part(e, j)
 	if own == other {
@@ -255,9 +262,9 @@ func (w *world) needed(m *member, i, n int, e *member, j int) int {
 	return -1
 }
 
-// earlier reports whether e has to be done before m starts its state n of a component. One that is generated, and not created yet, has to be
-// if m starts a change of its spec, or is deployed for the first time: the ApplicationSet controller is about to write it. Labels that users write
-// count for nothing.
+// earlier reports whether e has to be done before m starts its state n of a component. One that is generated, and not
+// created yet, has to be if m starts a change of its spec, or is deployed for the first time: the ApplicationSet
+// controller is about to write it. Labels that users write count for nothing.
 func (w *world) earlier(e, m *member, i int) bool {
 	app := w.api.apps[e.name]
 	created := app != nil && app.DeletionTimestamp == nil

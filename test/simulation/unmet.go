@@ -28,8 +28,8 @@ type sought struct {
 	back bool
 }
 
-// admitted looks at an operation at the moment at which it is admitted, for conditions that do not hold. Nothing starts that is deployed
-// already, or that a user goes back to. An Application that has just come to another step is left out.
+// admitted looks at an operation at the moment at which it is admitted, for conditions that do not hold. Nothing starts
+// that is deployed already, or that a user goes back to. An Application that has just come to another step is left out.
 func (w *world) admitted(m *member, old, app *argo.Application) {
 	m.truth.latest.bypassed = w.bypassed()
 	if !w.conditions.any || m.truth.latest.bypassed || app.Operation.Sync == nil {
@@ -113,8 +113,8 @@ func (w *world) unmet(o *sought) []unmet {
 	return found
 }
 
-// soaks reports whether an Application of an earlier step has not been deployed and Healthy for long enough. A clock of Argo CD's that is
-// behind makes a step start earlier by that much.
+// soaks reports whether an Application of an earlier step has not been deployed and Healthy for long enough. A clock of
+// Argo CD's that is behind makes a step start earlier by that much.
 func (w *world) soaks(o *sought) (unmet, bool) {
 	wait, unreadable := w.conditions.soak(o.step)
 	if wait == 0 {
@@ -164,8 +164,8 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	return unmet{kind: "four eyes, gone on", text: a.by + " has approved it, and started it where something else is deployed now", limit: true}, w.hasStarted(a.by, o, true)
 }
 
-// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where something else has been
-// deployed or compared since, if gone is set.
+// hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where
+// something else has been deployed or compared since, if gone is set.
 func (w *world) hasStarted(user string, o *sought, gone bool) bool {
 	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
 		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool {
@@ -181,7 +181,8 @@ func (w *world) hasSyncedBefore(user string, step int) bool {
 	})
 }
 
-// shareRevisions reports whether an Application has sources in common with an operation, and each of them at the same revision.
+// shareRevisions reports whether an Application has sources in common with an operation, and each of them at the same
+// revision.
 func (*world) shareRevisions(e *member, revisions []string, o *sought) bool {
 	shared := false
 	for i, b := range e.sources {
@@ -214,7 +215,8 @@ func (b *branch) original(revision string) string {
 	return revision
 }
 
-// waitsFor is a condition for which an Application waits in the end; empty when there is none. Soak times and windows end by themselves.
+// waitsFor is a condition for which an Application waits in the end; empty when there is none. Soak times and windows
+// end by themselves.
 func (w *world) waitsFor(m *member) string {
 	app := w.api.apps[m.name]
 	if !w.conditions.any || app == nil || m.generated == 0 {

@@ -105,8 +105,9 @@ func (w *world) relabel(m *member, step int) {
 	})
 }
 
-// syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later step. In the first one it is
-// not played, nor where the generator has moved it to a later one, and the ApplicationSet controller has not said so yet.
+// syncOwn is a sync of manifests that a user brings along, or of another source. Nothing of it may start in a later
+// step. In the first one it is not played, nor where the generator has moved it to a later one, and the ApplicationSet
+// controller has not said so yet.
 func (w *world) syncOwn(m *member, local bool) {
 	app := w.api.apps[m.name]
 	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 || w.api.orphaned(app) {

@@ -44,7 +44,8 @@ type world struct {
 	// conditions are what steps wait for beside the order, and starts the syncs that have waited for one.
 	conditions conditions
 	starts     []Start
-	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last started again.
+	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last
+	// started again.
 	disturbed, restarted time.Duration
 	// unusual says that there has been an outage, or a watch was slow: nobody wonders then that syncs are late.
 	unusual bool
@@ -73,7 +74,8 @@ type member struct {
 	slowCompare, slowSync time.Duration
 	// slowAnswer is how long the answer takes to the ApplicationSet controller's next write that changes nothing.
 	slowAnswer time.Duration
-	// slowWrite is how long the ApplicationSet controller's next write of its spec waits, as for another admission webhook.
+	// slowWrite is how long the ApplicationSet controller's next write of its spec waits, as for another admission
+	// webhook.
 	slowWrite time.Duration
 	// invalid says that the ApplicationSet controller does not write it, because it is not valid.
 	invalid bool
@@ -83,8 +85,8 @@ type member struct {
 	imaged bool
 	// leftover says that a resource stays in the cluster that git does not have, and nobody prunes.
 	leftover bool
-	// slowCluster is how long the application controller does not see the next change that a sync makes in the cluster. Meanwhile before is
-	// what it still has in its cache.
+	// slowCluster is how long the application controller does not see the next change that a sync makes in the cluster.
+	// Meanwhile before is what it still has in its cache.
 	slowCluster time.Duration
 	before      *live
 	failing     int
@@ -138,7 +140,8 @@ func (*world) stampAt(at time.Duration) metav1.Time {
 	return metav1.NewTime(epoch.Add(at).Truncate(time.Second))
 }
 
-// delay is a duration about base: always base where the scenario has no jitter, and now and then much longer where it has.
+// delay is a duration about base: always base where the scenario has no jitter, and now and then much longer where it
+// has.
 func (w *world) delay(base time.Duration) time.Duration {
 	if w.scenario.Jitter == 0 {
 		return base

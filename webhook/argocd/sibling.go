@@ -59,9 +59,9 @@ func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.
 	return append(all, policy.Source{Key: shared(dryKey(spec.SourceHydrator)), Revision: shared(dry)})
 }
 
-// hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where the operation ended
-// with another revision than the compared one, and not before the last comparison, and policy.Outdated where it was of another dry source
-// than the spec has.
+// hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where
+// the operation ended with another revision than the compared one, and not before the last comparison, and
+// policy.Outdated where it was of another dry source than the spec has.
 func hydration(spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *metav1.Time, hydrator *argo.SourceHydratorStatus) string {
 	op := hydrator.CurrentOperation
 	if spec.SourceHydrator == nil || op == nil {
@@ -100,8 +100,8 @@ func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
 	return source.Equals(&compared.Source)
 }
 
-// hydratedFrom reports whether what is hydrated was made of the dry source that the spec has now. Where that is not known, as with an Application
-// that was never hydrated, it does.
+// hydratedFrom reports whether what is hydrated was made of the dry source that the spec has now. Where that is not
+// known, as with an Application that was never hydrated, it does.
 func hydratedFrom(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatus) bool {
 	made := hydrator.LastSuccessfulOperation
 	return spec.SourceHydrator == nil || made == nil || made.SourceHydrator == (argo.SourceHydrator{}) || spec.SourceHydrator.DeepEquals(made.SourceHydrator)
@@ -152,8 +152,8 @@ func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.A
 	}
 }
 
-// startedBy is the last person who has started a sync of these sources at these revisions, with nothing else deployed since. Argo CD's own
-// repetitions of a sync change nothing about that.
+// startedBy is the last person who has started a sync of these sources at these revisions, with nothing else deployed
+// since. Argo CD's own repetitions of a sync change nothing about that.
 func startedBy(history argo.RevisionHistories, sources argo.ApplicationSources, revs []string) string {
 	for _, h := range slices.Backward(history) {
 		if !sources.Equals(oneOrMany(h.Source, h.Sources)) || !sameRevisions(revs, revisions(h.Revision, h.Revisions)) {
@@ -166,8 +166,9 @@ func startedBy(history argo.RevisionHistories, sources argo.ApplicationSources, 
 	return ""
 }
 
-// since is when these sources were first deployed at these revisions, with nothing else in between: at the end of a history stand the sync that
-// finished last, and before it those that deployed the same. Argo CD may not have written the last one yet.
+// since is when these sources were first deployed at these revisions, with nothing else in between: at the end of a
+// history stand the sync that finished last, and before it those that deployed the same. Argo CD may not have written
+// the last one yet.
 func since(history argo.RevisionHistories, finishedAt time.Time, sources argo.ApplicationSources, revs []string) time.Time {
 	first := len(history)
 	for i, h := range slices.Backward(history) {
@@ -191,8 +192,8 @@ func sameRevisions(a, b []string) bool {
 	return len(a) > 0 && slices.Equal(a, b)
 }
 
-// ran lists the sources and revisions of a history, oldest first. A source that stays at its revision is listed once. The list is kept for
-// every Application, so that it is no longer than its entries.
+// ran lists the sources and revisions of a history, oldest first. A source that stays at its revision is listed once.
+// The list is kept for every Application, so that it is no longer than its entries.
 func ran(history argo.RevisionHistories) []policy.Source {
 	var all []policy.Source
 	newest := map[string]string{}

@@ -73,8 +73,8 @@ func DeploysCompared(app, old *Application) (compared Fingerprint, operatedAt ti
 	return NewFingerprint(sync), operatedAt, d.equals(sync.ComparedTo, sync.Revision, sync.Revisions)
 }
 
-// Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when the
-// write moves it from one to the other. A nil Application has none.
+// Owners are the ApplicationSets that control an Application, before or after a write, each once. There are two when
+// the write moves it from one to the other. A nil Application has none.
 func Owners(apps ...*Application) []metav1.OwnerReference {
 	var found []metav1.OwnerReference
 	for _, app := range apps {

@@ -13,8 +13,8 @@ const (
 	InitiatorOther          = "other"
 )
 
-// IsApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account, or
-// any service account with the usual name. A wrong guess only takes an operation away for a moment.
+// IsApplicationSetController reports whether a user is an ApplicationSet controller of Argo CD: a configured account,
+// or any service account with the usual name. A wrong guess only takes an operation away for a moment.
 func (j *Judge) IsApplicationSetController(user string) bool {
 	return slices.Contains(j.Config.ApplicationSetAccounts, user) ||
 		strings.HasPrefix(user, "system:serviceaccount:") && strings.HasSuffix(user, "applicationset-controller")

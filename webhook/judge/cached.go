@@ -4,19 +4,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Cached is what is known without a read about a write that may have to be changed.
+// Cached is what is known without a read about a write that may have to be changed, as a member of its ApplicationSet.
+// A write that adopts an Application has two owners; one that is gone, or that is not known, has no say.
 func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
-	if _, settled := policy.Relevant(w.Target); settled || len(w.Owners) != 1 {
+	if _, settled := policy.Relevant(w.Target); settled {
 		return in, false
 	}
-	owner := w.Owners[0]
-	set, _ := known.Set(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
-	if set == nil || set.UID != string(owner.UID) {
+	var sets []*argocd.ApplicationSet
+	for _, owner := range w.Owners {
+		set, _ := known.Set(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+		if set != nil && set.UID == string(owner.UID) {
+			sets = append(sets, set)
+		}
+	}
+	if len(sets) != 1 {
 		return in, false
 	}
+	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
 	in = j.Input(w, set, s)
 	return in, s.Mode == settings.Enforce && !s.Bypassed

@@ -18,8 +18,8 @@ type SiblingReader interface {
 	Known(set *policy.ApplicationSet) []policy.Sibling
 	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
 	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error)
-	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor one that has just
-	// been read; read may be nil.
+	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor
+	// one that has just been read; read may be nil.
 	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error)
 }
 
@@ -39,8 +39,8 @@ func (e *LiveEvaluator) ApplicationSet(ctx context.Context, name types.Namespace
 	return e.reader.ApplicationSet(ctx, name)
 }
 
-// Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. open is what policy.Scope says of the
-// input, without settling it. On an error there is no decision.
+// Evaluate decides on the siblings as the API server holds them now. It ignores the input's Siblings. open is what
+// policy.Scope says of the input, without settling it. On an error there is no decision.
 func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	known := e.reader.Known(in.ApplicationSet)
 	d, read, err := e.confirm(ctx, in, open, known)
@@ -63,9 +63,9 @@ func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, step int, 
 	return e.reader.Current(ctx, in.ApplicationSet, steps, read)
 }
 
-// confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other blockers
-// of the denial are as last watched. Without blockers there is no decision yet; read is then the Application that it read. Failures are
-// counted, and one of them proves nothing.
+// confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other
+// blockers of the denial are as last watched. Without blockers there is no decision yet; read is then the Application
+// that it read. Failures are counted, and one of them proves nothing.
 func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, open policy.Decision, known []policy.Sibling) (d policy.Decision, read *argocd.Projection, err error) {
 	in.Siblings = known
 	d = policy.Weigh(in, open)

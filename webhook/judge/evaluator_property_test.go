@@ -16,9 +16,10 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// TestTheCacheOnlyMakesStricter is the invariant of LiveEvaluator: whatever it knows, and however old that is, it decides as a
-// reader that reads every sibling whole. In each history Applications are created, changed, relabelled, re-owned,
-// deleted and recreated; then what is known of each is frozen at a moment of its own, and both decide on what is live.
+// TestTheCacheOnlyMakesStricter is the invariant of LiveEvaluator: whatever it knows, and however old that is, it
+// decides as a reader that reads every sibling whole. In each history Applications are created, changed, relabelled,
+// re-owned, deleted and recreated; then what is known of each is frozen at a moment of its own, and both decide on what
+// is live.
 func TestTheCacheOnlyMakesStricter(t *testing.T) {
 	g := NewWithT(t)
 	random, histories := rand.New(rand.NewPCG(20261121, 1)), 100_000

@@ -20,8 +20,8 @@ import (
 type Evaluator interface {
 	// ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings. open is what policy.Scope says of the input, without
-	// settling it.
+	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings. open is what policy.Scope says
+	// of the input, without settling it.
 	Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error)
 }
 
@@ -46,7 +46,7 @@ type Dependencies struct {
 
 // Judge judges writes.
 type Judge struct {
-	// Config is that of the installation.
+	// Config says how the installation gates.
 	Config settings.Config
 	// Parser makes the Settings of writes and ApplicationSets.
 	Parser *settings.Parser
@@ -121,7 +121,8 @@ func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings)
 	return in
 }
 
-// startedBy is the person who starts a sync; empty where a controller of Argo CD does. Only argocd-server is believed who that is.
+// startedBy is the person who starts a sync; empty where a controller of Argo CD does. Only argocd-server is believed
+// who that is.
 func (j *Judge) startedBy(w *Write) string {
 	switch {
 	case w.Target.Operation.Automated:

@@ -25,16 +25,16 @@ type Watch interface {
 	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
 	// operation of it since. operatedAt is when its last one started.
 	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
-	// DeployedWith is what was around the sources of an Application when it was last seen to be deployed, or, where that is not known, what was
-	// first seen to be; empty when nothing was seen.
+	// DeployedWith is what was around the sources of an Application when it was last seen to be deployed, or, where
+	// that is not known, what was first seen to be; empty when nothing was seen.
 	DeployedWith(app types.UID) (around string, known bool)
 	// ContentSince is since when an Application has had a spec of this content; now where that was not seen.
 	ContentSince(app types.UID, content argocd.Fingerprint) time.Time
-	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the newest position
-	// where that was not seen.
+	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
+	// newest position where that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
-	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a change and that
-	// of a comparison.
+	// Seen is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a
+	// change and that of a comparison.
 	Seen(set *policy.ApplicationSet, changed, compared uint64) policy.Seen
 }
 
@@ -45,7 +45,8 @@ const (
 	wishTTL    = 30 * time.Minute
 )
 
-// Seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the watch may lag.
+// Seen is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the
+// watch may lag.
 func (j *Judge) Seen(w *Write, set *policy.ApplicationSet) policy.Seen {
 	seen := j.Watch.Seen(set, j.changed(w), j.Watch.ComparedAt(w.UID, w.Target.ReconciledAt))
 	around, content := w.App.Deploys()

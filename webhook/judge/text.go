@@ -11,8 +11,6 @@ import (
 const (
 	// maxCauses bounds the blockers that a denial and the audit annotation "blockers" list.
 	maxCauses = 20
-	// maxText bounds text that a client chose.
-	maxText = 1024
 )
 
 // Message is the decision's sentence, and why a bypass that was asked for did not help.
@@ -36,7 +34,7 @@ func (v Verdict) AuditAnnotations() map[string]string {
 	a := map[string]string{"decision": v.Label(), "mode": v.Settings.Mode.String()}
 	set := func(key, value string) {
 		if value != "" {
-			a[key] = printable(value)
+			a[key] = policy.ClientText(value)
 		}
 	}
 	set("bypass", v.Settings.Bypass)
@@ -74,6 +72,3 @@ func (v Verdict) Label() string {
 	}
 	return v.Outcome.String()
 }
-
-// printable is text that a client chose, on one line of printable ASCII of bounded length.
-func printable(s string) string { return policy.Printable(s, maxText) }

@@ -9,7 +9,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Verdict is the outcome of one write: a decision, or the error that prevented one. Judge makes it, and nothing changes it.
+// Verdict is the outcome of one write: a decision, or the error that prevented one. Judge makes it, and nothing changes
+// it.
 type Verdict struct {
 	policy.Decision
 	Settings settings.Settings
@@ -34,7 +35,8 @@ func (v Verdict) OrRepeated() Verdict {
 	return v
 }
 
-// HeldBack is the verdict where the write goes ahead without its operation; released says that a Releaser has it written again.
+// HeldBack is the verdict where the write goes ahead without its operation; released says that a Releaser has it
+// written again.
 func (v Verdict) HeldBack(released bool) Verdict {
 	v.Held, v.Released = true, released
 	return v

@@ -9,14 +9,16 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// SyncWindows tells whether the sync windows of a project let an Application start a sync. Argo CD keeps them itself: a sync that is let
-// through too early does not run. It is parked, and stops other syncs of its Application until the window opens.
+// SyncWindows tells whether the sync windows of a project let an Application start a sync. Argo CD keeps them itself: a
+// sync that is let through too early does not run. It is parked, and stops other syncs of its Application until the
+// window opens.
 type SyncWindows interface {
 	// Window is open where nothing is known of the project.
 	Window(project string, app argocd.WindowSubject, automated bool, now time.Time) policy.Window
 }
 
-// KnownProjects gives the sync windows of projects as last watched; false when a project is not known. siblings.Cache is one.
+// KnownProjects gives the sync windows of projects as last watched; false when a project is not known. siblings.Cache
+// is one.
 type KnownProjects interface {
 	Windows(project string) (argo.SyncWindows, bool)
 }

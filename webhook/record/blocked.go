@@ -49,7 +49,8 @@ type waiting struct {
 	// names are those who held it up last, and reason is why.
 	names  string
 	reason policy.Reason
-	// stuck is since when it waits for something that nobody has asked for; zero while it waits for a condition that somebody has set up.
+	// stuck is since when it waits for something that nobody has asked for; zero while it waits for a condition that
+	// somebody has set up.
 	stuck time.Time
 }
 
@@ -58,13 +59,15 @@ func NewBlocked(known Known, now func() time.Time) *Blocked {
 	return &Blocked{known: known, now: now, waiting: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now))}
 }
 
-// wait is how long an Application has waited for its turn, and for whom last. It is zero where it has not waited, or that is not known.
+// wait is how long an Application has waited for its turn, and for whom last. It is zero where it has not waited, or
+// that is not known.
 type wait struct {
 	took  time.Duration
 	names string
 }
 
-// note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns the wait that is over.
+// note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns the wait
+// that is over.
 func (b *Blocked) note(w *judge.Write, v judge.Verdict) (over wait) {
 	if v.Err != nil || w.UID == "" || len(w.Owners) == 0 {
 		return wait{}
@@ -172,7 +175,8 @@ func (b *Blocked) remembered() []*waiting {
 	return all
 }
 
-// gotThrough reports whether the Application syncs, or has synced since; Argo CD's times have a resolution of one second.
+// gotThrough reports whether the Application syncs, or has synced since; Argo CD's times have a resolution of one
+// second.
 func gotThrough(app *policy.Application, since time.Time) bool {
 	finished := app.LastOperation.FinishedAt
 	return app.OperationSet || app.LastOperation.Phase == "Running" || !finished.Before(since.Truncate(time.Second))

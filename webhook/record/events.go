@@ -40,18 +40,19 @@ type EventCreator interface {
 }
 
 // Events posts Events on Applications, in the background: at most one per Application, reason and set of blockers in
-// ten minutes, and no more than a token bucket allows. Exemptions have a bucket of their own. It counts and drops an Event that it cannot post; a decision never
-// waits for one.
+// ten minutes, and no more than a token bucket allows. Exemptions have a bucket of their own. It counts and drops an
+// Event that it cannot post; a decision never waits for one.
 //
-// It does not use client-go's recorder: that makes a series of the Events with the same first blocker, and a series keeps
-// the first note. Argo CD's UI shows neither the count nor the new time of a series.
+// It does not use client-go's recorder: that makes a series of the Events with the same first blocker, and a series
+// keeps the first note. Argo CD's UI shows neither the count nor the new time of a series.
 type Events struct {
 	create   EventCreator
 	metrics  *Metrics
 	log      logr.Logger
 	instance string
 	now      func() time.Time
-	// lane is for all Events but those of exemptions, which do not wait for others, and are not dropped because of them.
+	// lane is for all Events but those of exemptions, which do not wait for others, and are not dropped because of
+	// them.
 	lane
 	exemptions lane
 
@@ -202,7 +203,7 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 		event.Note = "the gate was bypassed: " + v.Settings.Bypass
 	case v.Reason == policy.GateOff:
 		event.Reason, event.Action = "SyncGateOff", "SkipGate"
-		event.Note = "the gate is off for ApplicationSet " + printable(v.ApplicationSet) + ": its annotation " + settings.ModeAnnotation + " is off"
+		event.Note = "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " + settings.ModeAnnotation + " is off"
 	case v.Exempt():
 		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
 		event.Note = "stepgate did not wait for " + v.Settings.Exclusion

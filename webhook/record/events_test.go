@@ -262,7 +262,8 @@ type refusing struct{}
 
 func (refusing) CreateEvent(context.Context, *eventsv1.Event) error { return errors.New("refused") }
 
-// TestEventsOfExemptionsAreNotDroppedForOthers has so many denials that most of their Events are dropped, and then a bypass.
+// TestEventsOfExemptionsAreNotDroppedForOthers has so many denials that most of their Events are dropped, and then a
+// bypass.
 func TestEventsOfExemptionsAreNotDroppedForOthers(t *testing.T) {
 	g := NewWithT(t)
 	events, _ := newTestEvents(nil)

@@ -88,7 +88,8 @@ func (m *Metrics) Count(path string, code int) {
 	m.requests.WithLabelValues(path, strconv.Itoa(code)).Inc()
 }
 
-// ReadDone counts one live read. A read that stepgate ended itself, because its answer was not needed any more, is no error.
+// ReadDone counts one live read. A read that stepgate ended itself, because its answer was not needed any more, is no
+// error.
 func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 	result := "ok"
 	switch {

@@ -34,8 +34,8 @@ func (r *Recorder) Run(ctx context.Context) {
 // Flush posts the Events that are queued, and returns.
 func (r *Recorder) Flush(ctx context.Context) { r.events.flush(ctx) }
 
-// Record records one verdict. A server dry-run leaves a debug line in the log and nothing else. Of an Application that does not
-// exist, nothing is remembered, and nobody is told.
+// Record records one verdict. A server dry-run leaves a debug line in the log and nothing else. Of an Application that
+// does not exist, nothing is remembered, and nobody is told.
 func (r *Recorder) Record(log logr.Logger, w *judge.Write, v judge.Verdict, exists bool) {
 	logVerdict(log, w, v)
 	if w.DryRun {
@@ -77,7 +77,7 @@ func logVerdict(log logr.Logger, w *judge.Write, v judge.Verdict) {
 			log = log.WithValues(key, value)
 		}
 	}
-	log = log.WithValues("initiatedBy", printable(w.InitiatedBy), "took", v.Took.String())
+	log = log.WithValues("initiatedBy", policy.ClientText(w.InitiatedBy), "took", v.Took.String())
 	var problems []string
 	for _, p := range v.Settings.Problems {
 		problems = append(problems, p.Annotation+": "+p.Text)

@@ -28,7 +28,8 @@ const (
 	MaxFailuresAnnotation = "stepgate.io/max-failures"
 )
 
-// Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong to it.
+// Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong
+// to it.
 func Annotations() []string {
 	return []string{
 		ModeAnnotation, RequireAnnotation, BypassUntilAnnotation, ExcludeAnnotation,

@@ -17,8 +17,9 @@ const maxSoak = 366 * 24 * time.Hour
 // all stands for every step in an annotation.
 const all = "all"
 
-// conditions reads what the steps of an ApplicationSet wait for beside the order. Of what it cannot read, the stricter reading counts:
-// every step is paused, waits for its soak time until that is repaired, or needs an approval; no Application may fail.
+// conditions reads what the steps of an ApplicationSet wait for beside the order. Of what it cannot read, the stricter
+// reading counts: every step is paused, waits for its soak time until that is repaired, or needs an approval; no
+// Application may fail.
 func (a *annotations) conditions(fourEyes bool) policy.Conditions {
 	c, steps := policy.Conditions{FourEyes: fourEyes}, len(a.of.Steps)
 	if text, ok := a.get(PauseAnnotation); ok {
@@ -133,7 +134,8 @@ func parseSoakTime(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-// parseBudget reads a number of Applications, such as "2", or a share, such as "10%". On any other text no Application may fail.
+// parseBudget reads a number of Applications, such as "2", or a share, such as "10%". On any other text no Application
+// may fail.
 func parseBudget(text string) (policy.Budget, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	most, err := strconv.Atoi(number)

@@ -10,8 +10,8 @@ type Exemption struct {
 	Detail string
 }
 
-// Exemptions says in which ways the annotations of an ApplicationSet take it out of the gate now, and which of them cannot be read, or are not
-// allowed. Where audit is the rule, it is no exemption.
+// Exemptions says in which ways the annotations of an ApplicationSet take it out of the gate now, and which of them
+// cannot be read, or are not allowed. Where audit is the rule, it is no exemption.
 func (p *Parser) Exemptions(set *argocd.ApplicationSet) (exempt []Exemption, problems []Problem) {
 	s := p.Of(set)
 	if s.Off {

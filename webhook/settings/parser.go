@@ -13,11 +13,10 @@ import (
 const (
 	// maxBypass is how far ahead a bypass or an exclusion may reach.
 	maxBypass = 24 * time.Hour
-	// maxText bounds text that a client chose.
-	maxText = 1024
 )
 
-// Config is how an installation gates where no annotation says otherwise. Its zero value is the strictest, and honours no bypass in a sync.
+// Config is how an installation gates where no annotation says otherwise. Its zero value is the strictest, and honours
+// no bypass in a sync.
 type Config struct {
 	Mode                  Mode
 	Require               policy.Require
@@ -29,8 +28,8 @@ type Config struct {
 	ServerAccounts []string
 	// ControllerAccounts name the initiator in metrics; no decision depends on them.
 	ControllerAccounts []string
-	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the usual
-	// name. Their early operations are held.
+	// ApplicationSetAccounts are the user names of ApplicationSet controllers, beside every service account with the
+	// usual name. Their early operations are held.
 	ApplicationSetAccounts []string
 	// BypassUsers are the Argo CD users who may bypass the gate in a sync of their own.
 	BypassUsers []string
@@ -40,22 +39,26 @@ type Config struct {
 	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
 	Pin Pin
-	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs the mutating webhook.
+	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs the mutating
+	// webhook.
 	Hold bool
-	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared too
-	// early. It needs a Releaser.
+	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared
+	// too early. It needs a Releaser.
 	Release bool
 }
 
-// Settings are how one ApplicationSet is gated, or one write to one of its Applications. They are made by a Parser, and not changed.
+// Settings are how one ApplicationSet is gated, or one write to one of its Applications. They are made by a Parser, and
+// not changed.
 type Settings struct {
 	policy.Settings
 	Mode Mode
-	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where nobody asks for one.
+	// Bypass names who or which annotation allowed the bypass, or says why a requested one is not honoured; empty where
+	// nobody asks for one.
 	Bypass string
 	// Exclusion says which Applications hold nobody up for now, until when and why; empty when none is excluded.
 	Exclusion string
-	// Problems are the annotations whose value could not be read, of which the stricter reading counts, and those that are not allowed.
+	// Problems are the annotations whose value could not be read, of which the stricter reading counts, and those that
+	// are not allowed.
 	Problems []Problem
 }
 
@@ -91,8 +94,8 @@ type Claim struct {
 	InitiatedBy, Bypass string
 }
 
-// OfWrite returns the Settings of a write: those of the ApplicationSet, and the bypass that the operation asks for. Without an ApplicationSet
-// there is nothing to bypass.
+// OfWrite returns the Settings of a write: those of the ApplicationSet, and the bypass that the operation asks for.
+// Without an ApplicationSet there is nothing to bypass.
 func (p *Parser) OfWrite(set *argocd.ApplicationSet, claim Claim) Settings {
 	s := p.Of(set)
 	if set != nil && claim.Bypass != "" && !s.Bypassed {
@@ -101,8 +104,9 @@ func (p *Parser) OfWrite(set *argocd.ApplicationSet, claim Claim) Settings {
 	return s
 }
 
-// Of returns the Settings of an ApplicationSet; nil has none of its own. They name each annotation that cannot be read, and have
-// the stricter reading: enforce, revision, no bypass, and every condition. One that is not allowed changes nothing.
+// Of returns the Settings of an ApplicationSet; nil has none of its own. They name each annotation that cannot be read,
+// and have the stricter reading: enforce, revision, no bypass, and every condition. One that is not allowed changes
+// nothing.
 func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	c := p.config
 	s := Settings{Mode: c.Mode, Settings: policy.Settings{
@@ -130,7 +134,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	if names, ok := a.get(ExcludeAnnotation); ok {
 		reason, err := p.excludedUntil(set.Annotations)
 		if reason != "" {
-			s.Excluded, s.Exclusion = namesIn(names), printable(names+" "+reason)
+			s.Excluded, s.Exclusion = namesIn(names), policy.ClientText(names+" "+reason)
 		}
 		a.note(ExcludeAnnotation, err)
 	}
@@ -141,7 +145,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	return s
 }
 
-// annotations are those of an ApplicationSet while they are read.
+// annotations reads the annotations of an ApplicationSet, and collects what is wrong with them.
 type annotations struct {
 	of       *argocd.ApplicationSet
 	ignored  []string
@@ -159,7 +163,7 @@ func (a *annotations) get(name string) (text string, ok bool) {
 
 func (a *annotations) note(annotation string, err error) {
 	if err != nil {
-		a.problems = append(a.problems, Problem{annotation, printable("not valid, the stricter reading is used: " + err.Error())})
+		a.problems = append(a.problems, Problem{annotation, policy.ClientText("not valid, the stricter reading is used: " + err.Error())})
 	}
 }
 
@@ -196,7 +200,7 @@ func (p *Parser) validUntil(until, reasonAnnotation, reason string) (string, err
 	case strings.TrimSpace(reason) == "":
 		return "", fmt.Errorf("it needs %s beside it", reasonAnnotation)
 	}
-	return printable(fmt.Sprintf("until %s: %s", until, reason)), nil
+	return policy.ClientText(fmt.Sprintf("until %s: %s", until, reason)), nil
 }
 
 // bypassInSync honours a bypass in the operation only from a user on the allow-list, and believes the operation's
@@ -204,12 +208,9 @@ func (p *Parser) validUntil(until, reasonAnnotation, reason string) (string, err
 func (p *Parser) bypassInSync(c Claim) (honoured bool, why string) {
 	switch {
 	case !slices.Contains(p.config.ServerAccounts, c.User):
-		return false, printable(fmt.Sprintf("%s not honoured: %s is not argocd-server", c.Bypass, c.User))
+		return false, policy.ClientText(fmt.Sprintf("%s not honoured: %s is not argocd-server", c.Bypass, c.User))
 	case !slices.Contains(p.config.BypassUsers, c.InitiatedBy):
-		return false, printable(fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", c.Bypass, c.InitiatedBy))
+		return false, policy.ClientText(fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", c.Bypass, c.InitiatedBy))
 	}
-	return true, printable(fmt.Sprintf("%s by %s", c.Bypass, c.InitiatedBy))
+	return true, policy.ClientText(fmt.Sprintf("%s by %s", c.Bypass, c.InitiatedBy))
 }
-
-// printable is text that a client chose, on one line of printable ASCII of bounded length.
-func printable(s string) string { return policy.Printable(s, maxText) }

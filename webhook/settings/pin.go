@@ -8,8 +8,8 @@ type Pin int
 const (
 	// PinCompared pins to the revisions that Argo CD last compared the Application with.
 	PinCompared Pin = iota
-	// PinProven pins to the newest revision that every Application of every earlier step has completed, where the compared
-	// one has not got that far. A rollout then goes on while commits land faster than rollouts complete.
+	// PinProven pins to the newest revision that every Application of every earlier step has completed, where the
+	// compared one has not got that far. A rollout then goes on while commits land faster than rollouts complete.
 	PinProven
 	// PinOff pins nothing. A commit that lands after the decision is deployed unchecked.
 	PinOff

@@ -8,8 +8,8 @@ const (
 	window   = "policy/reason_window_closed.go"
 )
 
-// ofConditions are the parts of the conditions of a step, and of the releases that follow their end. They are looked for in histories with
-// conditions.
+// ofConditions are the parts of the conditions of a step, and of the releases that follow their end. They are looked
+// for in histories with conditions.
 func ofConditions() []part {
 	all := []part{
 		take("SoakHealth", soak, "\tsince := a.HealthSince\n", "\tsince := a.LastSync.Since\n"),

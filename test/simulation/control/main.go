@@ -3,12 +3,12 @@
 //	go run ./test/simulation/control
 //	go run ./test/simulation/control -parts A5,NotSynced
 //
-// A part is a piece of text in one file, replaced by another through `go build -overlay`: nothing in the checkout changes, and no
-// switch is needed in the rule. A part whose text is not there any more is an error.
+// A part is a piece of text in one file, replaced by another through `go build -overlay`: nothing in the checkout
+// changes, and no switch is needed in the rule. A part whose text is not there any more is an error.
 //
-// The scenarios of testdata are played first. A line "without A5 early A5" in one of them says which kind of violation it shows
-// without the part A5. Without a part that no scenario has a line for, any violation in any scenario will do, or else one in
-// random histories, or else a unit test that fails.
+// The scenarios of testdata are played first. A line "without A5 early A5" in one of them says which kind of violation
+// it shows without the part A5. Without a part that no scenario has a line for, any violation in any scenario will do,
+// or else one in random histories, or else a unit test that fails.
 package main
 
 import (
@@ -118,8 +118,8 @@ func (c *control) without(p part) (noticed string, err error) {
 	return noticed, err
 }
 
-// inTests runs the unit tests of the rule, and returns the first that fails. A part whose place another part takes in all
-// histories is only noticed there.
+// inTests runs the unit tests of the rule, and returns the first that fails. A part whose place another part takes in
+// all histories is only noticed there.
 func inTests(overlay string) string {
 	out, _ := exec.Command("go", "test", "-overlay", overlay, "./policy", "./webhook/...").Output()
 	if found := failed.FindSubmatch(out); found != nil {
@@ -130,8 +130,8 @@ func inTests(overlay string) string {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// inScenarios plays the scenarios. One that has a line for the part has to show what the line says. Where none has, any violation
-// in one of them will do.
+// inScenarios plays the scenarios. One that has a line for the part has to show what the line says. Where none has, any
+// violation in one of them will do.
 func (c *control) inScenarios(program, name string) (string, error) {
 	var expected, found []string
 	for _, file := range c.kept {
@@ -139,7 +139,8 @@ func (c *control) inScenarios(program, name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// The exit status only says that there is a violation. Each has a line "# EARLY ... [kind ...", "# STUCK", "# LATE" or "# STRANDED".
+		// The exit status only says that there is a violation. Each has a line "# EARLY ... [kind ...", "# STUCK", "#
+		// LATE" or "# STRANDED".
 		out, _ := exec.Command(program, "-scenario", file).Output()
 		var kinds []string
 		for _, match := range violation.FindAllSubmatch(out, -1) {

@@ -53,10 +53,11 @@ const (
 	skipped = `wanted == nil || in.completed(a) {`
 )
 
-// parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name that it has in testdata.
-func parts() []part { return append(ofOrder(), ofConditions()...) }
+// parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name
+// that it has in testdata.
+func parts() []part { return slices.Concat(ofFindings(), ofRows(), ofConditions()) }
 
-func ofOrder() []part {
+func ofFindings() []part {
 	return []part{
 		take("Pin", settings, `s.Pin = c.Pin != PinOff && s.Mode == Enforce`, `s.Pin = false`),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``, `p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
@@ -64,6 +65,7 @@ func ofOrder() []part {
 			and(target, ` && (d.overrides || !t.Operation.Automated)`, ``),
 		take("RetryRefresh", pin, `pin.add("/operation/retry/refresh", false)`, ``, `op.Sync, op.Retry.Refresh = &sync, false`, `op.Sync = &sync`).
 			and(target, `d.pinned(t.Compared) && !op.Retry.Refresh`, `d.pinned(t.Compared)`),
+		take("Adopted", "webhook/judge/cached.go", `if len(sets) != 1 {`, `if len(sets) != 1 || len(w.Owners) != 1 {`),
 		take("NamedPin", pin, `case d.pinned(compared(spec, &status.Sync, &status.SourceHydrator)):`, `case false:`).
 			and(target, ` && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)`, ``),
 		take("AutomatedSources", target, ` && (d.overrides || !t.Operation.Automated)`, ``),
@@ -119,7 +121,12 @@ func ofOrder() []part {
 		take("SeenSynced", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `(since && recorded.healthyAt(a.Compared))`),
 		take("ClusterLag", deployed, `at.Sub(finished) > clusterLag`, `at.After(finished)`),
 		take("Unsure", deployed, `case !app.SpecCompared && r.deployedWith == "":`, `case false:`),
+	}
+}
 
+// ofRows are the rows of the rule.
+func ofRows() []part {
+	return []part{
 		row("TargetNotCompared", "targetNotCompared"),
 		row("NotPinned", "notPinned"),
 		row("TargetOutdated", "targetOutdated"),

@@ -11,8 +11,8 @@ import (
 	"github.com/stepgate/stepgate/test/simulation"
 )
 
-// Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever, as far as neither this
-// file nor rapid changes; what has to be kept for longer is kept as text.
+// Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever,
+// as far as neither this file nor rapid changes; what has to be kept for longer is kept as text.
 func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := &simulation.Scenario{
@@ -38,7 +38,8 @@ func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 		if pick(t, "large", false, false, true) {
 			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in", 500*time.Millisecond, 3*time.Second, 10*time.Second)
 		}
-		// Half of what happens, happens to one of them: most findings are several things that happen to the same Application.
+		// Half of what happens, happens to one of them: most findings are several things that happen to the same
+		// Application.
 		focus := s.Applications[rapid.IntRange(0, len(s.Applications)-1).Draw(t, "focus")].Name
 		// Drawn as a slice, for rapid to leave events out when it shrinks.
 		event := rapid.Custom(func(t *rapid.T) simulation.Event {
@@ -58,8 +59,8 @@ func versionOf(t *rapid.T, version string) string {
 	return version
 }
 
-// noGrace draws whether the ApplicationSet controller has no grace period. Only the controller of 3.6 has one: the histories of the others are drawn
-// as ever.
+// noGrace draws whether the ApplicationSet controller has no grace period. Only the controller of 3.6 has one: the
+// histories of the others are drawn as ever.
 func noGrace(t *rapid.T, version string) bool {
 	return version == "3.6" && rapid.Bool().Draw(t, "no grace")
 }
