@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// blockers are the Applications of the steps before step that are not done, by step and then by name. Those that only soak come last:
-// nobody has to do anything about them.
+// blockers are the Applications of the steps before step that are not done, by step and then by name. Those that only
+// soak come last: nobody has to do anything about them.
 func (in *Input) blockers(step int) []Blocker {
 	found := in.missing(step)
 	for _, sibling := range in.Siblings {
@@ -21,9 +21,9 @@ func (in *Input) blockers(step int) []Blocker {
 	return found
 }
 
-// BlockedBy reports whether one Application alone blocks a target of a step that Scope has not settled. sibling is nil when no live Application of
-// the ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs one sibling against another, but that it counts
-// failures.
+// BlockedBy reports whether one Application alone blocks a target of a step that Scope has not settled. sibling is nil
+// when no live Application of the ApplicationSet has the name. The input's Siblings are ignored: the rule never weighs
+// one sibling against another, but that it counts failures.
 func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker, blocks bool) {
 	if sibling != nil {
 		return in.blocker(in.ApplicationSet.Place(sibling), step)
@@ -58,9 +58,9 @@ func (in *Input) isEarlier(sibling Sibling, step int) bool {
 	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name && !in.Settings.Excluded[sibling.Name]
 }
 
-// Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a label off an
-// Application that is not done is no way round the gate. One that is recorded under no step is in none. It reads nothing of the
-// Application: with thousands of siblings that counts.
+// Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a
+// label off an Application that is not done is no way round the gate. One that is recorded under no step is in none. It
+// reads nothing of the Application: with thousands of siblings that counts.
 func (s *Sibling) Before(step int) bool {
 	return s.RecordedStep != -1 && (0 <= s.Step && s.Step < step || 0 < s.RecordedStep && s.RecordedStep <= step)
 }

@@ -27,8 +27,8 @@ func TestEveryReasonHasARow(t *testing.T) {
 	NewWithT(t).Expect(missing).To(BeEmpty(), "no row of the tables wants these")
 }
 
-// TestReasonsListsEveryReason compares Reasons with the constants in the source, of which each has a file of its own. One that is in no list
-// of the rule is never looked for.
+// TestReasonsListsEveryReason compares Reasons with the constants in the source, of which each has a file of its own.
+// One that is in no list of the rule is never looked for.
 func TestReasonsListsEveryReason(t *testing.T) {
 	g := NewWithT(t)
 	files, err := filepath.Glob("reason_*.go")

@@ -33,14 +33,15 @@ func (r Recorded) healthyAt(compared []Source) bool {
 }
 
 // Behind reports whether the ApplicationSet controller records another revision as the last one at which it was Healthy
-// than the compared one. It has to notice that, and may have slept: it does not wake up when nothing but the revision of
-// an OutOfSync Application changes (argo-cd v3.5.7, shouldRequeueForApplication).
+// than the compared one. It has to notice that, and may have slept: it does not wake up when nothing but the revision
+// of an OutOfSync Application changes (argo-cd v3.5.7, shouldRequeueForApplication).
 func (r Recorded) Behind(compared []Source) bool {
 	return r.Healthy && len(r.Revisions) > 0 && !r.healthyAt(compared)
 }
 
-// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has gone on to another revision,
-// or is about to. What the target changes beside the revision, it may have completed without that.
+// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has
+// gone on to another revision, or is about to. What the target changes beside the revision, it may have completed
+// without that.
 func (in *Input) passed(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
 	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())

@@ -13,7 +13,8 @@ var (
 		applicationSetNotFound, notRollingSync, deleting, gateOff, bypassed, notSelected, targetDeleting, firstStep, rollback, selfHeal,
 		paused, foreignContent, targetNotCompared, notPinned,
 	}
-	// siblingRows say why a sibling of an earlier step is not done, by level: see notDone. notCreated and soaking are asked beside them.
+	// siblingRows say why a sibling of an earlier step is not done, by level: see notDone. notCreated and soaking are
+	// asked beside them.
 	siblingRows = []blocking{
 		operationInProgress, notReconciled, notHealthy,
 		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, refreshPending, healthStale, notSynced, operationFailed,
@@ -23,8 +24,8 @@ var (
 	stepRows = []waiting{specSettling, applicationSetFailing, targetOutdated, alreadySynced, tooManyFailures, notApproved, windowClosed}
 )
 
-// Evaluate decides whether the target may sync: it is Scope and, if that does not settle the write, Weigh. It is total: every Input has a
-// Decision.
+// Evaluate decides whether the target may sync: it is Scope and, if that does not settle the write, Weigh. It is total:
+// every Input has a Decision.
 func Evaluate(in Input) Decision {
 	d, settled := Scope(in)
 	if settled {
@@ -63,9 +64,9 @@ func Scope(in Input) (d Decision, settled bool) {
 	return d, false
 }
 
-// Weigh decides by the siblings and by the conditions of the step. d is what Scope says of the same Input, without settling it. Weigh
-// denies unless it can show that every Application of the earlier steps is done, and that every condition of the step holds. It reports all
-// blockers, not only the first.
+// Weigh decides by the siblings and by the conditions of the step. d is what Scope says of the same Input, without
+// settling it. Weigh denies unless it can show that every Application of the earlier steps is done, and that every
+// condition of the step holds. It reports all blockers, not only the first.
 func Weigh(in Input, d Decision) Decision {
 	if blockers := in.blockers(d.Step); len(blockers) > 0 {
 		return d.blocked(blockers)
@@ -109,11 +110,12 @@ func (d Decision) blocked(blockers []Blocker) Decision {
 	return d
 }
 
-// step is the latest of the target's steps by its new labels, by its old ones, and by the ApplicationSet's status: editing a
-// label is no way round the gate, in the same write or in one before. Only the new one counts if the status records it: then
-// the ApplicationSet itself has moved the Application. Its controller writes that status first, by the labels that it
-// generates, and then the label and the operation in one patch (argo-cd v3.5.7, buildAppDependencyList in
-// applicationset/progressivesync/progressive_sync.go). It removes the status where progressive syncs are switched off.
+// step is the latest of the target's steps by its new labels, by its old ones, and by the ApplicationSet's status:
+// editing a label is no way round the gate, in the same write or in one before. Only the new one counts if the status
+// records it: then the ApplicationSet itself has moved the Application. Its controller writes that status first, by the
+// labels that it generates, and then the label and the operation in one patch (argo-cd v3.5.7, buildAppDependencyList
+// in applicationset/progressivesync/progressive_sync.go). It removes the status where progressive syncs are switched
+// off.
 func (in *Input) step() int {
 	set, t := in.ApplicationSet, &in.Target
 	if set == nil {

@@ -13,7 +13,8 @@ import (
 
 const (
 	propertyInputs = 20_000
-	// longestMessage holds three names of 253 characters with their details, the ApplicationSet's name, and the way out.
+	// longestMessage holds three names of 253 characters with their details, the ApplicationSet's name, and the way
+	// out.
 	longestMessage = 2048
 )
 
@@ -108,7 +109,8 @@ func checkText(g *WithT, text string) {
 	}
 }
 
-// checkConditions asks that a condition only ever denies what would be allowed, and that Unmet gives the one that denies.
+// checkConditions asks that a condition only ever denies what would be allowed, and that Unmet gives the one that
+// denies.
 func checkConditions(g *WithT, in policy.Input, d policy.Decision) {
 	without := in
 	without.Settings.Conditions, without.Window = policy.Conditions{}, policy.Window{}
@@ -163,8 +165,8 @@ func checkOrder(g *WithT, in policy.Input, want policy.Decision) {
 	}
 }
 
-// checkDoneSiblings asks that one more Application that is done never holds anybody up. Where the soak time cannot be read, nobody is done
-// for long enough, and a share of a step grows with the step.
+// checkDoneSiblings asks that one more Application that is done never holds anybody up. Where the soak time cannot be
+// read, nobody is done for long enough, and a share of a step grows with the step.
 func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	if c := in.Settings.Conditions; c.Soak.Unreadable || before.Step == 0 && c.MaxFailures != nil && c.MaxFailures.Percent {
 		return
@@ -188,8 +190,8 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	}
 }
 
-// checkLevels asks that a stricter level never admits what a less strict one denies, and drops no blocker of it. Of synced and completed, neither
-// is the stricter one.
+// checkLevels asks that a stricter level never admits what a less strict one denies, and drops no blocker of it. Of
+// synced and completed, neither is the stricter one.
 func checkLevels(g *WithT, in policy.Input) {
 	for _, between := range []policy.Require{policy.RequireSynced, policy.RequireCompleted} {
 		checkStricter(g, in, policy.RequireHealth, between, policy.RequireRevision)

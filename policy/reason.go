@@ -1,7 +1,7 @@
 package policy
 
-// Reason is the code of one row of the rule. Reasons appear in denials, audit annotations, metric labels and Events, and
-// docs/decisions.md explains each.
+// Reason is the code of one row of the rule. Reasons appear in denials, audit annotations, metric labels and Events,
+// and docs/decisions.md explains each.
 type Reason string
 
 // Reasons lists every Reason of the rule: first those of writes, then those of siblings, each in the order of the rule.
@@ -18,13 +18,13 @@ func Reasons() []Reason {
 	return all
 }
 
-// Condition reports whether the reason is a condition of a step, which somebody has set up. All but TooManyFailures are waits as they are
-// meant to be, and nobody has to be woken for them.
+// Condition reports whether the reason is a condition of a step, which somebody has set up. All but TooManyFailures are
+// waits as they are meant to be, and nobody has to be woken for them.
 func (r Reason) Condition() bool { return rowOf(r).condition }
 
 // Stale reports whether the reason says only that an Application was compared too early: a refresh may clear it.
 func (r Reason) Stale() bool { return rowOf(r).stale }
 
-// OfRevision reports whether the reason may end because the branch points to another revision by now. Argo CD notices that
-// by itself, unless polling is switched off.
+// OfRevision reports whether the reason may end because the branch points to another revision by now. Argo CD notices
+// that by itself, unless polling is switched off.
 func (r Reason) OfRevision() bool { return rowOf(r).ofRevision }

@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// AlreadySynced means that the operation repeats a sync. Where it names no revision, as up to argo-cd v3.5, a commit that landed meanwhile would be deployed
-// out of order.
+// AlreadySynced means that the operation repeats a sync. Where it names no revision, as up to argo-cd v3.5, a commit
+// that landed meanwhile would be deployed out of order.
 const AlreadySynced Reason = "AlreadySynced"
 
 var alreadySynced = waiting{
@@ -21,20 +21,22 @@ var alreadySynced = waiting{
 }
 
 // Repeated reports whether the ApplicationSet controller asks again for a sync that has already run. It decides from a
-// cache that is a moment old, and does so several times in each rollout. It does not need another sync to go on: it takes
-// an Application from Pending to Progressing when an operation has started since the Application became Pending, and makes
-// it Pending before it asks for the next one (argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go).
+// cache that is a moment old, and does so several times in each rollout. It does not need another sync to go on: it
+// takes an Application from Pending to Progressing when an operation has started since the Application became Pending,
+// and makes it Pending before it asks for the next one (argo-cd v3.5.7,
+// applicationset/progressivesync/progressive_sync.go).
 //
-// A sync of something else than what is compared now is none that it asks for again: a user may have deployed another revision. Nor
-// is one after which the Application was found OutOfSync again: up to argo-cd v3.2 the controller mends drift.
+// A sync of something else than what is compared now is none that it asks for again: a user may have deployed another
+// revision. Nor is one after which the Application was found OutOfSync again: up to argo-cd v3.2 the controller mends
+// drift.
 func Repeated(in Input) bool {
 	t, recorded := &in.Target, in.ApplicationSet.Recorded[in.Target.Name]
 	inTurn := recorded.Started || !recorded.TransitionedAt.IsZero() && t.SyncStartedAt.After(recorded.TransitionedAt)
 	return t.Operation.Automated && !t.SyncStartedAt.IsZero() && inTurn && !in.ranOther()
 }
 
-// ranOther reports whether the target has run something else than the operation and the comparison are of, or was found OutOfSync
-// after that. Without a history nothing tells.
+// ranOther reports whether the target has run something else than the operation and the comparison are of, or was found
+// OutOfSync after that. Without a history nothing tells.
 func (in *Input) ranOther() bool {
 	t := &in.Target
 	return t.OutOfSyncSince || len(t.Ran) > 0 && (in.changed() || slices.ContainsFunc(t.Compared, func(s Source) bool {

@@ -1,8 +1,9 @@
 package policy
 
-// ApplicationSetFailing means that the ApplicationSet controller may not have written an Application of an earlier step. It is an error of the ApplicationSet, and
-// holds back what has changed for as long as that lasts. So does a denial of the gate, for later steps: the spec came in the same write. For its own step it
-// would hold back itself for ever. A revision is no change of the spec: it is not written.
+// ApplicationSetFailing means that the ApplicationSet controller may not have written an Application of an earlier
+// step. It is an error of the ApplicationSet, and holds back what has changed for as long as that lasts. So does a
+// denial of the gate, for later steps: the spec came in the same write. For its own step it would hold back itself for
+// ever. A revision is no change of the spec: it is not written.
 const ApplicationSetFailing Reason = "ApplicationSetFailing"
 
 var applicationSetFailing = waiting{

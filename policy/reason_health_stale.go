@@ -2,8 +2,8 @@ package policy
 
 import "time"
 
-// HealthStale means that the status is from before the last operation. It would clear by itself, but the ApplicationSet controller does not wake up for a
-// comparison that finds nothing new. A refresh wakes it.
+// HealthStale means that the status is from before the last operation. It would clear by itself, but the ApplicationSet
+// controller does not wake up for a comparison that finds nothing new. A refresh wakes it.
 const HealthStale Reason = "HealthStale"
 
 var healthStale = blocking{

@@ -53,13 +53,14 @@ func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
 	return d, true
 }
 
-// predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what was approved are the
-// revisions of another spec.
+// predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what
+// was approved are the revisions of another spec.
 func (in *Input) predates(approval Approval) bool {
 	return in.changed() && !approval.At.After(in.Seen.ContentSince)
 }
 
-// started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the same.
+// started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the
+// same.
 func (in *Input) started(step int, user string) bool {
 	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a Sibling) bool {
 		return in.isEarlier(a, step) && a.LastSync.By == user && a.LastSync.AtCompared

@@ -27,12 +27,12 @@ var notSynced = blocking{
 }
 
 // drifted reports whether an OutOfSync Application has deployed the very thing that it was compared with: somebody has
-// changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller would
-// never sync it again, and blocking on it would last for ever.
+// changed the cluster since. That does not hold the rollout up. From argo-cd v3.3 on the ApplicationSet controller
+// would never sync it again, and blocking on it would last for ever.
 //
-// It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not touch it:
-// that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later second than the one of
-// its last operation. A new destination is no drift.
+// It has deployed a revision if its last sync did, or if it was Synced there without a sync, because the commit did not
+// touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
+// second than the one of its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
 	if a.SyncStatus != "OutOfSync" || a.Moved || in.Seen.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
@@ -45,14 +45,15 @@ func (in *Input) drifted(a *Application) bool {
 // onlyPruning is what the detail of NotSynced says of an Application that Argo CD need not sync.
 const onlyPruning = ", only pruning is left"
 
-// leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left of what it was compared
-// with but to prune, or its last sync deployed that.
+// leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left
+// of what it was compared with but to prune, or its last sync deployed that.
 func (in *Input) leftOutOfSync(a *Application) bool {
 	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved && !in.Seen.Past(a.Name).Altered &&
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 
-// completedSince reports whether the Application has completed what it is compared with, and has not been operated since.
+// completedSince reports whether the Application has completed what it is compared with, and has not been operated
+// since.
 func (in *Input) completedSince(a *Application) bool {
 	return slices.ContainsFunc(in.Seen.Past(a.Name).Completions, func(c Completion) bool {
 		return slices.Equal(c.Sources, a.Compared) && c.OperatedAt.Equal(a.LastOperation.StartedAt)

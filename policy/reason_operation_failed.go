@@ -20,10 +20,10 @@ var operationFailed = blocking{
 	},
 }
 
-// failed reports whether the last operation failed, and that still counts. It does until something else is deployed: while
-// the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A newer
-// commit that does not touch the Application changes nothing about that. If less was applied, and the Application is
-// Synced at another revision, then the commit was taken back.
+// failed reports whether the last operation failed, and that still counts. It does until something else is deployed:
+// while the revision that it ran is compared, and after that, too, if it applied everything and only a hook failed. A
+// newer commit that does not touch the Application changes nothing about that. If less was applied, and the Application
+// is Synced at another revision, then the commit was taken back.
 func (in *Input) failed(a *Application) bool {
 	last := &a.LastOperation
 	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" {

@@ -34,11 +34,11 @@ func (s Soak) Before(step int) time.Duration {
 	return s.Every
 }
 
-// soaks reports whether a sibling that is done has to prove itself for longer before the step starts, and until when. Argo CD cuts its
-// times to seconds, so that a second is added.
+// soaks reports whether a sibling that is done has to prove itself for longer before the step starts, and until when.
+// Argo CD cuts its times to seconds, so that a second is added.
 //
-// It has been deployed and Healthy since the later of two moments: when what it runs was first deployed, and when its health became
-// Healthy. A commit that does not touch the sibling changes neither.
+// It has been deployed and Healthy since the later of two moments: when what it runs was first deployed, and when its
+// health became Healthy. A commit that does not touch the sibling changes neither.
 func (in *Input) soaks(a *Application, step int) (until time.Time, detail string, is bool) {
 	soak := &in.Settings.Conditions.Soak
 	wait := soak.Before(step)

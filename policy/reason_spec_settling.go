@@ -29,10 +29,10 @@ var specSettling = waiting{
 	},
 }
 
-// SettlingTime is how long, unless Settings say otherwise, the ApplicationSet controller may take from one write of an Application to the
-// next. It writes them one after the other, by name, and nothing in the ApplicationSet tells when a pass has ended (argo-cd v3.5.7,
-// createOrUpdateInCluster in applicationset/controllers/applicationset_controller.go). A write may wait for other admission webhooks, and is
-// given up after ten seconds.
+// SettlingTime is how long, unless Settings say otherwise, the ApplicationSet controller may take from one write of an
+// Application to the next. It writes them one after the other, by name, and nothing in the ApplicationSet tells when a
+// pass has ended (argo-cd v3.5.7, createOrUpdateInCluster in applicationset/controllers/applicationset_controller.go).
+// A write may wait for other admission webhooks, and is given up after ten seconds.
 const SettlingTime = 10 * time.Second
 
 func latest(times ...time.Time) time.Time {

@@ -20,8 +20,8 @@ var targetOutdated = waiting{
 	},
 }
 
-// targetOutdated reports whether a sibling shows that the target was compared too early. The first one by name counts, so
-// that the text stays the same.
+// targetOutdated reports whether a sibling shows that the target was compared too early. The first one by name counts,
+// so that the text stays the same.
 func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	first := ""
 	for _, a := range in.Siblings {
@@ -40,8 +40,8 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	return detail, outdated
 }
 
-// outdatedBy reports whether a sibling of an earlier step, which is done, has not completed what the target deploys: it was compared with something
-// newer. An operation that names no revision would deploy the newer one, before its turn.
+// outdatedBy reports whether a sibling of an earlier step, which is done, has not completed what the target deploys: it
+// was compared with something newer. An operation that names no revision would deploy the newer one, before its turn.
 func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 	at, wanted := in.mismatched(a.Compared)
 	if wanted == nil || in.completed(a) {
@@ -50,9 +50,10 @@ func (in *Input) outdatedBy(a *Application) (detail string, outdated bool) {
 	return differs(a, at, wanted), true
 }
 
-// outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than the
-// target, where the operation names none. Its comparison is not older, and the target has not run that revision. A comparison that
-// failed tells nothing: where a cluster does not answer, Argo CD may write the name of the branch in place of a revision.
+// outdatedByPeer reports whether an Application that holds nobody up seems to be compared with a newer revision than
+// the target, where the operation names none. Its comparison is not older, and the target has not run that revision. A
+// comparison that failed tells nothing: where a cluster does not answer, Argo CD may write the name of the branch in
+// place of a revision.
 func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
 	if in.Target.Operation.Pinned || a.ReconciledAt.Before(in.Target.ReconciledAt) || a.SyncStatus == "Unknown" {
 		return "", false

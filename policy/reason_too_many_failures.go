@@ -39,8 +39,8 @@ func (b Budget) Of(applications int) int {
 	return b.Most
 }
 
-// tooManyFailures reports whether more siblings of the target's step have failed than may. It does not hold a target that has failed
-// itself: to sync it again repairs the step.
+// tooManyFailures reports whether more siblings of the target's step have failed than may. It does not hold a target
+// that has failed itself: to sync it again repairs the step.
 func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
 	budget := in.Settings.Conditions.MaxFailures
 	if budget == nil {
@@ -75,10 +75,11 @@ func (in *Input) inStep(a Sibling, step int) bool {
 	return a.Step == step && a.RecordedStep != -1 && !a.Deleting && !in.Settings.Excluded[a.Name]
 }
 
-// failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to deploy. Where the
-// two have no source in common, it is what the sibling itself is compared with. Until the target is hydrated from the commit that its dry source is
-// at, the dry source does not tell what it deploys, and a failure at any commit counts. A failure counts until another sync of it succeeds: the ApplicationSet controller
-// tries again and again.
+// failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to
+// deploy. Where the two have no source in common, it is what the sibling itself is compared with. Until the target is
+// hydrated from the commit that its dry source is at, the dry source does not tell what it deploys, and a failure at
+// any commit counts. A failure counts until another sync of it succeeds: the ApplicationSet controller tries again and
+// again.
 func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	for _, source := range a.Compared {
 		switch {
@@ -102,5 +103,6 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	return b, true
 }
 
-// rehydrated reports whether the target may deploy what was hydrated from another commit than the one that its dry source is at.
+// rehydrated reports whether the target may deploy what was hydrated from another commit than the one that its dry
+// source is at.
 func (t *Target) rehydrated() bool { return t.Hydration != "" && t.Hydration != "Hydrated" }

@@ -9,8 +9,8 @@ type Require int
 const (
 	// RequireRevision asks for everything: also that it was compared with what the target is about to deploy.
 	RequireRevision Require = iota
-	// RequireCompleted asks for the same, but that it is Synced: it may stay OutOfSync on purpose if its last sync deployed what is compared, or
-	// if nothing is left to do but to prune.
+	// RequireCompleted asks for the same, but that it is Synced: it may stay OutOfSync on purpose if its last sync
+	// deployed what is compared, or if nothing is left to do but to prune.
 	RequireCompleted
 	// RequireSynced asks that it is Healthy, Synced and up to date with its own spec and last operation.
 	RequireSynced
@@ -18,8 +18,8 @@ const (
 	RequireHealth
 )
 
-// ParseRequire reads "health", "synced", "completed" or "revision". On any other text it returns the strictest, RequireRevision,
-// together with an error that names the valid values.
+// ParseRequire reads "health", "synced", "completed" or "revision". On any other text it returns the strictest,
+// RequireRevision, together with an error that names the valid values.
 func ParseRequire(s string) (Require, error) {
 	for _, r := range []Require{RequireRevision, RequireCompleted, RequireSynced, RequireHealth} {
 		if s == r.String() {

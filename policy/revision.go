@@ -2,10 +2,11 @@ package policy
 
 import "slices"
 
-// completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have, whatever it is compared with
-// now. The operation has to name that. If the branch went back, the sibling has to go back first, and the target has to be compared again: the sibling
-// is compared with something that it completed before, or that the target has run, or it completed what the target runs only after what the target
-// deploys, or the target has run that before.
+// completed reports whether the sibling has completed exactly what the target deploys, of all sources that both have,
+// whatever it is compared with now. The operation has to name that. If the branch went back, the sibling has to go back
+// first, and the target has to be compared again: the sibling is compared with something that it completed before, or
+// that the target has run, or it completed what the target runs only after what the target deploys, or the target has
+// run that before.
 func (in *Input) completed(a *Application) bool {
 	done := in.Seen.Past(a.Name).Completions
 	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
@@ -28,15 +29,15 @@ func (in *Input) deploysJust(sources []Source) bool {
 	})
 }
 
-// goneOn reports whether the sibling is compared with something newer than the target deploys: its comparison is the newer one. Without that, the
-// branch may have come to the target's revision since, or come back to it. The same holds for a target that deploys another revision than it was
-// compared with, if the sibling has completed that.
+// goneOn reports whether the sibling is compared with something newer than the target deploys: its comparison is the
+// newer one. Without that, the branch may have come to the target's revision since, or come back to it. The same holds
+// for a target that deploys another revision than it was compared with, if the sibling has completed that.
 func (in *Input) goneOn(a *Application) bool {
 	return in.Seen.Past(a.Name).Freshness == Newest && (!in.wantsOther() || in.completed(a))
 }
 
-// mismatched is the first source of a sibling that is at another revision than the target deploys, and what the target deploys; wanted is nil where
-// there is none.
+// mismatched is the first source of a sibling that is at another revision than the target deploys, and what the target
+// deploys; wanted is nil where there is none.
 func (in *Input) mismatched(sources []Source) (at Source, wanted []Source) {
 	for _, source := range sources {
 		if wanted = in.mismatch(source); wanted != nil {
@@ -46,8 +47,8 @@ func (in *Input) mismatched(sources []Source) (at Source, wanted []Source) {
 	return Source{}, nil
 }
 
-// mismatch returns the sources that the target deploys where a sibling's source is at none of their revisions; nil where
-// it is at one, or where a revision is not known.
+// mismatch returns the sources that the target deploys where a sibling's source is at none of their revisions; nil
+// where it is at one, or where a revision is not known.
 func (in *Input) mismatch(source Source) (wanted []Source) {
 	wanted = in.Target.deploys(source.Key)
 	if source.Revision == "" || !known(wanted, source.Key) || slices.Contains(wanted, source) {
@@ -57,8 +58,8 @@ func (in *Input) mismatch(source Source) (wanted []Source) {
 }
 
 // deploys returns the sources that tell which revision of a source siblings have to match. A source that the operation
-// or a change of spec leaves behind counts with the revision that the target was compared with: naming another source is
-// no way round the gate.
+// or a change of spec leaves behind counts with the revision that the target was compared with: naming another source
+// is no way round the gate.
 func (t *Target) deploys(key string) []Source {
 	if known(t.Wanted, key) {
 		return t.Wanted
@@ -67,8 +68,8 @@ func (t *Target) deploys(key string) []Source {
 }
 
 // pendingElsewhere reports whether the target deploys a change in a source that the sibling does not have. A source at
-// the revision that the target runs already is no change, unless the spec has changed since: it may be a parameter that the
-// target alone has. A target that deploys nothing known may deploy anything.
+// the revision that the target runs already is no change, unless the spec has changed since: it may be a parameter that
+// the target alone has. A target that deploys nothing known may deploy anything.
 func (in *Input) pendingElsewhere(a *Application) bool {
 	if len(in.Target.Wanted) == 0 {
 		return true
@@ -79,12 +80,12 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 	})
 }
 
-// changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same revisions, or the same with another
-// destination or other options.
+// changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same
+// revisions, or the same with another destination or other options.
 func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Altered }
 
-// changedBehind reports whether the target deploys such a change at another revision than it was compared with. A sibling at that
-// revision may have been compared before the change.
+// changedBehind reports whether the target deploys such a change at another revision than it was compared with. A
+// sibling at that revision may have been compared before the change.
 func (in *Input) changedBehind() bool { return in.changed() && in.wantsOther() }
 
 // wantsOther reports whether the target deploys another revision than it was compared with.

@@ -2,13 +2,14 @@ package policy
 
 import "strings"
 
-// row is what there is to say about a reason of the rule, beside when it holds. Each is in a file of its own, reason_*.go, and in one of the lists
-// of evaluate.go.
+// row is what there is to say about a reason of the rule, beside when it holds. Each is in a file of its own,
+// reason_*.go, and in one of the lists of evaluate.go.
 type row struct {
 	reason Reason
 	// level is the strictness from which on it counts.
 	level Require
-	// when is the condition, for the tables of docs/architecture.md, and short the same of a sibling, for the one of docs/decisions.md.
+	// when is the condition, for the tables of docs/architecture.md, and short the same of a sibling, for the one of
+	// docs/decisions.md.
 	when, short string
 	// stale, ofRevision and condition are Reason.Stale, Reason.OfRevision and Reason.Condition.
 	stale, ofRevision, condition bool
@@ -16,8 +17,8 @@ type row struct {
 	recorded bool
 	// next is what an operator can do about it; APP stands for the Application.
 	next string
-	// message words a denial because of it. problem says what is wrong with the target, where the usual sentence is about that. Both are nil
-	// where a sibling is the reason.
+	// message words a denial because of it. problem says what is wrong with the target, where the usual sentence is
+	// about that. Both are nil where a sibling is the reason.
 	message, problem func(Decision) string
 }
 
@@ -57,8 +58,8 @@ type Row struct {
 	Stale bool
 }
 
-// WriteRows are the rows that ask about a write and its target, in the order of the rule. Before those that deny by themselves, the
-// siblings are asked: at is where.
+// WriteRows are the rows that ask about a write and its target, in the order of the rule. Before those that deny by
+// themselves, the siblings are asked: at is where.
 func WriteRows() (rows []Row, at int) {
 	for _, list := range [][]settling{writeRows, scopeRows} {
 		for _, r := range list {

@@ -11,9 +11,9 @@ func (in *Input) conditional(step int) bool {
 	return c.Paused.Has(step) || c.Approve.Has(step) || c.MaxFailures != nil || in.Window.Closed
 }
 
-// Unmet are the conditions of the target's step that do not hold, each as a denial of its own, in the order of the rule. Evaluate
-// reports only the first thing that a sync waits for. It is for those who show the state of a rollout. A write that is not gated, or that
-// is exempt from the order, waits for none.
+// Unmet are the conditions of the target's step that do not hold, each as a denial of its own, in the order of the
+// rule. Evaluate reports only the first thing that a sync waits for. It is for those who show the state of a rollout. A
+// write that is not gated, or that is exempt from the order, waits for none.
 func Unmet(in Input) []Decision {
 	in.Settings.Pin = false
 	d, settled := Scope(in)
@@ -42,8 +42,8 @@ func Unmet(in Input) []Decision {
 	return all
 }
 
-// StepsToRead is how many steps, from the first, have siblings that decide about a target of a step: those before it, and the step itself if its
-// failures count.
+// StepsToRead is how many steps, from the first, have siblings that decide about a target of a step: those before it,
+// and the step itself if its failures count.
 func StepsToRead(in Input, step int) int {
 	if in.Settings.Conditions.MaxFailures != nil {
 		step++

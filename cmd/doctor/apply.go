@@ -26,8 +26,8 @@ func (w Way) Applicable() error {
 	return nil
 }
 
-// Apply does what the commands of a way do. It tells each thing that it has done. It goes on after a failure with what does not depend on
-// it, and returns all failures.
+// Apply does what the commands of a way do. It tells each thing that it has done. It goes on after a failure with what
+// does not depend on it, and returns all failures.
 func (w Way) Apply(ctx context.Context, kube kubernetes.Interface, did func(string)) error {
 	var failures []error
 	for _, n := range w.namespaces {

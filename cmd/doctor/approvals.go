@@ -6,8 +6,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
-// approvals checks the webhooks of a release for ApplicationSets, where the configurations exist: other checks say that one does not.
-// That they carry stepgate's CA is a part of its readiness.
+// approvals checks the webhooks of a release for ApplicationSets, where the configurations exist: other checks say that
+// one does not. That they carry stepgate's CA is a part of its readiness.
 func (f *Facts) approvals(r *Release) []Check {
 	var checks []Check
 	if r.Validating != nil {

@@ -13,9 +13,11 @@ import (
 
 // Attempts are the two server dry-runs of a release.
 type Attempts struct {
-	// Application is the one that they are about: NAMESPACE/NAME. It is empty if there is none to try with, and Why then says why.
+	// Application is the one that they are about: NAMESPACE/NAME. It is empty if there is none to try with, and Why
+	// then says why.
 	Application, Why string
-	// Refuse creates a copy of it that has never been compared, with an operation. In enforce mode with a pin, stepgate always denies that.
+	// Refuse creates a copy of it that has never been compared, with an operation. In enforce mode with a pin, stepgate
+	// always denies that.
 	Refuse Attempt
 	// Pin writes an automated operation without a revision to it.
 	Pin Attempt

@@ -42,8 +42,8 @@ func (f *Facts) Ways(namespaces []string) []Way {
 	return []Way{f.oneSync(), f.oneSet(namespaces), f.labels(namespaces), f.audit(), f.remove()}
 }
 
-// gatedNamespaces are the namespaces with RollingSync ApplicationSets that a release gates. Where they cannot be read, they are those that
-// stepgate's arguments name.
+// gatedNamespaces are the namespaces with RollingSync ApplicationSets that a release gates. Where they cannot be read,
+// they are those that stepgate's arguments name.
 func (f *Facts) gatedNamespaces() []string {
 	var names []string
 	for _, r := range f.Releases {

@@ -106,7 +106,8 @@ func (f *Facts) ungated(r *Release) Check {
 	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
 }
 
-// gatedTwice names the namespaces with RollingSync ApplicationSets that several releases gate. A release without a Deployment does not count.
+// gatedTwice names the namespaces with RollingSync ApplicationSets that several releases gate. A release without a
+// Deployment does not count.
 func (f *Facts) gatedTwice() Check {
 	const name = "gated twice"
 	var twice []string

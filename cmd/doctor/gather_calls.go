@@ -91,8 +91,8 @@ func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
 	return all
 }
 
-// candidate is the first Application in step 2 or later of one of these ApplicationSets, if possible one without an operation; nil if
-// there is none. It reads no further than it has to.
+// candidate is the first Application in step 2 or later of one of these ApplicationSets, if possible one without an
+// operation; nil if there is none. It reads no further than it has to.
 func (s *Sources) candidate(ctx context.Context, sets map[types.UID]*argo.ApplicationSet) (found *argo.Application, err error) {
 	namespaces := map[string]bool{}
 	for _, set := range sets {
@@ -143,8 +143,8 @@ func trial() *argo.Operation {
 	}
 }
 
-// earlySync is a copy of an Application under another name, with an operation. Argo CD has never compared it, so that a gate that pins
-// always denies it (TargetNotCompared).
+// earlySync is a copy of an Application under another name, with an operation. Argo CD has never compared it, so that a
+// gate that pins always denies it (TargetNotCompared).
 func earlySync(app *argo.Application) *argo.Application {
 	const suffix = "-stepgate-doctor"
 	early := &argo.Application{

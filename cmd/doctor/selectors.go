@@ -53,8 +53,8 @@ func (r *Registration) honoursSwitch() bool {
 	})
 }
 
-// leftOut are the namespaces with RollingSync that a release should gate and a selector does not select, except by the emergency switch,
-// of which another check tells.
+// leftOut are the namespaces with RollingSync that a release should gate and a selector does not select, except by the
+// emergency switch, of which another check tells.
 func (f *Facts) leftOut(release *Release, selector labels.Selector) []string {
 	var left []string
 	for _, n := range f.Namespaces.Value {

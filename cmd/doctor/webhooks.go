@@ -98,7 +98,8 @@ func (r *Registration) failurePolicy(release *Release) Check {
 	return ok(name, "Fail: while stepgate does not answer, no sync goes through.")
 }
 
-// The limits of timeoutSeconds. A decision takes milliseconds, but a connection to a new replica and a slow API server take longer.
+// The limits of timeoutSeconds. A decision takes milliseconds, but a connection to a new replica and a slow API server
+// take longer.
 const (
 	shortestTimeout = 2
 	longestTimeout  = 10

@@ -22,7 +22,8 @@ type Installation struct {
 	PinOff bool
 }
 
-// unstamped reports whether the only thing that is wrong with an approval is that nobody is recorded for it. A file has no records.
+// unstamped reports whether the only thing that is wrong with an approval is that nobody is recorded for it. A file has
+// no records.
 func (c *checker) unstamped(p settings.Problem) bool {
 	if c.Live || p.Annotation != settings.ApprovedAnnotation {
 		return false

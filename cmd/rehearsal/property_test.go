@@ -68,8 +68,8 @@ func drawOptions(t *rapid.T, r *Rollout) Options {
 	return o
 }
 
-// With the gate, no Application starts before all of the earlier steps are done, whatever the ApplicationSet is. Nothing panics, and the
-// text fits.
+// With the gate, no Application starts before all of the earlier steps are done, whatever the ApplicationSet is.
+// Nothing panics, and the text fits.
 func TestInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := NewWithT(rt)
@@ -99,7 +99,8 @@ func done(r *Report) map[string]bool {
 	return all
 }
 
-// outOfOrder looks for a start before an Application of an earlier step was done. Where all deploy one branch, the events alone tell.
+// outOfOrder looks for a start before an Application of an earlier step was done. Where all deploy one branch, the
+// events alone tell.
 func outOfOrder(r *Report) string {
 	if len(r.Branches) > 1 {
 		return ""
@@ -161,7 +162,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// A rollout that stands still comes to its end, also where the ApplicationSet controller of 3.6 looks again every second.
+// A rollout that stands still comes to its end, also where the ApplicationSet controller of 3.6 looks again every
+// second.
 func TestStandsStill(t *testing.T) {
 	for _, version := range []string{"3.4", "3.5", "3.6"} {
 		t.Run(version, func(t *testing.T) {

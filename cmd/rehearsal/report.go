@@ -81,8 +81,8 @@ type Waiting struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Waits is an Application that the ApplicationSet controller lets wait; Message says why. It is the only kind that the simulation does
-// not tell.
+// Waits is an Application that the ApplicationSet controller lets wait; Message says why. It is the only kind that the
+// simulation does not tell.
 const Waits simulation.Kind = "Waits"
 
 var _ runtime.Object = (*Report)(nil)

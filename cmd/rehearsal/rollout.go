@@ -26,7 +26,8 @@ type Rollout struct {
 const howToGive = "give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml > APPS.yaml writes them, " +
 	"or kubectl get applications -n argocd -o yaml; or play it from the cluster: stepgate simulate APPSET"
 
-// Rollout takes the ApplicationSet of this name, or the only one, and its Applications. Where the files have none, they are rendered.
+// Rollout takes the ApplicationSet of this name, or the only one, and its Applications. Where the files have none, they
+// are rendered.
 func (o *Objects) Rollout(name string) (*Rollout, error) {
 	set, err := o.set(name)
 	if err != nil {
@@ -91,8 +92,8 @@ func (r *Rollout) check() error {
 	return nil
 }
 
-// mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where there is no stepgate, it
-// has no effect.
+// mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where
+// there is no stepgate, it has no effect.
 func (r *Rollout) mode(installation settings.Mode) settings.Mode {
 	text, annotated := r.Set.Annotations[settings.ModeAnnotation]
 	if !annotated || installation == settings.Off {

@@ -73,8 +73,8 @@ func most(step Step) string {
 	return text
 }
 
-// allowed is how many Applications of a step Argo CD syncs at a time, -1 for any number: UpdateApplicationSetApplicationStatusProgress of
-// argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
+// allowed is how many Applications of a step Argo CD syncs at a time, -1 for any number:
+// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 func allowed(step Step) int {
 	if step.MaxUpdate == nil {
 		return -1
@@ -132,8 +132,9 @@ type quotes struct {
 // why is what stands between parentheses: a reason and its detail.
 var why = regexp.MustCompile(` \([^)]*\)`)
 
-// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once. Of further texts about the same
-// Applications, only other blockers are shown; where these are the same, the entry is known: their reasons change every moment.
+// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once. Of further
+// texts about the same Applications, only other blockers are shown; where these are the same, the entry is known: their
+// reasons change every moment.
 func (q *quotes) of(x *entry) (again, quote string, known bool) {
 	if !x.quoted() {
 		return "", "", false

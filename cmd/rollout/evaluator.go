@@ -10,7 +10,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
-// Evaluator evaluates the rule on objects that have just been read live, or that a watch has brought. It reads nothing itself.
+// Evaluator evaluates the rule on objects that have just been read live, or that a watch has brought. It reads nothing
+// itself.
 type Evaluator struct{ known Known }
 
 // NewEvaluator returns an Evaluator.

@@ -57,10 +57,11 @@ type Explanation struct {
 	Do    string `json:"do,omitempty"`
 	// Blockers are all Applications of earlier steps that are not done, in the order in which to act.
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// Conditions are those of its step: first all that do not hold, whatever else the sync waits for, then those that hold.
+	// Conditions are those of its step: first all that do not hold, whatever else the sync waits for, then those that
+	// hold.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Revisions are those that the sync would deploy, one for each source. Pinned says that the operation names them, or that stepgate
-	// writes them into it.
+	// Revisions are those that the sync would deploy, one for each source. Pinned says that the operation names them,
+	// or that stepgate writes them into it.
 	Revisions []string `json:"revisions,omitempty"`
 	Pinned    bool     `json:"pinned,omitempty"`
 	// Says is what Argo CD itself says of the Application, where something is wrong with it.
@@ -92,7 +93,8 @@ func (e *Explanation) DeepCopyObject() runtime.Object {
 // Waits reports whether the operation does not go ahead now.
 func (e *Explanation) Waits() bool { return e.Outcome == Held || e.Outcome == Refused }
 
-// Names says which revisions the operation names, before stepgate pins it; compared are the revisions of the last comparison.
+// Names says which revisions the operation names, before stepgate pins it; compared are the revisions of the last
+// comparison.
 func (e *Explanation) Names(op *argo.Operation, compared []string) {
 	e.Revisions = compared
 	if op.Sync == nil {

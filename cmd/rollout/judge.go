@@ -168,8 +168,8 @@ func exempt(s settings.Settings) []string {
 	return all
 }
 
-// conditions are those of a 0-based step, of all its syncs that are to come. Where none is, there are those that hold for the first
-// Application, and the pause.
+// conditions are those of a 0-based step, of all its syncs that are to come. Where none is, there are those that hold
+// for the first Application, and the pause.
 func (j *judgment) conditions(preview *webhook.Preview, owned []*argocd.Projection, step int) []Condition {
 	var all []Condition
 	var first *argocd.Projection

@@ -41,8 +41,8 @@ type Deployment struct {
 	Approved string
 }
 
-// Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands for the step that
-// waits for an approval now.
+// Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands
+// for the step that waits for an approval now.
 func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string) (*Proposal, error) {
 	r := Judge(preview, known, set)
 	name, approve := set.Namespace+"/"+set.Name, preview.Settings(set).Conditions.Approve
@@ -84,7 +84,8 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 	return p.ofAll(preview, known, set, owned)
 }
 
-// toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an approval.
+// toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an
+// approval.
 func (r *Rollout) toApprove() (int, error) {
 	var all, now []int
 	for _, step := range r.Steps {

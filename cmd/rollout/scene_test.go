@@ -26,9 +26,9 @@ var now = time.Date(2026, 11, 22, 20, 31, 7, 0, time.UTC)
 // environments are the steps.
 var environments = []string{"dev", "qa", "prod"}
 
-// scene is an ApplicationSet and its Applications, in one line: STEP:NAME=HEALTH/SYNC@COMMIT, where COMMIT is new or old. After that may
-// come :STATUS@COMMIT, the record of the ApplicationSet controller, and +op for a running operation or +failed for one that has failed. A
-// NAME may stand for several: prod-1..12.
+// scene is an ApplicationSet and its Applications, in one line: STEP:NAME=HEALTH/SYNC@COMMIT, where COMMIT is new or
+// old. After that may come :STATUS@COMMIT, the record of the ApplicationSet controller, and +op for a running operation
+// or +failed for one that has failed. A NAME may stand for several: prod-1..12.
 func scene(text string) (*argo.ApplicationSet, []*argo.Application) {
 	set := guestbook.Set("argocd")
 	set.UID = "set"

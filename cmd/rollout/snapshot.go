@@ -19,7 +19,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is siblings.Cache, which goes on watching.
+// Known is what is known of ApplicationSets and their Applications. A Snapshot is one, and so is siblings.Cache, which
+// goes on watching.
 type Known interface {
 	judge.KnownSets
 	judge.Watch
@@ -106,8 +107,8 @@ func NewReader(objects client.Reader, live siblings.Live) *Reader {
 	return &Reader{objects: objects, live: live}
 }
 
-// All reads every ApplicationSet of a namespace, or of all, and their Applications, in pages. It lists no Applications where no ApplicationSet
-// has steps.
+// All reads every ApplicationSet of a namespace, or of all, and their Applications, in pages. It lists no Applications
+// where no ApplicationSet has steps.
 func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 	s := NewSnapshot()
 	in := map[string]bool{}
@@ -138,13 +139,13 @@ func (e *NotFoundError) Error() string {
 const (
 	// mostGets bounds the reads of single Applications at a time.
 	mostGets = 20
-	// fewOf is how many times more Applications the namespace has to have than the ApplicationSet, so that reading its own one by one is less
-	// work than reading all.
+	// fewOf is how many times more Applications the namespace has to have than the ApplicationSet, so that reading its
+	// own one by one is less work than reading all.
 	fewOf = 3
 )
 
-// One reads one ApplicationSet and its Applications. Where they are most of the namespace's it lists these whole, in pages. Otherwise it lists
-// the metadata, and then reads its own one by one.
+// One reads one ApplicationSet and its Applications. Where they are most of the namespace's it lists these whole, in
+// pages. Otherwise it lists the metadata, and then reads its own one by one.
 func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot, error) {
 	set, err := r.live.ApplicationSet(ctx, name)
 	if err != nil {

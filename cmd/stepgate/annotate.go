@@ -43,12 +43,13 @@ func (v *verb) bind(cmd *cobra.Command) {
 // edits are the new values of annotations; nil removes one.
 type edits map[string]*string
 
-// contended is how often a write is tried while others write the same ApplicationSet. The ApplicationSet controller does so often.
+// contended is how often a write is tried while others write the same ApplicationSet. The ApplicationSet controller
+// does so often.
 var contended = backoff.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Factor: 1.6, Jitter: 0.5}
 
-// annotate changes annotations of an ApplicationSet, and leaves the others. decide sees the ApplicationSet as it is stored. If somebody else writes
-// it meanwhile, decide is asked again about the result, so that nobody overwrites what they have not seen. It returns the ApplicationSet as it is
-// afterwards, with what webhooks have added.
+// annotate changes annotations of an ApplicationSet, and leaves the others. decide sees the ApplicationSet as it is
+// stored. If somebody else writes it meanwhile, decide is asked again about the result, so that nobody overwrites what
+// they have not seen. It returns the ApplicationSet as it is afterwards, with what webhooks have added.
 func annotate(ctx context.Context, objects client.Client, name types.NamespacedName, dryRun bool, decide func(set *argo.ApplicationSet) (edits, error)) (set *argo.ApplicationSet, made edits, err error) {
 	err = retry.RetryOnConflict(contended, func() error {
 		set = &argo.ApplicationSet{}
@@ -129,7 +130,8 @@ func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation stri
 	return texts
 }
 
-// conditionsOf are the conditions of an ApplicationSet as its annotations say, whether the installation allows them or not.
+// conditionsOf are the conditions of an ApplicationSet as its annotations say, whether the installation allows them or
+// not.
 func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
 	return settings.NewParser(settings.Config{}, time.Now).Of(set).Conditions
 }

@@ -87,8 +87,8 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 	if proposal.Approved() {
 		return a.print("It is approved already. " + proposal.Next())
 	}
-	// An entry that is there and does not count was written without stepgate, or by somebody who may not approve this. The webhook
-	// records who writes it only if it is new.
+	// An entry that is there and does not count was written without stepgate, or by somebody who may not approve this.
+	// The webhook records who writes it only if it is new.
 	if a.dryRun && hasApproval(set.Annotations[settings.ApprovedAnnotation], proposal.Step, proposal.Texts()) {
 		return a.print("It is in " + settings.ApprovedAnnotation + " and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
 	}
@@ -184,8 +184,8 @@ func entryOf(text string) (step int, what string, is bool) {
 	return step, strings.TrimSpace(what), is && err == nil
 }
 
-// withApprovals is the value of the annotation with approvals of a step, and without those of the same step that are neither these nor current. It
-// leaves the entries of other steps as they are, and those that it cannot read.
+// withApprovals is the value of the annotation with approvals of a step, and without those of the same step that are
+// neither these nor current. It leaves the entries of other steps as they are, and those that it cannot read.
 func withApprovals(value string, step int, whats, current []string) string {
 	var parts []string
 	for part := range strings.SplitSeq(value, ",") {

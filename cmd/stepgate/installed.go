@@ -28,8 +28,8 @@ type installed struct {
 	exists bool
 }
 
-// installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it cannot be read, the
-// defaults of `stepgate serve` count.
+// installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it
+// cannot be read, the defaults of `stepgate serve` count.
 func installation(ctx context.Context, clientset kubernetes.Interface, namespace string) installed {
 	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
 	if err != nil {

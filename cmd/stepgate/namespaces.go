@@ -22,8 +22,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
-// namespaces are those that hold Applications: names, and patterns as Argo CD has them in its own --application-namespaces, which are shell
-// globs and regular expressions between slashes. None means all.
+// namespaces are those that hold Applications: names, and patterns as Argo CD has them in its own
+// --application-namespaces, which are shell globs and regular expressions between slashes. None means all.
 type namespaces []string
 
 func (n namespaces) validate() error {
@@ -53,7 +53,8 @@ func isRegexp(text string) bool {
 
 func isPattern(text string) bool { return isRegexp(text) || strings.ContainsAny(text, "*?[") }
 
-// watched are the namespaces to watch: those that are named, or all if there is a pattern, because nobody knows which ones will exist.
+// watched are the namespaces to watch: those that are named, or all if there is a pattern, because nobody knows which
+// ones will exist.
 func (n namespaces) watched() []string {
 	if len(n) == 0 || slices.ContainsFunc(n, isPattern) {
 		return []string{metav1.NamespaceAll}
@@ -66,7 +67,8 @@ func (n namespaces) Gated(name string) bool {
 	return len(n) == 0 || argoglob.MatchStringInList(n, name, argoglob.REGEXP)
 }
 
-// ungatedFor is for how long the namespaces are remembered that are not gated. They are for people, and need not be of this second.
+// ungatedFor is for how long the namespaces are remembered that are not gated. They are for people, and need not be of
+// this second.
 const ungatedFor = 5 * time.Minute
 
 // scope is the webhook.Scope of the namespaces of this program.
@@ -88,8 +90,8 @@ func (s *scope) Ignored(ctx context.Context) ([]string, error) {
 	})
 }
 
-// Ungated lists the namespaces that have ApplicationSets and are not gated, as they were within the last minutes. Without the permission it
-// lists none: it is left out on purpose.
+// Ungated lists the namespaces that have ApplicationSets and are not gated, as they were within the last minutes.
+// Without the permission it lists none: it is left out on purpose.
 func (s *scope) Ungated(ctx context.Context) ([]string, error) {
 	if len(s.namespaces) == 0 {
 		return nil, nil

@@ -107,7 +107,8 @@ func sameSteps(set *argocd.ApplicationSet, is string) bool {
 	return !conditionsOf(set).Paused.All && is == numbers(pausedSteps(set))
 }
 
-// pausedSteps are the 1-based numbers of the steps that are paused, in their order. An annotation that cannot be read pauses all.
+// pausedSteps are the 1-based numbers of the steps that are paused, in their order. An annotation that cannot be read
+// pauses all.
 func pausedSteps(set *argocd.ApplicationSet) []int { return stepNumbers(set, conditionsOf(set).Paused) }
 
 // stepNumbers are the 1-based numbers of steps, in their order.

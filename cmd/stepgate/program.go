@@ -109,7 +109,8 @@ func newProgram(ctx context.Context, o *options, config settings.Config) (*progr
 	return p, nil
 }
 
-// run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with it.
+// run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with
+// it.
 func (p *program) run(ctx context.Context) error {
 	defer p.traces.stop(ctx)
 	running, end := context.WithCancel(context.WithoutCancel(ctx))

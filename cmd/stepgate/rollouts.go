@@ -40,7 +40,8 @@ func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview
 	return preview
 }
 
-// addWindows reads the sync windows that the installation looks at. Without the right to do so they all count as open, and the problem says so.
+// addWindows reads the sync windows that the installation looks at. Without the right to do so they all count as open,
+// and the problem says so.
 func (r *rollouts) addWindows(ctx context.Context, gate installed, known *rollout.Snapshot) (problem string) {
 	if gate.projects == "" {
 		return ""

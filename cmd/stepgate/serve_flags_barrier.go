@@ -18,8 +18,8 @@ type barrierFlags struct {
 	above       int
 }
 
-// barrierAbove is the number of Applications up to which a LIST of their metadata costs no more than a write barrier, which is a write for the
-// API server and etcd, and an event for everybody who watches Applications.
+// barrierAbove is the number of Applications up to which a LIST of their metadata costs no more than a write barrier,
+// which is a write for the API server and etcd, and an event for everybody who watches Applications.
 const barrierAbove = 100
 
 func (b *barrierFlags) bind(f *pflag.FlagSet) {

@@ -27,8 +27,8 @@ const (
 	setResources = 1000
 )
 
-// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done but the target,
-// whose sync is next.
+// rollout is an ApplicationSet of three equal steps in a namespace of its own; all its Applications are done but the
+// target, whose sync is next.
 type rollout struct {
 	siblings  int
 	namespace string
@@ -131,9 +131,9 @@ func (r *rollout) setHealth(ctx context.Context, admin client.Client, state heal
 	return patchStatus(ctx, admin, app, map[string]any{"health": argo.AppHealthStatus{Status: state}})
 }
 
-// recordRollout writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application, one of
-// its step and one of its state. The last Application, which is the target, is Pending since its last sync: it waits for
-// another one. If it were Healthy, a sync would be denied, because it has had it (AlreadySynced).
+// recordRollout writes the status that the ApplicationSet controller keeps of a rollout: two entries per Application,
+// one of its step and one of its state. The last Application, which is the target, is Pending since its last sync: it
+// waits for another one. If it were Healthy, a sync would be denied, because it has had it (AlreadySynced).
 func recordRollout(ctx context.Context, admin client.Client, set *argo.ApplicationSet, siblings int) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {

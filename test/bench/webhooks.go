@@ -88,7 +88,8 @@ func host(ctx context.Context, s *suite) *hosted {
 	return h
 }
 
-// serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its address.
+// serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its
+// address.
 func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *record.Metrics) (string, error) {
 	handlers := map[string]admission.AdmissionHandler{webhook.Path: validating}
 	if mutating != nil {
@@ -145,7 +146,8 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 	return s.Admin.Create(ctx, &c)
 }
 
-// registerMutating registers a mutating webhook of this process exactly as the one of stepgate is registered, but for the writes of another user.
+// registerMutating registers a mutating webhook of this process exactly as the one of stepgate is registered, but for
+// the writes of another user.
 func (h *hosted) registerMutating(ctx context.Context, s *suite, user, address string) error {
 	var c admissionregistrationv1.MutatingWebhookConfiguration
 	if err := s.Admin.Get(ctx, types.NamespacedName{Name: s.gate.Name}, &c); err != nil {

@@ -98,7 +98,8 @@ func argoCD(t *testing.T) {
 	}
 }
 
-// tidy removes what other tests have left, which the doctor would find: ApplicationSets that nobody gates, and namespaces that are switched off.
+// tidy removes what other tests have left, which the doctor would find: ApplicationSets that nobody gates, and
+// namespaces that are switched off.
 func tidy(t *testing.T) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
@@ -116,8 +117,8 @@ func tidy(t *testing.T) {
 	}
 }
 
-// newDoctored installs the chart in a namespace, with a rollout in another one. It does the work of controllers that do not run here: it
-// writes the status of the Deployment.
+// newDoctored installs the chart in a namespace, with a rollout in another one. It does the work of controllers that do
+// not run here: it writes the status of the Deployment.
 func newDoctored(t *testing.T, namespace string, values ...string) *doctored {
 	t.Helper()
 	g := NewWithT(t)
@@ -317,8 +318,8 @@ func TestDoctorKnowsTheConditionsOfTheChart(t *testing.T) {
 	}
 }
 
-// Nobody answers, somebody else answers, or nobody says anything: the API server's own words lead to three remedies. The emergency switch
-// then lets the sync through.
+// Nobody answers, somebody else answers, or nobody says anything: the API server's own words lead to three remedies.
+// The emergency switch then lets the sync through.
 func TestDoctorWhileStepgateDoesNotAnswer(t *testing.T) {
 	d := newDoctored(t, "silent", "webhook.timeoutSeconds=2")
 	set := rollout(t, "silent-apps")

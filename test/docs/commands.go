@@ -82,7 +82,8 @@ func isCommand(words []string) bool {
 		slices.Contains([]string{"make", "go", "helm", "docker", "kubectl", "argocd"}, words[0])
 }
 
-// makefile is a Makefile: what each target needs, as prerequisites or by a make of its own for several at a time, and its text.
+// makefile is a Makefile: what each target needs, as prerequisites or by a make of its own for several at a time, and
+// its text.
 type makefile struct {
 	needs map[string][]string
 	text  string

@@ -96,7 +96,8 @@ func TestMakeHelp(t *testing.T) {
 	}
 }
 
-// A change runs every part of `make test-all` in a job of its own, and every night runs every suite that `make help` calls long.
+// A change runs every part of `make test-all` in a job of its own, and every night runs every suite that `make help`
+// calls long.
 func TestTheWorkflows(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(read(g, ".ci/run")).To(HaveSuffix("exec make test e2e-quick faults-quick\n"))
@@ -115,8 +116,8 @@ func TestTheWorkflows(t *testing.T) {
 }
 
 // run says for every other documented command where CI runs it: a file, and a text in that file that runs it. A command
-// is named by its first two words. kubectl is missing: test/pages runs the console blocks, and the tests make the calls of the
-// other commands as clients.
+// is named by its first two words. kubectl is missing: test/pages runs the console blocks, and the tests make the calls
+// of the other commands as clients.
 var run = map[string]struct{ file, text string }{
 	"stepgate serve":    {"test/release/replica.go", `"serve"`},
 	"stepgate selftest": {"test/chart/serve_test.go", "selftest"},

@@ -15,7 +15,8 @@ import (
 const (
 	// overlookedAfter is how long an operation is set before the application controller counts as having overlooked it.
 	overlookedAfter = 8 * time.Second
-	// refreshOverlookedAfter is the same for a refresh. The gate itself asks again after 10 s; the suite leaves it the time.
+	// refreshOverlookedAfter is the same for a refresh. The gate itself asks again after 10 s; the suite leaves it the
+	// time.
 	refreshOverlookedAfter = 20 * time.Second
 )
 
@@ -28,10 +29,10 @@ func (r *rollout) complete() {
 	script.Must(r.ctx.Err())
 }
 
-// refreshOverlooked refreshes an Application whose operation, or whose refresh, the application controller of Argo CD 3.5.7
-// has overlooked. When either is written while the controller records the end of an operation, the controller may not look
-// again until the next periodic comparison, which is hours away here. To ask for a refresh that is asked for already is no
-// change, and no event; so the annotation is removed first.
+// refreshOverlooked refreshes an Application whose operation, or whose refresh, the application controller of Argo CD
+// 3.5.7 has overlooked. When either is written while the controller records the end of an operation, the controller may
+// not look again until the next periodic comparison, which is hours away here. To ask for a refresh that is asked for
+// already is no change, and no event; so the annotation is removed first.
 func (r *rollout) refreshOverlooked() {
 	for _, m := range r.members {
 		operation, refresh := r.recorder.overlooked(string(r.mode), m.name)

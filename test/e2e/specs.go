@@ -103,9 +103,10 @@ func (r *rollout) untilFailing() {
 	})
 }
 
-// adopted has the ApplicationSet be gone, and all Applications without an owner, as after kubectl delete --cascade=orphan: no garbage collector runs
-// here that would take the owner away. It is created again with a commit, and while one of step 1 is Degraded. As long as an Application has no owner,
-// nobody gates it: it is refreshed when it has one.
+// adopted has the ApplicationSet be gone, and all Applications without an owner, as after kubectl delete
+// --cascade=orphan: no garbage collector runs here that would take the owner away. It is created again with a commit,
+// and while one of step 1 is Degraded. As long as an Application has no owner, nobody gates it: it is refreshed when it
+// has one.
 func adopted(r *rollout) {
 	r.begin()
 	dev := r.one("dev")
@@ -164,8 +165,8 @@ func ignoringParameters(set *argo.ApplicationSet) {
 	set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{{JSONPointers: []string{"/spec/source/helm"}}}
 }
 
-// ownParameter has a user give prod a parameter of its own, together with a new version of the chart. Nobody can prove the parameter; it waits for the order of
-// the version all the same.
+// ownParameter has a user give prod a parameter of its own, together with a new version of the chart. Nobody can prove
+// the parameter; it waits for the order of the version all the same.
 func ownParameter(r *rollout) {
 	const value = "mine"
 	r.byUsersOnly()
@@ -218,7 +219,8 @@ func completedOnPurpose(set *argo.ApplicationSet) {
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, "stepgate.io/require", "completed")
 }
 
-// pruneOnly removes a manifest of dev together with a commit that touches all. Automated sync prunes nothing, so that dev stays OutOfSync.
+// pruneOnly removes a manifest of dev together with a commit that touches all. Automated sync prunes nothing, so that
+// dev stays OutOfSync.
 func pruneOnly(r *rollout) {
 	dev := r.one("dev")
 	extra := dev.path + "/extra.yaml"

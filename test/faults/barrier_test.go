@@ -11,8 +11,9 @@ import (
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// TestF45_WriteBarrier breaks the write barrier in every way while a state changes all the time: the write, its answer, and the watch that
-// should give it back. The replica is asked as soon as a state has changed, with an API server of its own, and asked by nobody else.
+// TestF45_WriteBarrier breaks the write barrier in every way while a state changes all the time: the write, its answer,
+// and the watch that should give it back. The replica is asked as soon as a state has changed, with an API server of
+// its own, and asked by nobody else.
 func TestF45_WriteBarrier(t *testing.T) {
 	f := begin(t, "F45 the write barrier fails in 15 ways; its watch late, silent, reset")
 	proxy, err := faultproxy.NewAPIProxy(f.Cluster)
@@ -65,7 +66,8 @@ func TestF45_WriteBarrier(t *testing.T) {
 		changing()
 		proxy.Heal()
 	}
-	// A silent watch: the cache says that the earlier steps are done. On a busy machine the barrier may rest just then, which tells nothing.
+	// A silent watch: the cache says that the earlier steps are done. On a busy machine the barrier may rest just then,
+	// which tells nothing.
 	for tried := 0; tried < times(10); {
 		works()
 		proxy.Freeze()

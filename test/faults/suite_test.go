@@ -1,7 +1,7 @@
 // Package faults breaks what is around two replicas of stepgate in enforce mode: their API server, their callers, their
-// certificates and the processes themselves. Each test is one fault, and begins a row of test/results/faults.md with its number, F1 and so on:
-// `go test ./test/faults -run F4_` runs one. Every test asserts the goals in trial.end, and the package prints a table.
-// With -short there are fewer injections. -results DIR writes the table to DIR/faults.md.
+// certificates and the processes themselves. Each test is one fault, and begins a row of test/results/faults.md with
+// its number, F1 and so on: `go test ./test/faults -run F4_` runs one. Every test asserts the goals in trial.end, and
+// the package prints a table. With -short there are fewer injections. -results DIR writes the table to DIR/faults.md.
 package faults
 
 import (
@@ -73,7 +73,8 @@ func (s *suite) start(ctx context.Context) error {
 	var err error
 	s.release, err = release.Start(ctx, s.Environment, release.Options{
 		Registration: release.Registration{Name: "stepgate"},
-		// The Applications of the load have just been created. Nobody waits for that here, so that each denial is a wrong one.
+		// The Applications of the load have just been created. Nobody waits for that here, so that each denial is a
+		// wrong one.
 		Args: []string{"--shutdown-delay=2s", "--spec-settling=0", "--cert-leaf-duration=30s", "--cert-ca-duration=1h"},
 	}, apis...)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command generate writes the files that follow from others: the table of values in the chart's README, and the kustomize manifests
-// of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; and the tables of the rule, from policy. With --check it writes nothing, and fails when a file is not up to date.
+// Command generate writes the files that follow from others: the table of values in the chart's README, and the
+// kustomize manifests of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; and the
+// tables of the rule, from policy. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (

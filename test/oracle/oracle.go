@@ -1,5 +1,5 @@
-// Package oracle is a reader of siblings that is slow and obviously right: for every decision it reads every sibling whole.
-// The tests compare stepgate's own reader with it, and the benchmarks measure against it.
+// Package oracle is a reader of siblings that is slow and obviously right: for every decision it reads every sibling
+// whole. The tests compare stepgate's own reader with it, and the benchmarks measure against it.
 package oracle
 
 import (
@@ -49,8 +49,9 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	return argocd.NewApplicationSet(&set), nil
 }
 
-// Evaluate evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored, and what somebody says of its
-// scope. It reads nothing when the ApplicationSet alone settles the write. On an error there is no decision.
+// Evaluate evaluates the rule on the siblings as the API server holds them now. The input's Siblings are ignored, and
+// what somebody says of its scope. It reads nothing when the ApplicationSet alone settles the write. On an error there
+// is no decision.
 func (r *Reader) Evaluate(ctx context.Context, in policy.Input, _ policy.Decision) (policy.Decision, error) {
 	if d, settled := policy.Scope(in); settled {
 		return d, nil

@@ -1,5 +1,5 @@
-// Package soak runs three replicas of stepgate under load for minutes, while their certificates rotate or while they are
-// restarted and killed. Each test prints one line with its figures. With -short the tests take half a minute each.
+// Package soak runs three replicas of stepgate under load for minutes, while their certificates rotate or while they
+// are restarted and killed. Each test prints one line with its figures. With -short the tests take half a minute each.
 // -results DIR writes the figures to DIR/soak.md.
 package soak
 
@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// rollouts is how many operation writes are sent at once. It is more than the 25 idle connections that an API server
-	// keeps to a webhook.
+	// rollouts is how many operation writes are sent at once. It is more than the 25 idle connections that an API
+	// server keeps to a webhook.
 	rollouts = 32
 	// rate is in operation writes a second.
 	rate = 64

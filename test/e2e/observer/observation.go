@@ -8,8 +8,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// State is what an Application deploys, and where to: a path of its repository at a commit, or the version of a chart. Those of
-// several sources are joined with commas.
+// State is what an Application deploys, and where to: a path of its repository at a commit, or the version of a chart.
+// Those of several sources are joined with commas.
 type State struct {
 	Revision, Path, Destination string
 }
@@ -31,11 +31,11 @@ type Observation struct {
 	// Leftover says that it found nothing to do but to prune.
 	Leftover bool
 	Health   string
-	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if known.
-	// An operation has no result of its own for the destination: Operated has the destination of the spec.
+	// Phase is the phase of the last operation that the controller took up, and Operated the state that it deployed, if
+	// known. An operation has no result of its own for the destination: Operated has the destination of the spec.
 	Phase string
-	// Parked says that the controller has taken up the operation that is set, and has left it without a revision: it waits for a
-	// sync window.
+	// Parked says that the controller has taken up the operation that is set, and has left it without a revision: it
+	// waits for a sync window.
 	Parked    bool
 	StartedAt time.Time
 	Operated  State
@@ -96,8 +96,8 @@ func (o Observation) TakenUp() bool {
 	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
-// found says that the Application was found Healthy with a state, and Synced or with nothing left but to prune, after the last operation, which has
-// not failed with it.
+// found says that the Application was found Healthy with a state, and Synced or with nothing left but to prune, after
+// the last operation, which has not failed with it.
 func (o Observation) found(s State) bool {
 	failed := o.Operated == s && o.Phase != "Succeeded"
 	return !o.OperationSet && !failed && (o.Synced || o.Leftover) && o.Compared == s && o.Health == "Healthy"
