@@ -13,7 +13,7 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # Those of them that answer many requests at once.
 CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
-COMMANDS := $(addprefix $(BIN)/,bench demo e2e node)
+COMMANDS := $(addprefix $(BIN)/,bench certmanager demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
@@ -406,9 +406,6 @@ $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)
-
-$(BIN)/certmanager: test/tools/certmanager/main.go test/tools/certmanager/go.mod test/tools/certmanager/go.sum
-	$(call build-tool,test/tools/certmanager,,.)
 
 $(BIN)/govulncheck: test/tools/govulncheck/go.mod test/tools/govulncheck/go.sum
 	$(call build-tool,test/tools/govulncheck,,golang.org/x/vuln/cmd/govulncheck)

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	propertyInputs = 20_000
 	// longestMessage holds three names of 253 characters with their details, the ApplicationSet's name, and the way
 	// out.
 	longestMessage = 2048
@@ -38,9 +37,12 @@ func FuzzEvaluate(f *testing.F) {
 
 // TestPropertiesHold asks the same of many seeded inputs, and that they were worth asking.
 func TestPropertiesHold(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
+	random, inputs := rand.New(rand.NewPCG(3, 4)), 20_000
+	if testing.Short() {
+		inputs /= 4
+	}
 	outcomes, reasons := map[policy.Outcome]int{}, map[policy.Reason]int{}
-	for range propertyInputs {
+	for range inputs {
 		d := checkProperties(t, inputFrom(randomBytes(random)))
 		outcomes[d.Outcome]++
 		reasons[d.Reason]++
@@ -51,7 +53,7 @@ func TestPropertiesHold(t *testing.T) {
 	t.Log(outcomes, reasons)
 	g := NewWithT(t)
 	for _, outcome := range []policy.Outcome{policy.Deny, policy.Allow, policy.NotGated} {
-		g.Expect(outcomes[outcome]).To(BeNumerically(">", propertyInputs/20), "too few inputs with %s", outcome)
+		g.Expect(outcomes[outcome]).To(BeNumerically(">", inputs/20), "too few inputs with %s", outcome)
 	}
 	for _, reason := range policy.Reasons() {
 		g.Expect(reasons[reason]).To(BeNumerically(">", 0), "no input with %s", reason)

@@ -104,8 +104,10 @@ func FuzzDecode(f *testing.F) {
 // TestRandomWrites checks many seeded writes, and that enough of them were worth checking. Go's own fuzzing is slow here: it
 // resets the coverage of all that Argo CD's types import with each run.
 func TestRandomWrites(t *testing.T) {
-	const rounds = 1500
-	random := rand.New(rand.NewPCG(7, 8))
+	random, rounds := rand.New(rand.NewPCG(7, 8)), 1500
+	if testing.Short() {
+		rounds /= 5
+	}
 	seen := map[string]int{}
 	for range rounds {
 		object, old := writeFrom(t, randomBytes(random))

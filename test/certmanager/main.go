@@ -1,6 +1,6 @@
-// Command certmanager runs the parts of cert-manager that certificates in a cluster need: its issuers (self-signed and
-// CA), its controllers of Certificates and CertificateRequests, and the cainjector. cert-manager's own programs are not
-// published as Go modules; these are their controllers, from the module that is.
+// Command certmanager runs the parts of cert-manager that certificates in a cluster need: its issuers (self-signed and CA), its controllers of
+// Certificates and CertificateRequests, and the cainjector. cert-manager's own programs are not published as Go modules; these are their
+// controllers, from the module that is.
 package main
 
 import (
@@ -48,16 +48,23 @@ func main() {
 	flags := flag.NewFlagSet("certmanager", flag.ExitOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig file of an administrator")
 	_ = flags.Parse(os.Args[1:])
+	if err := run(*kubeconfig); err != nil {
+		fmt.Fprintln(os.Stderr, "certmanager:", err)
+		os.Exit(1)
+	}
+}
+
+func run(kubeconfig string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctrl.SetLogger(klog.Background())
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, klog.Background()))
-	group.Go(func() error { return issue(ctx, *kubeconfig) })
-	group.Go(func() error { return inject(ctx, *kubeconfig) })
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "certmanager:", err)
-		os.Exit(1)
+	group.Go(func() error { return issue(ctx, kubeconfig) })
+	group.Go(func() error { return inject(ctx, kubeconfig) })
+	if err := group.Wait(); !errors.Is(err, context.Canceled) {
+		return err
 	}
+	return nil
 }
 
 // issue runs the controllers that issue certificates.
