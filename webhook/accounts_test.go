@@ -7,6 +7,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // An account that writes what only a controller of Argo CD writes, and is not listed, is counted each time and logged
@@ -14,16 +16,16 @@ import (
 func TestUnlistedAccounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user  string
-		write func(*attempt)
+		write func(*scenario.Attempt)
 		want  int
 	}{
 		"the ApplicationSet controller":          {user: "system:serviceaccount:argocd:argocd-applicationset-controller"},
 		"one of another name":                    {user: "system:serviceaccount:gitops:sets", want: 2},
 		"one of another name, listed":            {user: "listed-set"},
 		"an application controller, listed":      {user: "listed-controller"},
-		"argocd-server":                          {user: argocdServer, want: 2},
-		"a user, who does not claim to be one":   {user: "alice", write: func(a *attempt) { a.after.Operation.InitiatedBy.Automated = false }},
-		"a server dry-run by one of other names": {user: "system:serviceaccount:gitops:sets", write: func(a *attempt) { a.dryRun = true }},
+		"argocd-server":                          {user: scenario.ArgoCDServer, want: 2},
+		"a user, who does not claim to be one":   {user: "alice", write: func(a *scenario.Attempt) { a.After.Operation.InitiatedBy.Automated = false }},
+		"a server dry-run by one of other names": {user: "system:serviceaccount:gitops:sets", write: func(a *scenario.Attempt) { a.DryRun = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -34,18 +36,18 @@ func TestUnlistedAccounts(t *testing.T) {
 					logged++
 				}
 			}, funcr.Options{Verbosity: 9})
-			c := clusterOf(blocked)
-			config := testConfig()
+			c := scenario.Of(blocked)
+			config := scenario.Config()
 			config.ApplicationSetAccounts, config.ControllerAccounts = []string{"listed-set"}, []string{"listed-controller"}
 			trial := newTrial(config, c)
-			write := syncOf(c, "prod")
-			write.user = tc.user
-			write.after.Operation.InitiatedBy.Automated = true
+			write := scenario.SyncOf(c, "prod")
+			write.User = tc.user
+			write.After.Operation.InitiatedBy.Automated = true
 			if tc.write != nil {
 				tc.write(write)
 			}
 			for range 2 {
-				trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+				trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 			}
 			g.Expect(trial.counted("stepgate_unlisted_account_operations_total")).To(BeEquivalentTo(tc.want))
 			g.Expect(logged).To(Equal(min(tc.want, 1)))

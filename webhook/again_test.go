@@ -9,17 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // TestSyncedAgain has prod Pending since noon, and its sync begun a second later.
 func TestSyncedAgain(t *testing.T) {
 	pending := func(set *argo.ApplicationSet) {
-		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", LastTransitionTime: ptr.To(metav1.NewTime(noon))}}
+		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon))}}
 	}
-	synced := func(a *attempt) {
-		a.before.Status.OperationState = &argo.OperationState{
-			Phase: synccommon.OperationSucceeded, Operation: *a.after.Operation, StartedAt: metav1.NewTime(noon.Add(time.Second)),
+	synced := func(a *scenario.Attempt) {
+		a.Before.Status.OperationState = &argo.OperationState{
+			Phase: synccommon.OperationSucceeded, Operation: *a.After.Operation, StartedAt: metav1.NewTime(scenario.Noon.Add(time.Second)),
 		}
 	}
 	const again = "step 3 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn"
@@ -37,18 +38,18 @@ func TestSyncedAgain(t *testing.T) {
 		},
 		"an operation that names its revision": {
 			scenario: open, set: pending, wantAllowed: true,
-			write: func(a *attempt) {
+			write: func(a *scenario.Attempt) {
 				synced(a)
-				a.after.Operation.Sync.Revision, a.after.Operation.Sync.Source = commit("a"), a.after.Spec.Source
+				a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("a"), a.After.Spec.Source
 			},
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone enforce applicationset",
 		},
 		"what the write itself says of its last operation does not count": {
 			scenario: open, set: pending, wantAllowed: true,
-			write: func(a *attempt) {
+			write: func(a *scenario.Attempt) {
 				synced(a)
-				a.after.Status.OperationState, a.before.Status.OperationState = a.before.Status.OperationState, nil
+				a.After.Status.OperationState, a.Before.Status.OperationState = a.Before.Status.OperationState, nil
 			},
 			wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 			wantMetric: "allow EarlierStepsDone enforce applicationset",

@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // sideBySide answers neither read before the other has begun.
 type sideBySide struct {
-	*cluster
+	*scenario.Cluster
 	set, apps chan struct{}
 }
 
@@ -26,7 +27,7 @@ func (s sideBySide) ApplicationSet(ctx context.Context, name types.NamespacedNam
 	if err := begun(ctx, s.apps); err != nil {
 		return nil, err
 	}
-	return s.cluster.ApplicationSet(ctx, name)
+	return s.Cluster.ApplicationSet(ctx, name)
 }
 
 func (s sideBySide) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
@@ -34,7 +35,7 @@ func (s sideBySide) Evaluate(ctx context.Context, in policy.Input, open policy.D
 	if err := begun(ctx, s.set); err != nil {
 		return policy.Decision{}, err
 	}
-	return s.cluster.Evaluate(ctx, in, open)
+	return s.Cluster.Evaluate(ctx, in, open)
 }
 
 func begun(ctx context.Context, read chan struct{}) error {
@@ -47,16 +48,16 @@ func begun(ctx context.Context, read chan struct{}) error {
 }
 
 func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
-	for scenario, wantAllowed := range map[string]bool{open: true, blocked: false} {
-		t.Run(scenario, func(t *testing.T) {
+	for line, wantAllowed := range map[string]bool{open: true, blocked: false} {
+		t.Run(line, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(scenario)
-			trial := newTrial(testConfig(), sideBySide{c, make(chan struct{}), make(chan struct{})})
-			trial.judge.Known = watchedCluster{c}
-			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
+			c := scenario.Of(line)
+			trial := newTrial(scenario.Config(), sideBySide{c, make(chan struct{}), make(chan struct{})})
+			trial.judge.Known = scenario.Watched{Cluster: c}
+			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
 			g.Expect(resp.Allowed).To(Equal(wantAllowed))
 			g.Expect(resp.AuditAnnotations).NotTo(HaveKey("error"))
-			g.Expect(c.reads).To(Equal(2))
+			g.Expect(c.Reads).To(Equal(2))
 		})
 	}
 }
@@ -93,33 +94,33 @@ func TestTheKnownApplicationSetIsNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			live, known := clusterOf(tc.scenario), clusterOf(tc.scenario)
+			live, known := scenario.Of(tc.scenario), scenario.Of(tc.scenario)
 			if tc.live != nil {
-				tc.live(live.sets[0])
+				tc.live(live.Sets[0])
 			}
 			if tc.known != nil {
-				tc.known(known.sets[0])
+				tc.known(known.Sets[0])
 			}
-			request := syncOf(live, "prod").request()
-			trial := newTrial(testConfig(), live)
-			trial.judge.Known = watchedCluster{known}
-			resp, want := trial.handle(request), newTrial(testConfig(), live).handle(request)
+			request := scenario.SyncOf(live, "prod").Request()
+			trial := newTrial(scenario.Config(), live)
+			trial.judge.Known = scenario.Watched{Cluster: known}
+			resp, want := trial.handle(request), newTrial(scenario.Config(), live).handle(request)
 			g.Expect(resp).To(Equal(want))
 			g.Expect(resp.Allowed).To(Equal(tc.wantAllowed))
-			g.Expect(newTrial(testConfig(), known).handle(request)).NotTo(Equal(want), "nothing would be noticed")
+			g.Expect(newTrial(scenario.Config(), known).handle(request)).NotTo(Equal(want), "nothing would be noticed")
 		})
 	}
 }
 
 // failing fails to read the ApplicationSet, in one of several ways.
 type failing struct {
-	*cluster
+	*scenario.Cluster
 	fail func() error
 }
 
 // ApplicationSet returns the right one beside the error, for which it must not count.
 func (f failing) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
-	return argocd.NewApplicationSet(f.sets[0]), f.fail()
+	return argocd.NewApplicationSet(f.Sets[0]), f.fail()
 }
 
 // Evaluate waits until it is ended, as a read would that nobody needs any more.
@@ -132,17 +133,17 @@ func (f failing) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision
 // whose answer is not needed.
 func TestNoAllowWithoutTheLiveApplicationSet(t *testing.T) {
 	for name, fail := range map[string]func() error{
-		"the read fails":         func() error { return errRead },
+		"the read fails":         func() error { return scenario.ErrRead },
 		"the read is a panic":    func() error { panic("an object of a shape that nobody expected") },
 		"the read has ended":     func() error { return context.Canceled },
 		"the answer is nonsense": func() error { return errors.New("the answer is not this object") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(open)
-			trial := newTrial(testConfig(), failing{c, fail})
-			trial.judge.Known = watchedCluster{c}
-			resp := trial.handle(syncOf(c, "prod").request())
+			c := scenario.Of(open)
+			trial := newTrial(scenario.Config(), failing{c, fail})
+			trial.judge.Known = scenario.Watched{Cluster: c}
+			resp := trial.handle(scenario.SyncOf(c, "prod").Request())
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Code).To(Equal(int32(503)))
 			events := trial.posted()
@@ -156,11 +157,11 @@ func TestNoAllowWithoutTheLiveApplicationSet(t *testing.T) {
 func TestASiblingThatCannotBeRead(t *testing.T) {
 	g := NewWithT(t)
 	for failAt := 1; failAt <= 2; failAt++ {
-		c := clusterOf(open)
-		c.failAt = failAt
-		trial := newTrial(testConfig(), c)
-		trial.judge.Known = watchedCluster{c}
-		resp := trial.handle(syncOf(c, "prod").request())
+		c := scenario.Of(open)
+		c.FailAt = failAt
+		trial := newTrial(scenario.Config(), c)
+		trial.judge.Known = scenario.Watched{Cluster: c}
+		resp := trial.handle(scenario.SyncOf(c, "prod").Request())
 		g.Expect(resp.Allowed).To(BeFalse(), "read %d", failAt)
 		g.Expect(resp.Result.Code).To(Equal(int32(503)), "read %d", failAt)
 	}

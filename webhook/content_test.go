@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -18,7 +19,7 @@ import (
 
 // watchedWorld is dev in step 1 and prod in step 3, which deploy the same revision, and what the watch sees of them.
 type watchedWorld struct {
-	*cluster
+	*scenario.Cluster
 	dev, prod *argo.Application
 	seen      *siblings.Observations
 	now       time.Time
@@ -26,9 +27,9 @@ type watchedWorld struct {
 
 // newWatchedWorld begins two hours before noon: both have deployed revision a, and are Healthy.
 func newWatchedWorld() *watchedWorld {
-	w := &watchedWorld{cluster: clusterOf("1:dev=Healthy@a 3:prod=Healthy@a"), now: noon.Add(-2 * time.Hour)}
-	w.dev, w.prod = w.apps[0], w.apps[1]
-	for _, app := range w.apps {
+	w := &watchedWorld{Cluster: scenario.Of("1:dev=Healthy@a 3:prod=Healthy@a"), now: scenario.Noon.Add(-2 * time.Hour)}
+	w.dev, w.prod = w.Apps[0], w.Apps[1]
+	for _, app := range w.Apps {
 		app.Spec.Source.Helm = imageTag("v1")
 		app.Status.Sync.ComparedTo.Source = *app.Spec.Source.DeepCopy()
 		deployed(app)
@@ -40,29 +41,29 @@ func newWatchedWorld() *watchedWorld {
 // list has the watch begin, which knows nothing.
 func (w *watchedWorld) list() {
 	w.seen = siblings.NewObservations(func() time.Time { return w.now })
-	for _, app := range w.apps {
+	for _, app := range w.Apps {
 		w.seen.Listed(argocd.NewProjection(app))
 	}
 }
 
 // at is a write of an Application, so long before noon.
 func (w *watchedWorld) at(before time.Duration, app *argo.Application, edit func(*argo.Application)) {
-	w.now = noon.Add(-before)
+	w.now = scenario.Noon.Add(-before)
 	edit(app)
 	w.seen.Observe(argocd.NewProjection(app))
 }
 
 // syncsProd is the answer to an automated sync of prod, at noon.
 func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
-	w.now = noon
-	config := testConfig()
+	w.now = scenario.Noon
+	config := scenario.Config()
 	config.Pin = settings.PinCompared
-	trial := newTrial(config, w.cluster)
+	trial := newTrial(config, w.Cluster)
 	trial.judge.Watch = w.seen
 	source := w.prod.Spec.GetSource()
-	a := &attempt{before: w.prod, after: w.prod.DeepCopy(), user: controllerUser}
-	a.after.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}
-	answer := trial.handle(a.request())
+	a := &scenario.Attempt{Before: w.prod, After: w.prod.DeepCopy(), User: scenario.ApplicationController}
+	a.After.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}
+	answer := trial.handle(a.Request())
 	return answer.Allowed, answer.AuditAnnotations["reason"]
 }
 
@@ -72,7 +73,7 @@ func imageTag(tag string) *argo.ApplicationSourceHelm {
 
 // deployed has an Application run what it is compared with, since ten minutes before noon.
 func deployed(app *argo.Application) {
-	at, sync := metav1.NewTime(noon.Add(-10*time.Minute)), &app.Status.Sync
+	at, sync := metav1.NewTime(scenario.Noon.Add(-10*time.Minute)), &app.Status.Sync
 	app.Status.History = argo.RevisionHistories{{Revision: sync.Revision, Source: sync.ComparedTo.Source, DeployedAt: at, InitiatedBy: argo.OperationInitiator{Automated: true}}}
 	app.Status.OperationState = &argo.OperationState{
 		Phase: "Succeeded", StartedAt: at, FinishedAt: &at, Operation: argo.Operation{Sync: &argo.SyncOperation{}, InitiatedBy: argo.OperationInitiator{Automated: true}},
@@ -83,7 +84,7 @@ func deployed(app *argo.Application) {
 // compared has Argo CD compare an Application with its spec, and find it OutOfSync.
 func compared(app *argo.Application) {
 	app.Status.Sync.ComparedTo = argo.ComparedTo{Source: app.Spec.GetSource(), Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}
-	app.Status.Sync.Status, app.Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(noon.Add(-time.Second)))
+	app.Status.Sync.Status, app.Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Second)))
 }
 
 func tagged(tag string) func(*argo.Application) {
@@ -92,7 +93,7 @@ func tagged(tag string) func(*argo.Application) {
 
 // committed has Argo CD compare an Application with a commit that changes prod alone.
 func committed(app *argo.Application) {
-	app.Status.Sync.Revision = commit("b")
+	app.Status.Sync.Revision = scenario.Commit("b")
 	if app.Name == "prod" {
 		compared(app)
 	}
@@ -102,7 +103,7 @@ func committed(app *argo.Application) {
 func specWrittenAt(at time.Time) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{
 		{Manager: "argocd-applicationset-controller", Time: ptr.To(metav1.NewTime(at)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:source":{}}}`)},
-		{Manager: "argocd-application-controller", Time: ptr.To(metav1.NewTime(noon)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
+		{Manager: "argocd-application-controller", Time: ptr.To(metav1.NewTime(scenario.Noon)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 	}
 }
 
@@ -125,7 +126,7 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 	})
 	destination := specced(func(s *argo.ApplicationSpec) { s.Destination.Namespace = "another" })
 	failing := func(w *watchedWorld, problem string) {
-		w.sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: problem}}
+		w.Sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: problem}}
 	}
 	deniedStep := func(step int) string {
 		return fmt.Sprintf(`admission webhook "operation.stepgate.io" denied the request: step %d of ApplicationSet argocd/guestbook may not sync yet`, step)
@@ -164,7 +165,7 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 			failing(w, deniedStep(2))
 		}, false, policy.ApplicationSetFailing},
 		"a commit, and another Application cannot be written": {func(w *watchedWorld) {
-			for _, app := range w.apps {
+			for _, app := range w.Apps {
 				w.at(time.Second, app, committed)
 			}
 			failing(w, "no such project")
@@ -207,13 +208,13 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		"drift after a restart, of a spec that is older than its last sync": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
-			w.prod.ManagedFields = specWrittenAt(noon.Add(-11 * time.Minute))
+			w.prod.ManagedFields = specWrittenAt(scenario.Noon.Add(-11 * time.Minute))
 			w.list()
 		}, true, policy.SelfHeal},
 		"drift or a change after a restart, of a spec that was written since": {func(w *watchedWorld) {
 			w.at(30*time.Second, w.prod, compared)
 			w.at(time.Second, w.dev, degraded)
-			w.prod.ManagedFields = specWrittenAt(noon.Add(-10 * time.Minute))
+			w.prod.ManagedFields = specWrittenAt(scenario.Noon.Add(-10 * time.Minute))
 			w.list()
 		}, false, policy.NotHealthy},
 		"drift or a change, nobody knows after a restart, and dev is Degraded": {func(w *watchedWorld) {
@@ -235,7 +236,7 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 // TestADrySourceGoesThroughTheSteps has the path of the dry source change, and dev's hydrator not begin.
 func TestADrySourceGoesThroughTheSteps(t *testing.T) {
 	w := newWatchedWorld()
-	for _, app := range w.apps {
+	for _, app := range w.Apps {
 		hydrator := &argo.SourceHydrator{
 			DrySource:  argo.DrySource{RepoURL: "https://git.example.com/deploy.git", TargetRevision: "main", Path: "v1"},
 			SyncSource: argo.SyncSource{TargetBranch: "env/" + app.Name, Path: app.Name},
@@ -251,7 +252,7 @@ func TestADrySourceGoesThroughTheSteps(t *testing.T) {
 		w.at(30*time.Second, app, func(a *argo.Application) { a.Spec.SourceHydrator.DrySource.Path = "v2" })
 	}
 	w.at(time.Second, w.prod, func(a *argo.Application) {
-		a.Status.Sync.Revision = commit("e")
+		a.Status.Sync.Revision = scenario.Commit("e")
 		compared(a)
 		hydratedBy(a, "d", 10*time.Second)
 	})
@@ -263,11 +264,11 @@ func TestADrySourceGoesThroughTheSteps(t *testing.T) {
 
 // hydratedBy has the hydrator be done with the dry source of the spec at a commit.
 func hydratedBy(app *argo.Application, dry string, before time.Duration) {
-	at := metav1.NewTime(noon.Add(-before))
+	at := metav1.NewTime(scenario.Noon.Add(-before))
 	app.Status.SourceHydrator = argo.SourceHydratorStatus{
-		LastComparedDryRevision: commit(dry),
+		LastComparedDryRevision: scenario.Commit(dry),
 		CurrentOperation: &argo.HydrateOperation{
-			Phase: argo.HydrateOperationPhaseHydrated, StartedAt: at, FinishedAt: &at, DrySHA: commit(dry), HydratedSHA: app.Status.Sync.Revision, SourceHydrator: *app.Spec.SourceHydrator.DeepCopy(),
+			Phase: argo.HydrateOperationPhaseHydrated, StartedAt: at, FinishedAt: &at, DrySHA: scenario.Commit(dry), HydratedSHA: app.Status.Sync.Revision, SourceHydrator: *app.Spec.SourceHydrator.DeepCopy(),
 		},
 	}
 }
@@ -278,9 +279,9 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 	other := func(app *argo.Application) { app.OwnerReferences[0].UID = "before-it-was-created-again" }
 	for name, play := range map[string]func(*watchedWorld){
 		"dev is not created yet": func(w *watchedWorld) {
-			w.now = noon.Add(-time.Second)
+			w.now = scenario.Noon.Add(-time.Second)
 			w.seen = siblings.NewObservations(func() time.Time { return w.now })
-			w.apps = w.apps[1:]
+			w.Apps = w.Apps[1:]
 			w.prod.Status.History, w.prod.Status.OperationState = nil, nil
 			w.at(time.Second, w.prod, compared)
 		},
@@ -290,19 +291,19 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 			degraded(w.dev)
 			w.list()
 			w.at(time.Second, w.prod, func(app *argo.Application) { app.OwnerReferences[0].UID = "guestbook-uid" })
-			for _, app := range w.apps {
+			for _, app := range w.Apps {
 				w.at(time.Second, app, committed)
 			}
 		},
 		"dev is Degraded, and has lost its label": func(w *watchedWorld) {
-			w.seen.Place(&argocd.NewApplicationSet(w.sets[0]).ApplicationSet)
+			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
 			w.at(time.Minute, w.dev, degraded)
 			w.at(2*time.Second, w.prod, committed)
 			w.at(time.Second, w.dev, func(app *argo.Application) { app.Labels = nil })
 		},
 		"dev was in no step until now": func(w *watchedWorld) {
-			w.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "dev", Step: "-1"}, {Application: "prod", Step: "1", Status: "Pending"}}
-			before := w.sets[0].DeepCopy()
+			w.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "dev", Step: "-1"}, {Application: "prod", Step: "1", Status: "Pending"}}
+			before := w.Sets[0].DeepCopy()
 			before.Spec.Strategy.RollingSync.Steps = before.Spec.Strategy.RollingSync.Steps[2:]
 			w.seen.Place(&argocd.NewApplicationSet(before).ApplicationSet)
 			w.at(time.Second, w.dev, degraded)
@@ -348,13 +349,13 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 				app.Status.Sync.Status = "Synced"
 			})
 			w.at(40*time.Second, w.prod, compared)
-			text := "3@" + commit("a")
-			w.sets[0].Annotations = map[string]string{
+			text := "3@" + scenario.Commit("a")
+			w.Sets[0].Annotations = map[string]string{
 				settings.ApproveAnnotation: "3", settings.ApprovedAnnotation: text,
-				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + commit("a") + `","by":"alice","at":"` + noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
+				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + scenario.Commit("a") + `","by":"alice","at":"` + scenario.Noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
 			}
 			if row.restart {
-				w.now = noon.Add(-15 * time.Second)
+				w.now = scenario.Noon.Add(-15 * time.Second)
 				w.list()
 			}
 			allowed, reason := w.syncsProd()

@@ -14,19 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
-
-// Sets are all ApplicationSets, as last watched.
-func (w watchedCluster) Sets() []*argocd.ApplicationSet {
-	var all []*argocd.ApplicationSet
-	for _, set := range w.sets {
-		all = append(all, argocd.NewApplicationSet(set))
-	}
-	return all
-}
 
 // scoped is a Scope. It gates all that it is asked about, or nothing.
 type scoped struct {
@@ -40,11 +31,11 @@ func (s scoped) Ignored(context.Context) ([]string, error) { return s.ignored, s
 func (s scoped) Ungated(context.Context) ([]string, error) { return s.ungated, s.err }
 
 // exemptions are the samples of the metric.
-func exemptions(t *testing.T, config settings.Config, c *cluster, namespaces record.Scope) string {
+func exemptions(t *testing.T, config settings.Config, c *scenario.Cluster, namespaces record.Scope) string {
 	t.Helper()
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(record.NewExemptions(settings.NewParser(config, atNoon), watchedCluster{c}, namespaces, logr.Discard()))
+	registry.MustRegister(record.NewExemptions(settings.NewParser(config, scenario.AtNoon), scenario.Watched{Cluster: c}, namespaces, logr.Discard()))
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -68,7 +59,7 @@ func exemptions(t *testing.T, config settings.Config, c *cluster, namespaces rec
 }
 
 func TestExemptions(t *testing.T) {
-	later, passed := noon.Add(time.Hour).Format(time.RFC3339), noon.Add(-time.Hour).Format(time.RFC3339)
+	later, passed := scenario.Noon.Add(time.Hour).Format(time.RFC3339), scenario.Noon.Add(-time.Hour).Format(time.RFC3339)
 	for name, tc := range map[string]struct {
 		annotations map[string]string
 		config      func(*settings.Config)
@@ -84,8 +75,8 @@ func TestExemptions(t *testing.T) {
 		"not allowed":     {annotations: map[string]string{settings.ModeAnnotation: "off"}, config: func(c *settings.Config) { c.IgnoredAnnotations = settings.Annotations() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, config := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"), testConfig()
-			c.sets[0].Annotations = tc.annotations
+			c, config := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"), scenario.Config()
+			c.Sets[0].Annotations = tc.annotations
 			if tc.config != nil {
 				tc.config(&config)
 			}
@@ -97,21 +88,21 @@ func TestExemptions(t *testing.T) {
 
 func TestExemptionsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b")
-	g.Expect(exemptions(t, testConfig(), c, scoped{ignored: []string{"team-a"}, ungated: []string{"team-b"}})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
-	g.Expect(exemptions(t, testConfig(), c, scoped{err: errors.New("forbidden")})).To(BeEmpty())
+	c := scenario.Of("1:dev=Healthy@b")
+	g.Expect(exemptions(t, scenario.Config(), c, scoped{ignored: []string{"team-a"}, ungated: []string{"team-b"}})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
+	g.Expect(exemptions(t, scenario.Config(), c, scoped{err: errors.New("forbidden")})).To(BeEmpty())
 }
 
 // TestExemptionsWithoutProgressiveSyncs counts an ApplicationSet whose controller records nothing.
 func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
 	for recorded, want := range map[string]string{"": "1", "dev": "0"} {
-		c := clusterOf("1:dev=Healthy@b 2:prod=Healthy@b")
-		c.sets[0].Status.ApplicationStatus = nil
+		c := scenario.Of("1:dev=Healthy@b 2:prod=Healthy@b")
+		c.Sets[0].Status.ApplicationStatus = nil
 		if recorded != "" {
-			c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(record.NewExemptions(settings.NewParser(testConfig(), atNoon), watchedCluster{c}, scoped{}, logr.Discard()))
+		registry.MustRegister(record.NewExemptions(settings.NewParser(scenario.Config(), scenario.AtNoon), scenario.Watched{Cluster: c}, scoped{}, logr.Discard()))
 		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
 # TYPE stepgate_applicationsets_without_progressive_syncs gauge

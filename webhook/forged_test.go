@@ -10,26 +10,27 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What an operation is judged by cannot be brought along in the same write: the status is taken from before it.
 
 func TestAHistoryOfTheSameWriteIsNoRollback(t *testing.T) {
-	c := clusterOf(blocked)
-	a := syncOf(c, "prod")
-	before := a.before.DeepCopy()
+	c := scenario.Of(blocked)
+	a := scenario.SyncOf(c, "prod")
+	before := a.Before.DeepCopy()
 	rollback(a)
-	a.before = before
-	a.user = "kubernetes-admin"
-	NewWithT(t).Expect(newTrial(testConfig(), c).handle(a.request()).Allowed).To(BeFalse())
+	a.Before = before
+	a.User = "kubernetes-admin"
+	NewWithT(t).Expect(newTrial(scenario.Config(), c).handle(a.Request()).Allowed).To(BeFalse())
 }
 
 func TestAComparisonOfTheSameWriteDoesNotCount(t *testing.T) {
-	c := clusterOf("1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b")
-	a := syncOf(c, "prod")
-	a.after.Status.Sync.Revision = ""
-	resp := newTrial(testConfig(), c).handle(a.request())
+	c := scenario.Of("1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b")
+	a := scenario.SyncOf(c, "prod")
+	a.After.Status.Sync.Revision = ""
+	resp := newTrial(scenario.Config(), c).handle(a.Request())
 	NewWithT(t).Expect(resp.Allowed).To(BeFalse(), "%v", resp.AuditAnnotations)
 }
 
@@ -51,11 +52,11 @@ func TestLongTextIsCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			req := syncOf(clusterOf(blocked), "prod").request()
+			req := scenario.SyncOf(scenario.Of(blocked), "prod").Request()
 			edit(&req)
 			logged := 0
 			log := funcr.New(func(_, args string) { logged += len(args) }, funcr.Options{})
-			trial := newTrial(testConfig(), clusterOf(blocked))
+			trial := newTrial(scenario.Config(), scenario.Of(blocked))
 			rw := trial.serveHTTP(log, post(bytes.NewReader(reviewOf(req))))
 			g.Expect(rw.Body.Len()).To(BeNumerically("<", 4096))
 			g.Expect(logged).To(BeNumerically("<", 8192))

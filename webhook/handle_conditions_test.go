@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -31,16 +32,16 @@ func TestHandleConditions(t *testing.T) {
 		return r
 	}
 	soaks := denied(annotated(settings.SoakAnnotation, "30m"), "Soaking", "blockers=qa=Soaking; ", soakNote)
-	soaks.cluster = func(c *cluster) {
-		c.apps[1].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
+	soaks.cluster = func(c *scenario.Cluster) {
+		c.Apps[1].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Minute)))
 	}
 	soaks.wantCauses = []string{"qa Soaking until 2026-03-01T12:29:01Z"}
 	soaks.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + soakNote
 	fails := denied(annotated(settings.MaxFailuresAnnotation, "none"), "TooManyFailures", "blockers=prod-eu=TooManyFailures; ", failures)
 	fails.scenario = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy 3:prod-eu=Healthy"
-	fails.cluster = func(c *cluster) {
-		c.apps[3].Status.OperationState = &argo.OperationState{
-			Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, SyncResult: &argo.SyncOperationResult{Revision: commit("a")},
+	fails.cluster = func(c *scenario.Cluster) {
+		c.Apps[3].Status.OperationState = &argo.OperationState{
+			Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("a")},
 		}
 	}
 	fails.wantCauses = []string{"prod-eu TooManyFailures sync Failed"}
@@ -51,17 +52,17 @@ func TestHandleConditions(t *testing.T) {
 		return `[{"step":3,"of":"` + what + `","by":"` + by + `","at":"2026-03-01T11:00:00Z"}]`
 	}
 	approved := row{
-		scenario: open, set: annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a"), settings.ApprovedByAnnotation, stamp(commit("a"), "alice")), wantAllowed: true,
+		scenario: open, set: annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a"), settings.ApprovedByAnnotation, stamp(scenario.Commit("a"), "alice")), wantAllowed: true,
 		wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 		wantMetric: "allow EarlierStepsDone enforce applicationset",
 	}
-	unstamped := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a")), "NotApproved", "", approval)
-	unstamped.wantWarnings = []string{"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"}
+	unstamped := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a")), "NotApproved", "", approval)
+	unstamped.wantWarnings = []string{"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + scenario.Commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"}
 	unstamped.wantMalformed = []string{settings.ApprovedAnnotation}
-	eyes := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+commit("a"), settings.ApprovedByAnnotation, stamp(commit("a"), "bob")), "NotApproved", "", "")
+	eyes := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a"), settings.ApprovedByAnnotation, stamp(scenario.Commit("a"), "bob")), "NotApproved", "", "")
 	eyes.config = func(c *settings.Config) { c.FourEyes = true }
-	eyes.write = func(a *attempt) {
-		a.user, a.after.Operation.InitiatedBy = argocdServer, argo.OperationInitiator{Username: "bob"}
+	eyes.write = func(a *scenario.Attempt) {
+		a.User, a.After.Operation.InitiatedBy = scenario.ArgoCDServer, argo.OperationInitiator{Username: "bob"}
 	}
 	eyes.wantMessage = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, which bob has approved, who has also started it). Next: stepgate approve guestbook -n argocd --step 3"
 	eyes.wantEvent, eyes.wantMetric = "Warning SyncDenied DenySync Application/prod/prod-uid: "+eyes.wantMessage, "deny NotApproved enforce server"
@@ -100,10 +101,10 @@ func TestTheFirstStepIsHeldAndPinned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-			tc.set(c.sets[0])
-			trial := newTrial(releaseConfig(), c)
-			resp := NewMutator(trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "dev").request()})
+			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			tc.set(c.Sets[0])
+			trial := newTrial(scenario.Releasing(), c)
+			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "dev").Request()})
 			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.want))
 			for _, key := range tc.wantKeys {
 				g.Expect(resp.AuditAnnotations).To(HaveKey(key))

@@ -7,6 +7,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -27,7 +28,7 @@ func annotated(pairs ...string) func(*argo.ApplicationSet) {
 }
 
 // inAnHour is written with another offset than noon is, as people do.
-var inAnHour = noon.Add(time.Hour).In(time.FixedZone("", 2*3600)).Format(time.RFC3339)
+var inAnHour = scenario.Noon.Add(time.Hour).In(time.FixedZone("", 2*3600)).Format(time.RFC3339)
 
 func TestHandleModesAndRequirements(t *testing.T) {
 	denied := row{
@@ -144,39 +145,39 @@ func TestHandleBypassUntil(t *testing.T) {
 }
 
 func TestHandleBypassInSync(t *testing.T) {
-	asks := func(writer, initiatedBy string) func(*attempt) {
-		return func(a *attempt) {
-			a.user = writer
-			a.after.Operation.InitiatedBy = argo.OperationInitiator{Username: initiatedBy}
-			a.after.Operation.Info = []*argo.Info{nil, {Name: "Reason", Value: "late"}, {Name: settings.BypassInfo, Value: " INC-1 "}}
+	asks := func(writer, initiatedBy string) func(*scenario.Attempt) {
+		return func(a *scenario.Attempt) {
+			a.User = writer
+			a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: initiatedBy}
+			a.After.Operation.Info = []*argo.Info{nil, {Name: "Reason", Value: "late"}, {Name: settings.BypassInfo, Value: " INC-1 "}}
 		}
 	}
 	for name, tc := range map[string]row{
 		"a user on the list, through argocd-server": {
-			scenario: blocked, write: asks(argocdServer, "alice"), wantAllowed: true,
+			scenario: blocked, write: asks(scenario.ArgoCDServer, "alice"), wantAllowed: true,
 			wantAudit:  "applicationset=argocd/guestbook; bypass=INC-1 by alice; decision=not_gated; mode=enforce; reason=Bypassed; step=3",
 			wantMetric: "not_gated Bypassed enforce server",
 			wantEvent:  "Normal SyncGateBypassed BypassSync Application/prod/prod-uid: the gate was bypassed: INC-1 by alice",
 		},
 		"a user who is not on the list": row{
-			write: asks(argocdServer, "mallory"), wantMetric: "deny NotHealthy enforce server",
+			write: asks(scenario.ArgoCDServer, "mallory"), wantMetric: "deny NotHealthy enforce server",
 		}.deniedDespite(`INC-1 not honoured: user "mallory" may not bypass (--bypass-user)`),
 		"no user at all": row{
-			write: asks(argocdServer, ""), wantMetric: "deny NotHealthy enforce server",
+			write: asks(scenario.ArgoCDServer, ""), wantMetric: "deny NotHealthy enforce server",
 		}.deniedDespite(`INC-1 not honoured: user "" may not bypass (--bypass-user)`),
 		"a user on the list, claimed with kubectl": row{
 			write: asks("kubernetes-admin", "alice"), wantMetric: "deny NotHealthy enforce other",
 		}.deniedDespite("INC-1 not honoured: kubernetes-admin is not argocd-server"),
 		"a user on the list, claimed by the ApplicationSet controller's account": row{
-			write: asks(appSetAccount, "alice"), wantMetric: "deny NotHealthy enforce applicationset",
-		}.deniedDespite("INC-1 not honoured: " + appSetAccount + " is not argocd-server"),
+			write: asks(scenario.ApplicationSetController, "alice"), wantMetric: "deny NotHealthy enforce applicationset",
+		}.deniedDespite("INC-1 not honoured: " + scenario.ApplicationSetController + " is not argocd-server"),
 		"the zero Config honours nobody": row{
-			write: asks(argocdServer, "alice"), config: func(c *settings.Config) { *c = settings.Config{} }, wantMetric: "deny NotHealthy enforce other",
-		}.deniedDespite("INC-1 not honoured: " + argocdServer + " is not argocd-server"),
+			write: asks(scenario.ArgoCDServer, "alice"), config: func(c *settings.Config) { *c = settings.Config{} }, wantMetric: "deny NotHealthy enforce other",
+		}.deniedDespite("INC-1 not honoured: " + scenario.ArgoCDServer + " is not argocd-server"),
 		"an empty reason asks for nothing": {
-			scenario: blocked, write: func(a *attempt) {
-				asks(argocdServer, "alice")(a)
-				a.after.Operation.Info[2].Value = " "
+			scenario: blocked, write: func(a *scenario.Attempt) {
+				asks(scenario.ArgoCDServer, "alice")(a)
+				a.After.Operation.Info[2].Value = " "
 			},
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce server", wantEvent: qaDegradedEvent,

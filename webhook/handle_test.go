@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -71,16 +72,16 @@ func TestHandle(t *testing.T) {
 		},
 		"an Application without an ApplicationSet is not gated": {
 			scenario: blocked, wantAllowed: true,
-			write: func(a *attempt) {
-				a.before.OwnerReferences, a.after.OwnerReferences, a.user = nil, nil, "kubernetes-admin"
+			write: func(a *scenario.Attempt) {
+				a.Before.OwnerReferences, a.After.OwnerReferences, a.User = nil, nil, "kubernetes-admin"
 			},
 			wantAudit:  "decision=not_gated; mode=enforce; reason=NotManaged",
 			wantMetric: "not_gated NotManaged enforce other",
 		},
 		"an owner that does not control is not an ApplicationSet's": {
 			scenario: blocked, wantAllowed: true,
-			write: func(a *attempt) {
-				for _, app := range []*argo.Application{a.before, a.after} {
+			write: func(a *scenario.Attempt) {
+				for _, app := range []*argo.Application{a.Before, a.After} {
 					app.OwnerReferences[0].Controller = ptr.To(false)
 				}
 			},
@@ -89,7 +90,7 @@ func TestHandle(t *testing.T) {
 		},
 		"an ApplicationSet that is gone does not gate": {
 			scenario: blocked, wantAllowed: true,
-			cluster:    func(c *cluster) { c.sets = nil },
+			cluster:    func(c *scenario.Cluster) { c.Sets = nil },
 			wantAudit:  "decision=not_gated; mode=enforce; reason=ApplicationSetNotFound",
 			wantMetric: "not_gated ApplicationSetNotFound enforce applicationset",
 		},
@@ -107,31 +108,34 @@ func TestHandle(t *testing.T) {
 		},
 		"an ApplicationSet that is being deleted does not gate": {
 			scenario: blocked, wantAllowed: true,
-			set:        func(set *argo.ApplicationSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) },
+			set:        func(set *argo.ApplicationSet) { set.DeletionTimestamp = ptr.To(metav1.NewTime(scenario.Noon)) },
 			wantAudit:  "applicationset=argocd/guestbook; decision=not_gated; mode=enforce; reason=Deleting; step=3",
 			wantMetric: "not_gated Deleting enforce applicationset",
 		},
 		"a dry-run operation is not gated": {
 			scenario: blocked, wantAllowed: true,
-			write:      func(a *attempt) { a.after.Operation.Sync.DryRun = true; a.user = argocdServer },
+			write:      func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true; a.User = scenario.ArgoCDServer },
 			wantAudit:  "decision=not_gated; mode=enforce; reason=DryRunOperation",
 			wantMetric: "not_gated DryRunOperation enforce server",
 		},
 		"an operation that does not change is no operation write": {
 			scenario: blocked, wantAllowed: true,
-			write:      func(a *attempt) { a.before.Operation = a.after.Operation.DeepCopy(); a.user = controllerUser },
+			write: func(a *scenario.Attempt) {
+				a.Before.Operation = a.After.Operation.DeepCopy()
+				a.User = scenario.ApplicationController
+			},
 			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
 			wantMetric: "not_gated NotAnOperationWrite enforce controller",
 		},
 		"removing the operation is no operation write": {
 			scenario: blocked, wantAllowed: true,
-			write:      func(a *attempt) { a.before, a.after = a.after, a.before },
+			write:      func(a *scenario.Attempt) { a.Before, a.After = a.After, a.Before },
 			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
 			wantMetric: "not_gated NotAnOperationWrite enforce applicationset",
 		},
 		"a deletion is no operation write": {
 			scenario: blocked, wantAllowed: true,
-			write:      func(a *attempt) { a.before, a.after = a.after, nil },
+			write:      func(a *scenario.Attempt) { a.Before, a.After = a.After, nil },
 			wantAudit:  "decision=not_gated; mode=enforce; reason=NotAnOperationWrite",
 			wantMetric: "not_gated NotAnOperationWrite enforce applicationset",
 		},
@@ -148,24 +152,24 @@ func TestHandle(t *testing.T) {
 		},
 		"an Application created with an operation is gated, the Event goes to its ApplicationSet": {
 			scenario: blocked, config: func(c *settings.Config) { c.Require = policy.RequireSynced },
-			write:    func(a *attempt) { a.before = nil; a.after.UID = ""; a.user = "kubernetes-admin" },
+			write:    func(a *scenario.Attempt) { a.Before = nil; a.After.UID = ""; a.User = "kubernetes-admin" },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 			wantMetric: "deny NotHealthy enforce other",
 			wantEvent:  "Warning SyncDenied DenySync ApplicationSet/guestbook/guestbook-uid related qa: " + qaDegraded,
 		},
 		"a server dry-run gets the same answer and leaves nothing behind": {
 			scenario: blocked,
-			write:    func(a *attempt) { a.dryRun = true },
+			write:    func(a *scenario.Attempt) { a.DryRun = true },
 			wantCode: 403, wantMessage: qaDegraded, wantCauses: []string{"qa NotHealthy Degraded"}, wantAudit: qaDegradedAudit,
 		},
 		"a read error is no answer": {
-			scenario: open, cluster: func(c *cluster) { c.failAt = 1 },
+			scenario: open, cluster: func(c *scenario.Cluster) { c.FailAt = 1 },
 			wantCode: 503, wantMessage: cannotDecide,
 			wantMetric: "error ReadError enforce applicationset",
 			wantEvent:  "Warning SyncGateError EvaluateSync Application/prod/prod-uid: stepgate could not judge this sync: it could not read from the API server; see stepgate's log",
 		},
 		"a read error is admitted and recorded in audit mode": {
-			scenario: open, cluster: func(c *cluster) { c.failAt = 1 }, config: audit, wantAllowed: true,
+			scenario: open, cluster: func(c *scenario.Cluster) { c.FailAt = 1 }, config: audit, wantAllowed: true,
 			wantAudit:    "decision=error; error=" + readFailed + "; mode=audit",
 			wantWarnings: []string{"stepgate (audit mode): this sync could not be judged; see stepgate's log"},
 			wantMetric:   "error ReadError audit applicationset",
@@ -179,16 +183,16 @@ func TestHandle(t *testing.T) {
 func audit(c *settings.Config) { c.Mode = settings.Audit }
 
 // rollback turns a sync into what argocd-server writes for a rollback to the older of two entries of the history.
-func rollback(a *attempt) {
-	source := *a.after.Spec.Source
-	for _, app := range []*argo.Application{a.before, a.after} {
+func rollback(a *scenario.Attempt) {
+	source := *a.After.Spec.Source
+	for _, app := range []*argo.Application{a.Before, a.After} {
 		app.Status.History = argo.RevisionHistories{
-			{ID: 1, Revision: commit("0"), Source: source}, {ID: 2, Revision: commit("a"), Source: source},
+			{ID: 1, Revision: scenario.Commit("0"), Source: source}, {ID: 2, Revision: scenario.Commit("a"), Source: source},
 		}
 	}
-	a.user = argocdServer
-	a.after.Operation = &argo.Operation{
-		Sync:        &argo.SyncOperation{Revision: commit("0"), Source: &source, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}},
+	a.User = scenario.ArgoCDServer
+	a.After.Operation = &argo.Operation{
+		Sync:        &argo.SyncOperation{Revision: scenario.Commit("0"), Source: &source, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}},
 		InitiatedBy: argo.OperationInitiator{Username: "bob"},
 	}
 }

@@ -10,22 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // TestWhatPeopleSeeOfAHeldSync holds prod until dev is healthy, and then lets it go.
 func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	c.apps[0].Status.Health.Status = health.HealthStatusProgressing
-	trial := newTrial(releaseConfig(), c)
-	now := noon
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	c.Apps[0].Status.Health.Status = health.HealthStatusProgressing
+	trial := newTrial(scenario.Releasing(), c)
+	now := scenario.Noon
 	trial.clock = func() time.Time { return now }
 
-	trial.known = watchedCluster{c}
-	mutator := NewMutator(trial.gate, watchedCluster{c})
+	trial.known = scenario.Watched{Cluster: c}
+	mutator := NewMutator(trial.gate, scenario.Watched{Cluster: c})
 	write := func() webhook.AdmissionResponse {
-		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: syncOf(c, "prod").request()})
+		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
 	}
 
 	resp := write()
@@ -40,19 +40,19 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(trial.posted()).To(BeEmpty(), "one Event for one reason")
 	g.Expect(trial.counted("stepgate_decisions_total", "hold")).To(Equal(2.0))
 	g.Expect(trial.counted("stepgate_operations_changed_total", "held")).To(Equal(2.0))
-	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")).To(Equal(float64(noon.Unix())))
+	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")).To(Equal(float64(scenario.Noon.Unix())))
 
 	now = now.Add(72 * time.Second)
-	c.apps[0].Status.Health.Status = health.HealthStatusHealthy
+	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
-	allowed := syncOf(c, "prod")
-	allowed.after.Operation.Sync.Revision, allowed.after.Operation.Sync.Source = commit("b"), allowed.after.Spec.Source
-	g.Expect(trial.handle(allowed.request()).Allowed).To(BeTrue())
+	allowed := scenario.SyncOf(c, "prod")
+	allowed.After.Operation.Sync.Revision, allowed.After.Operation.Sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
+	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
 	events = trial.posted()
 	g.Expect(events).To(HaveLen(1))
 	g.Expect(events[0].Type + " " + events[0].Reason + ": " + events[0].Note).To(Equal(
 		"Normal SyncReleased: step 3 of ApplicationSet argocd/guestbook may sync now: it has waited for 1m12s, last for dev (NotHealthy: Progressing)"))
-	g.Expect(trial.handle(allowed.request()).Allowed).To(BeTrue())
+	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
 	g.Expect(trial.posted()).To(BeEmpty(), "it is told once")
 }
 
@@ -60,63 +60,51 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 // next step.
 func TestAHeldRepetition(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
-	trial := newTrial(releaseConfig(), c)
-	a := syncOf(c, "prod")
-	a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
-	resp := NewMutator(trial.gate, watchedCluster{c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.request()})
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+	trial := newTrial(scenario.Releasing(), c)
+	a := scenario.SyncOf(c, "prod")
+	a.Before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
+	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.Request()})
 	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"), HaveKeyWithValue("reason", "AlreadySynced")))
-	g.Expect(trial.refreshes.asked).To(BeEmpty())
-}
-
-// TestEachRepetitionIsAnother has two syncs be repeated: the refreshes for the one must not use up those for the other.
-func TestEachRepetitionIsAnother(t *testing.T) {
-	g := NewWithT(t)
-	why := func(started time.Time) string {
-		all := comparisons(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
-		g.Expect(all).To(HaveLen(1))
-		return all[0].why
-	}
-	g.Expect(why(noon)).To(Equal(why(noon)))
-	g.Expect(why(noon)).NotTo(Equal(why(noon.Add(time.Second))))
+	g.Expect(trial.refreshes.Take()).To(BeEmpty())
 }
 
 // TestAWriteIsJudgedOnce has both webhooks called for a write: only the first one reads.
 func TestAWriteIsJudgedOnce(t *testing.T) {
 	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
-	pinned := func(c *cluster) *attempt {
-		a := syncOf(c, "prod")
-		a.after.Operation.Sync.Revision, a.after.Operation.Sync.Source = commit("b"), a.after.Spec.Source
+	pinned := func(c *scenario.Cluster) *scenario.Attempt {
+		a := scenario.SyncOf(c, "prod")
+		a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
 		return a
 	}
 	for name, tc := range map[string]struct {
 		scenario string
-		between  func(*cluster, *attempt)
+		between  func(*scenario.Cluster, *scenario.Attempt)
 		want     int
 		allowed  bool
 	}{
 		"it is held":                                {scenario: "1:dev=Degraded@b 3:prod=Healthy@b", want: 4},
 		"it passes":                                 {scenario: open, want: 2, allowed: true},
-		"a sibling changes between the two":         {scenario: open, between: func(c *cluster, _ *attempt) { c.apps[0].Status.Health.Status = "Degraded" }, want: 2, allowed: true},
-		"another webhook changes it":                {scenario: open, between: func(_ *cluster, a *attempt) { a.after.Operation.Sync.Revision = commit("c") }, want: 4},
-		"another webhook changes what is no matter": {scenario: open, between: func(_ *cluster, a *attempt) { a.after.Operation.Sync.Prune = true }, want: 2, allowed: true},
-		"somebody else writes the same":             {scenario: open, between: func(_ *cluster, a *attempt) { a.user = controllerUser }, want: 4, allowed: true},
-		"a dry run comes between":                   {scenario: open, between: func(_ *cluster, a *attempt) { a.dryRun = true }, want: 4, allowed: true},
+		"a sibling changes between the two":         {scenario: open, between: func(c *scenario.Cluster, _ *scenario.Attempt) { c.Apps[0].Status.Health.Status = "Degraded" }, want: 2, allowed: true},
+		"another webhook changes it":                {scenario: open, between: func(_ *scenario.Cluster, a *scenario.Attempt) { a.After.Operation.Sync.Revision = scenario.Commit("c") }, want: 4},
+		"another webhook changes what is no matter": {scenario: open, between: func(_ *scenario.Cluster, a *scenario.Attempt) { a.After.Operation.Sync.Prune = true }, want: 2, allowed: true},
+		"somebody else writes the same":             {scenario: open, between: func(_ *scenario.Cluster, a *scenario.Attempt) { a.User = scenario.ApplicationController }, want: 4, allowed: true},
+		"a dry run comes between":                   {scenario: open, between: func(_ *scenario.Cluster, a *scenario.Attempt) { a.DryRun = true }, want: 4, allowed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(tc.scenario)
-			trial, _, _ := mutated(t, pinning(), c, syncOf(c, "prod"))
+			c := scenario.Of(tc.scenario)
+			trial, _, _ := mutated(t, scenario.Pinning(), c, scenario.SyncOf(c, "prod"))
 			write := pinned(c)
 			if tc.between != nil {
 				tc.between(c, write)
 			}
-			g.Expect(trial.handle(write.request()).Allowed).To(Equal(tc.allowed))
-			g.Expect(c.reads).To(Equal(tc.want))
-			reads := c.reads
-			trial.handle(write.request())
-			g.Expect(c.reads).To(Equal(reads+2), "a judgment is good for one write")
+			g.Expect(trial.handle(write.Request()).Allowed).To(Equal(tc.allowed))
+			g.Expect(c.Reads).To(Equal(tc.want))
+			reads := c.Reads
+			trial.handle(write.Request())
+			g.Expect(c.Reads).To(Equal(reads+2), "a judgment is good for one write")
 		})
 	}
 }

@@ -14,18 +14,20 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // FuzzServeHTTP sends arbitrary bodies. The answer is HTTP 200 or a 4xx, and no body whose object is still the blocked
 // operation write, as an API server would store it, is answered with an allow.
 func FuzzServeHTTP(f *testing.F) {
 	denied := syncReview(blocked)
-	created := syncOf(clusterOf(blocked), "prod")
-	created.before = nil
+	created := scenario.SyncOf(scenario.Of(blocked), "prod")
+	created.Before = nil
 	f.Add(denied)
 	f.Add(syncReview(open))
-	f.Add(reviewOf(created.request()))
-	f.Add(reviewOf(crowded(syncOf(clusterOf(blocked), "prod")).request()))
+	f.Add(reviewOf(created.Request()))
+	f.Add(reviewOf(crowded(scenario.SyncOf(scenario.Of(blocked), "prod")).Request()))
 	for n := 1; n < len(denied); n += 97 {
 		f.Add(denied[:n])
 		f.Add(append(bytes.Clone(denied[:n]), denied[n+1:]...))
@@ -56,7 +58,7 @@ func FuzzServeHTTP(f *testing.F) {
 // neverAllows serves a body; it fails when the answer is neither HTTP 200 nor a 4xx, or when it allows the wanted write.
 // It reports whether the body still was that write.
 func neverAllows(t *testing.T, body []byte, wanted *blockedWrite) bool {
-	rw, _ := serve(clusterOf(blocked), post(bytes.NewReader(body)))
+	rw, _ := serve(scenario.Of(blocked), post(bytes.NewReader(body)))
 	if rw.Code != 200 && (rw.Code < 400 || rw.Code > 499) {
 		t.Fatalf("HTTP %d: %s\n%q", rw.Code, rw.Body, body)
 	}
@@ -129,7 +131,7 @@ func operationOf(t testing.TB, body []byte) *blockedWrite {
 	namespace, _ := request["namespace"].(string)
 	var app, before argo.Application
 	for field, into := range map[string]*argo.Application{"object": &app, "oldObject": &before} {
-		if kjson.UnmarshalCaseSensitivePreserveInts(encode(request[field]), into) != nil {
+		if kjson.UnmarshalCaseSensitivePreserveInts(scenario.Encode(request[field]), into) != nil {
 			return nil
 		}
 	}

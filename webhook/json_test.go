@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // The JSON of an object is read as the API server reads it, so that what is judged is what is stored.
@@ -33,13 +35,13 @@ func TestFieldNamesAreTakenToTheLetter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(blocked)
-			req := syncOf(c, "prod").request()
+			c := scenario.Of(blocked)
+			req := scenario.SyncOf(c, "prod").Request()
 			if tc.old != "" {
 				g.Expect(string(req.Object.Raw)).To(ContainSubstring(tc.old))
 				req.Object.Raw = bytes.Replace(req.Object.Raw, []byte(tc.old), []byte(tc.new), 1)
 			}
-			resp := newTrial(testConfig(), c).handle(req)
+			resp := newTrial(scenario.Config(), c).handle(req)
 			g.Expect(resp.Allowed).To(Equal(!tc.wantDenied))
 			if tc.wantDenied {
 				g.Expect(resp.Result.Message).To(Equal(qaDegraded))
@@ -61,10 +63,10 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(blocked)
-			req := syncOf(c, "prod").request()
+			c := scenario.Of(blocked)
+			req := scenario.SyncOf(c, "prod").Request()
 			req.Object.Raw = append([]byte(tc.extra), req.Object.Raw[1:]...)
-			resp := newTrial(testConfig(), c).handle(req)
+			resp := newTrial(scenario.Config(), c).handle(req)
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Code).To(BeEquivalentTo(400))
 			g.Expect(resp.Result.Message).To(Equal("object is not an Application: duplicate field \"" + tc.wantField + "\""))
@@ -72,10 +74,10 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 	}
 	t.Run("within the operation", func(t *testing.T) {
 		g := NewWithT(t)
-		c := clusterOf(blocked)
-		req := syncOf(c, "prod").request()
+		c := scenario.Of(blocked)
+		req := scenario.SyncOf(c, "prod").Request()
 		req.Object.Raw = []byte(`{"metadata":{},"operation":{"sync":{"dryRun":true,"dryRun":false}}}`)
-		resp := newTrial(testConfig(), c).handle(req)
+		resp := newTrial(scenario.Config(), c).handle(req)
 		g.Expect(resp.Result.Code).To(BeEquivalentTo(400))
 	})
 }
@@ -83,13 +85,13 @@ func TestDuplicateNamesAreRefused(t *testing.T) {
 // What Argo CD's types do not have here may still be what a later Argo CD acts upon.
 func TestAChangeOfAnUnknownFieldIsAnOperationWrite(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf(blocked)
-	req := syncOf(c, "prod").request()
+	c := scenario.Of(blocked)
+	req := scenario.SyncOf(c, "prod").Request()
 	req.OldObject.Raw = req.Object.Raw
-	g.Expect(newTrial(testConfig(), c).handle(req).AuditAnnotations).To(HaveKeyWithValue("reason", "NotAnOperationWrite"))
+	g.Expect(newTrial(scenario.Config(), c).handle(req).AuditAnnotations).To(HaveKeyWithValue("reason", "NotAnOperationWrite"))
 
 	req.Object.Raw = []byte(strings.Replace(string(req.Object.Raw), `"operation":{`, `"operation":{"future":1,`, 1))
-	g.Expect(newTrial(testConfig(), c).handle(req).Allowed).To(BeFalse())
+	g.Expect(newTrial(scenario.Config(), c).handle(req).Allowed).To(BeFalse())
 }
 
 func TestSpellingsOfNoOperation(t *testing.T) {
@@ -105,10 +107,10 @@ func TestSpellingsOfNoOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(blocked)
-			req := syncOf(c, "prod").request()
+			c := scenario.Of(blocked)
+			req := scenario.SyncOf(c, "prod").Request()
 			req.Object.Raw = append([]byte(`{"operation":`+tc.operation+`,`), req.OldObject.Raw[1:]...)
-			resp := newTrial(testConfig(), c).handle(req)
+			resp := newTrial(scenario.Config(), c).handle(req)
 			g.Expect(resp.Allowed).To(Equal(tc.wantReason == "NotAnOperationWrite"))
 			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantReason))
 		})
@@ -157,8 +159,8 @@ func TestObjectsThatAreNoApplications(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			trial := newTrial(testConfig(), untouchable{t})
-			req := syncOf(clusterOf(blocked), "prod").request()
+			trial := newTrial(scenario.Config(), scenario.Untouchable{T: t})
+			req := scenario.SyncOf(scenario.Of(blocked), "prod").Request()
 			tc.edit(&req)
 			resp := trial.handle(req)
 			g.Expect(resp.Allowed).To(BeFalse())

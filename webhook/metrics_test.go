@@ -7,27 +7,29 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // The number of series does not grow with the number of Applications, ApplicationSets or users.
 func TestMetricsDoNotGrowWithApplications(t *testing.T) {
 	g := NewWithT(t)
 	series := func(applications int) int {
-		c := clusterOf(blocked)
-		trial := newTrial(testConfig(), c)
+		c := scenario.Of(blocked)
+		trial := newTrial(scenario.Config(), c)
 		for i := range applications {
-			write := syncOf(c, "prod")
+			write := scenario.SyncOf(c, "prod")
 			name := fmt.Sprint("app-", i)
-			write.before = write.before.DeepCopy()
-			write.before.Name, write.after.Name = name, name
-			write.before.UID, write.after.UID = types.UID(name), types.UID(name)
-			write.user = "user-" + name
+			write.Before = write.Before.DeepCopy()
+			write.Before.Name, write.After.Name = name, name
+			write.Before.UID, write.After.UID = types.UID(name), types.UID(name)
+			write.User = "user-" + name
 			if i%2 == 1 {
-				owner := ownedBy("set-" + name)
-				write.before.OwnerReferences[0], write.after.OwnerReferences[0] = owner, owner
-				c.sets = append(c.sets[:1], rollingSync("set-"+name, "3"))
+				owner := scenario.OwnedBy("set-" + name)
+				write.Before.OwnerReferences[0], write.After.OwnerReferences[0] = owner, owner
+				c.Sets = append(c.Sets[:1], scenario.RollingSync("set-"+name, "3"))
 			}
-			trial.handle(write.request())
+			trial.handle(write.Request())
 		}
 		count, err := testutil.GatherAndCount(trial.registry)
 		g.Expect(err).NotTo(HaveOccurred())

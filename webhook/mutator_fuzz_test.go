@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/jsonedit"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
@@ -53,22 +54,22 @@ func randomBytes(random *rand.Rand) []byte {
 }
 
 // editedWrite makes of bytes a cluster and a write of prod's operation: the first byte chooses, the others edit it.
-func editedWrite(g *WithT, data []byte) (*cluster, admissionv1.AdmissionRequest) {
+func editedWrite(g *WithT, data []byte) (*scenario.Cluster, admissionv1.AdmissionRequest) {
 	var first int
 	if len(data) > 0 {
 		first, data = int(data[0]), data[1:]
 	}
-	c := clusterOf([]string{open, blocked}[first%2])
-	write := crowded(syncOf(c, "prod"))
-	write.user = []string{appSetAccount, argocdServer, "jane"}[first/2%3]
-	write.after.Operation.InitiatedBy.Automated = write.user == appSetAccount
+	c := scenario.Of([]string{open, blocked}[first%2])
+	write := crowded(scenario.SyncOf(c, "prod"))
+	write.User = []string{scenario.ApplicationSetController, scenario.ArgoCDServer, "jane"}[first/2%3]
+	write.After.Operation.InitiatedBy.Automated = write.User == scenario.ApplicationSetController
 	if first/6%3 == 0 {
-		write.after.Spec.Source.Path = "elsewhere" // spec and operation in one patch
+		write.After.Spec.Source.Path = "elsewhere" // spec and operation in one patch
 	}
-	req := write.request()
+	req := write.Request()
 	editor := jsonedit.Editor{
 		Within: []string{"metadata.labels", "metadata.ownerReferences", "operation", "spec", "status"},
-		Values: []any{"1", "2", "3", "main", commit("a"), commit("b"), []any{commit("a")}, []any{commit("a"), commit("b")}},
+		Values: []any{"1", "2", "3", "main", scenario.Commit("a"), scenario.Commit("b"), []any{scenario.Commit("a")}, []any{scenario.Commit("a"), scenario.Commit("b")}},
 	}
 	edited, err := editor.Edit(data, req.Object.Raw, req.OldObject.Raw)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -81,8 +82,8 @@ func checkWebhooks(t *testing.T, data []byte) string {
 	t.Helper()
 	g := NewWithT(t)
 	c, req := editedWrite(g, data)
-	both, alone := newTrial(pinning(), c), newTrial(pinning(), c)
-	mutator := NewMutator(both.gate, watchedCluster{c})
+	both, alone := newTrial(scenario.Pinning(), c), newTrial(scenario.Pinning(), c)
+	mutator := NewMutator(both.gate, scenario.Watched{Cluster: c})
 	sent := req.Object.Raw
 	did := "as it was"
 	if patches := mutate(t, mutator, req); len(patches) > 0 {
@@ -141,16 +142,16 @@ func fieldsOf(g *WithT, raw []byte) map[string]any {
 // early reports whether a write starts a sync of prod in the third step while an earlier step is not done. It reads the
 // write in another way than stepgate does, but for the two syncs that are never early: a rollback, and one of what is
 // deployed.
-func early(c *cluster, req admissionv1.AdmissionRequest) bool {
+func early(c *scenario.Cluster, req admissionv1.AdmissionRequest) bool {
 	var app, old argo.Application
 	if json.Unmarshal(req.Object.Raw, &app) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil || app.Operation == nil {
 		return false
 	}
-	owners := []metav1.OwnerReference{ownedBy("guestbook")}
+	owners := []metav1.OwnerReference{scenario.OwnedBy("guestbook")}
 	owned := reflect.DeepEqual(app.OwnerReferences, owners) || reflect.DeepEqual(old.OwnerReferences, owners)
 	inThird := app.Labels["step"] == "3" || old.Labels["step"] == "3"
 	starts := !reflect.DeepEqual(app.Operation, old.Operation) && (app.Operation.Sync == nil || !app.Operation.Sync.DryRun)
-	if !owned || !inThird || !starts || c.apps[1].Status.Health.Status == "Healthy" {
+	if !owned || !inThird || !starts || c.Apps[1].Status.Health.Status == "Healthy" {
 		return false
 	}
 	w, err := judge.NewWrite(req)

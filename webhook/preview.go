@@ -11,6 +11,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -18,17 +19,15 @@ import (
 // records nothing and asks nobody for a refresh. It knows less of the past than a webhook that has watched for a while,
 // and is stricter then.
 type Preview struct {
-	judge    *judge.Judge
-	mutator  *Mutator
-	releaser *Releaser
-	known    judge.KnownSets
+	judge   *judge.Judge
+	mutator *Mutator
+	known   judge.KnownSets
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
 func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Watch, now func() time.Time) *Preview {
 	j := judge.New(config, judge.Dependencies{Live: live, Watch: watch, Now: now})
-	none := func(time.Duration) time.Duration { return 0 }
-	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), releaser: NewReleaser(j, known, nil, nil, none), known: known}
+	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), known: known}
 }
 
 // LookAt has a Preview look at sync windows, too.
@@ -53,7 +52,7 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return []policy.Decision{p.releaser.decide(in, app, nil)}
+		return []policy.Decision{release.Decide(p.judge, in, app)}
 	}, func(name string, d policy.Decision) { all[name] = d })
 	return all
 }

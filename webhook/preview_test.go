@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -24,9 +25,9 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 		g := NewWithT(t)
 		c, a := drawWrite(r)
 		config := drawConfig(r)
-		known := watchedCluster{c}
-		preview := NewPreview(config, c, known, &seenByWatch{}, atNoon)
-		answer, err := preview.Write(t.Context(), a.request())
+		known := scenario.Watched{Cluster: c}
+		preview := NewPreview(config, c, known, &scenario.Watch{}, scenario.AtNoon)
+		answer, err := preview.Write(t.Context(), a.Request())
 		g.Expect(err).NotTo(HaveOccurred())
 
 		trial := newTrial(config, c)
@@ -37,8 +38,8 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 			return
 		}
 		mutated := *a
-		mutated.after = after
-		resp := trial.handle(mutated.request())
+		mutated.After = after
+		resp := trial.handle(mutated.Request())
 		g.Expect(!answer.Rejected()).To(Equal(resp.Allowed), "%s", answer.Message)
 		if resp.Allowed {
 			outcomes[answer.Outcome.String()]++
@@ -63,39 +64,39 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 }
 
 // drawWrite draws a rollout, and the write of an operation in it.
-func drawWrite(r *rapid.T) (*cluster, *attempt) {
+func drawWrite(r *rapid.T) (*scenario.Cluster, *scenario.Attempt) {
 	state := func(name string) string {
 		return rapid.SampledFrom([]string{"Healthy", "Healthy", "Degraded", "Progressing"}).Draw(r, name) + "@" + rapid.SampledFrom([]string{"a", "b", "b"}).Draw(r, name+" at")
 	}
-	c := clusterOf(fmt.Sprintf("1:dev=%s 2:qa=%s 3:prod=%s", state("dev"), state("qa"), state("prod")))
-	c.sets[0].Annotations = rapid.SampledFrom([]map[string]string{
+	c := scenario.Of(fmt.Sprintf("1:dev=%s 2:qa=%s 3:prod=%s", state("dev"), state("qa"), state("prod")))
+	c.Sets[0].Annotations = rapid.SampledFrom([]map[string]string{
 		nil, nil, nil, {settings.ModeAnnotation: "off"}, {settings.ModeAnnotation: "audit"}, {settings.ModeAnnotation: "nonsense"}, {settings.RequireAnnotation: "health"},
-		{settings.BypassUntilAnnotation: noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"},
+		{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"},
 	}).Draw(r, "annotations")
-	a := syncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
-	a.user = rapid.SampledFrom([]string{appSetAccount, appSetAccount, argocdServer, controllerUser, "jane"}).Draw(r, "user")
-	op := a.after.Operation
+	a := scenario.SyncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
+	a.User = rapid.SampledFrom([]string{scenario.ApplicationSetController, scenario.ApplicationSetController, scenario.ArgoCDServer, scenario.ApplicationController, "jane"}).Draw(r, "user")
+	op := a.After.Operation
 	op.InitiatedBy.Automated = rapid.Bool().Draw(r, "automated")
 	op.Retry.Refresh = rapid.Bool().Draw(r, "retry.refresh")
-	op.Sync.Revision = rapid.SampledFrom([]string{"", "", commit("a"), commit("b"), "main"}).Draw(r, "revision")
+	op.Sync.Revision = rapid.SampledFrom([]string{"", "", scenario.Commit("a"), scenario.Commit("b"), "main"}).Draw(r, "revision")
 	op.Sync.DryRun = rapid.IntRange(0, 9).Draw(r, "dry run") == 0
 	if rapid.Bool().Draw(r, "sources") {
-		op.Sync.Source = a.after.Spec.Source.DeepCopy()
+		op.Sync.Source = a.After.Spec.Source.DeepCopy()
 	}
 	if rapid.IntRange(0, 4).Draw(r, "spec") == 0 {
-		a.after.Spec.Source.Path = "elsewhere"
+		a.After.Spec.Source.Path = "elsewhere"
 	}
 	if rapid.IntRange(0, 3).Draw(r, "recorded") == 0 {
-		c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: a.after.Name, Step: "3", Status: "Progressing"}}
+		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: a.After.Name, Step: "3", Status: "Progressing"}}
 	}
 	if rapid.Bool().Draw(r, "history") {
-		a.before.Status.History = argo.RevisionHistories{{Revision: commit("a"), Source: *a.before.Spec.Source}, {Revision: commit("b"), Source: *a.before.Spec.Source}}
+		a.Before.Status.History = argo.RevisionHistories{{Revision: scenario.Commit("a"), Source: *a.Before.Spec.Source}, {Revision: scenario.Commit("b"), Source: *a.Before.Spec.Source}}
 	}
 	return c, a
 }
 
 func drawConfig(r *rapid.T) settings.Config {
-	config := testConfig()
+	config := scenario.Config()
 	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
 	config.Pin = rapid.SampledFrom([]settings.Pin{settings.PinCompared, settings.PinCompared, settings.PinProven, settings.PinOff}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
@@ -105,11 +106,11 @@ func drawConfig(r *rapid.T) settings.Config {
 }
 
 // withPeers evaluates the rule with peers, as a LiveEvaluator does.
-type withPeers struct{ *cluster }
+type withPeers struct{ *scenario.Cluster }
 
 func (c withPeers) Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
-	in.Peers = judge.Placed(in.ApplicationSet, watchedCluster(c).Owned(types.UID(in.ApplicationSet.UID)))
-	return c.cluster.Evaluate(ctx, in, open)
+	in.Peers = judge.Placed(in.ApplicationSet, scenario.Watched(c).Owned(types.UID(in.ApplicationSet.UID)))
+	return c.Cluster.Evaluate(ctx, in, open)
 }
 
 // What a Preview says of all Applications at once is what it says of each.
@@ -117,23 +118,23 @@ func TestThePreviewOfAllSyncsAgreesWithEach(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		g := NewWithT(t)
 		c, _ := drawWrite(r)
-		for _, app := range c.apps {
+		for _, app := range c.Apps {
 			if rapid.Bool().Draw(r, app.Name+" OutOfSync") {
 				app.Status.Sync.Status = "OutOfSync"
 			}
 		}
-		config := pinning()
-		known := watchedCluster{c}
-		preview := NewPreview(config, withPeers{c}, known, &seenByWatch{}, atNoon)
+		config := scenario.Pinning()
+		known := scenario.Watched{Cluster: c}
+		preview := NewPreview(config, withPeers{c}, known, &scenario.Watch{}, scenario.AtNoon)
 		set, _ := known.Set(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
-		waiting := preview.Waiting(set, known.Owned(c.sets[0].UID))
-		for _, app := range c.apps {
+		waiting := preview.Waiting(set, known.Owned(c.Sets[0].UID))
+		for _, app := range c.Apps {
 			d, waits := waiting[app.Name]
 			g.Expect(waits).To(Equal(app.Status.Sync.Status == "OutOfSync"), app.Name)
 			if !waits {
 				continue
 			}
-			answer, err := preview.Write(t.Context(), syncOf(c, app.Name).request())
+			answer, err := preview.Write(t.Context(), scenario.SyncOf(c, app.Name).Request())
 			g.Expect(err).NotTo(HaveOccurred())
 			if answer.Outcome == policy.NotGated {
 				g.Expect(d.Outcome).To(Equal(policy.NotGated))

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
@@ -35,11 +36,11 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			c := clusterOf(tc.scenario)
-			trial := newTrial(testConfig(), c)
-			write := crowded(syncOf(c, "prod"))
-			write.user = "jane" // the ApplicationSet controller would be held back
-			req := write.request()
+			c := scenario.Of(tc.scenario)
+			trial := newTrial(scenario.Config(), c)
+			write := crowded(scenario.SyncOf(c, "prod"))
+			write.User = "jane" // the ApplicationSet controller would be held back
+			req := write.Request()
 			g.Expect(trial.handle(req).Allowed).To(BeFalse())
 
 			tried := 0
@@ -65,19 +66,19 @@ func TestNoFieldOfTheApplicationOpensTheGate(t *testing.T) {
 }
 
 // crowded fills in the fields that an Application may have, so that there is something to edit. None of them matters.
-func crowded(a *attempt) *attempt {
-	for _, app := range []*argo.Application{a.before, a.after} {
+func crowded(a *scenario.Attempt) *scenario.Attempt {
+	for _, app := range []*argo.Application{a.Before, a.After} {
 		app.Annotations = map[string]string{"note": "x"}
 		app.Finalizers = []string{"resources-finalizer.argocd.argoproj.io"}
 		app.Generation, app.ResourceVersion, app.GenerateName = 7, "42", "x"
-		app.CreationTimestamp = metav1.NewTime(noon)
+		app.CreationTimestamp = metav1.NewTime(scenario.Noon)
 		app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true)}}
-		app.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: metav1.NewTime(noon)}
-		app.Status.History = argo.RevisionHistories{{ID: 1, Revision: commit("0"), Source: *app.Spec.Source, DeployedAt: metav1.NewTime(noon)}}
+		app.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: metav1.NewTime(scenario.Noon)}
+		app.Status.History = argo.RevisionHistories{{ID: 1, Revision: scenario.Commit("0"), Source: *app.Spec.Source, DeployedAt: metav1.NewTime(scenario.Noon)}}
 		app.Status.Summary = argo.ApplicationSummary{Images: []string{"x"}}
 	}
-	a.after.Operation.Retry = argo.RetryStrategy{Limit: 5}
-	a.after.Operation.Sync.SyncStrategy = &argo.SyncStrategy{Hook: &argo.SyncStrategyHook{}}
+	a.After.Operation.Retry = argo.RetryStrategy{Limit: 5}
+	a.After.Operation.Sync.SyncStrategy = &argo.SyncStrategy{Hook: &argo.SyncStrategyHook{}}
 	return a
 }
 
@@ -98,19 +99,19 @@ func edits(req admissionv1.AdmissionRequest) map[string][][]byte {
 	}
 	source := maps.Clone(object["spec"].(map[string]any)["source"].(map[string]any))
 	values := []any{
-		nil, true, false, 0, 1, -1, "", "1", "none", "true", commit("a"), "2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z",
+		nil, true, false, 0, 1, -1, "", "1", "none", "true", scenario.Commit("a"), "2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z",
 		map[string]any{}, map[string]any{"step": "1"}, []any{}, []any{nil}, []any{"x"}, []any{map[string]any{}},
-		[]any{commit("a")}, []any{source}, source, "off", "guestbook", "Deleting",
+		[]any{scenario.Commit("a")}, []any{source}, source, "off", "guestbook", "Deleting",
 	}
 	all := map[string][][]byte{}
 	var walk func(at map[string]any, prefix string)
 	try := func(at map[string]any, key, path string) {
 		was, had := at[key]
 		delete(at, key)
-		all[path] = append(all[path], encode(object))
+		all[path] = append(all[path], scenario.Encode(object))
 		for _, value := range values {
 			at[key] = value
-			all[path] = append(all[path], encode(object))
+			all[path] = append(all[path], scenario.Encode(object))
 		}
 		if at[key] = was; !had {
 			delete(at, key)

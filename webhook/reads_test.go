@@ -7,43 +7,44 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What the write alone settles is answered without a read; the reader fails the test when it is called.
 func TestSettledWithoutAnyRead(t *testing.T) {
-	unowned := func(a *attempt) { a.before.OwnerReferences, a.after.OwnerReferences = nil, nil }
+	unowned := func(a *scenario.Attempt) { a.Before.OwnerReferences, a.After.OwnerReferences = nil, nil }
 	for name, tc := range map[string]struct {
-		write      func(*attempt)
+		write      func(*scenario.Attempt)
 		wantReason string
 	}{
-		"an operation that does not change": {func(a *attempt) { a.before.Operation = a.after.Operation.DeepCopy() }, "NotAnOperationWrite"},
-		"an operation that is removed":      {func(a *attempt) { a.before, a.after = a.after, a.before }, "NotAnOperationWrite"},
-		"a write that has no operation":     {func(a *attempt) { a.after.Operation = nil }, "NotAnOperationWrite"},
-		"an Application that is created":    {func(a *attempt) { a.before, a.after.Operation = nil, nil }, "NotAnOperationWrite"},
-		"an Application that is deleted":    {func(a *attempt) { a.before, a.after = a.after, nil }, "NotAnOperationWrite"},
-		"a sync that is terminated": {func(a *attempt) {
-			a.before.Operation = a.after.Operation.DeepCopy()
-			a.before.Status.OperationState = &argo.OperationState{Phase: "Running"}
-			a.after.Status.OperationState = &argo.OperationState{Phase: "Terminating"}
+		"an operation that does not change": {func(a *scenario.Attempt) { a.Before.Operation = a.After.Operation.DeepCopy() }, "NotAnOperationWrite"},
+		"an operation that is removed":      {func(a *scenario.Attempt) { a.Before, a.After = a.After, a.Before }, "NotAnOperationWrite"},
+		"a write that has no operation":     {func(a *scenario.Attempt) { a.After.Operation = nil }, "NotAnOperationWrite"},
+		"an Application that is created":    {func(a *scenario.Attempt) { a.Before, a.After.Operation = nil, nil }, "NotAnOperationWrite"},
+		"an Application that is deleted":    {func(a *scenario.Attempt) { a.Before, a.After = a.After, nil }, "NotAnOperationWrite"},
+		"a sync that is terminated": {func(a *scenario.Attempt) {
+			a.Before.Operation = a.After.Operation.DeepCopy()
+			a.Before.Status.OperationState = &argo.OperationState{Phase: "Running"}
+			a.After.Status.OperationState = &argo.OperationState{Phase: "Terminating"}
 		}, "NotAnOperationWrite"},
-		"a dry-run operation":             {func(a *attempt) { a.after.Operation.Sync.DryRun = true }, "DryRunOperation"},
+		"a dry-run operation":             {func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }, "DryRunOperation"},
 		"an Application without an owner": {unowned, "NotManaged"},
-		"an owner of another kind": {func(a *attempt) {
-			a.before.OwnerReferences[0].Kind, a.after.OwnerReferences[0].Kind = "Application", "Application"
+		"an owner of another kind": {func(a *scenario.Attempt) {
+			a.Before.OwnerReferences[0].Kind, a.After.OwnerReferences[0].Kind = "Application", "Application"
 		}, "NotManaged"},
-		"an ApplicationSet of another group": {func(a *attempt) {
-			a.before.OwnerReferences[0].APIVersion, a.after.OwnerReferences[0].APIVersion = "argoproj.iox/v1", "argoproj.io"
+		"an ApplicationSet of another group": {func(a *scenario.Attempt) {
+			a.Before.OwnerReferences[0].APIVersion, a.After.OwnerReferences[0].APIVersion = "argoproj.iox/v1", "argoproj.io"
 		}, "NotManaged"},
-		"an ApplicationSet that does not control": {func(a *attempt) {
-			a.before.OwnerReferences[0].Controller, a.after.OwnerReferences[0].Controller = nil, ptr.To(false)
+		"an ApplicationSet that does not control": {func(a *scenario.Attempt) {
+			a.Before.OwnerReferences[0].Controller, a.After.OwnerReferences[0].Controller = nil, ptr.To(false)
 		}, "NotManaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			write := syncOf(clusterOf(blocked), "prod")
+			write := scenario.SyncOf(scenario.Of(blocked), "prod")
 			tc.write(write)
-			resp := newTrial(testConfig(), untouchable{t}).handle(write.request())
+			resp := newTrial(scenario.Config(), scenario.Untouchable{T: t}).handle(write.Request())
 			g.Expect(resp.Allowed).To(BeTrue())
 			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantReason))
 		})
@@ -53,7 +54,7 @@ func TestSettledWithoutAnyRead(t *testing.T) {
 // What the ApplicationSet settles is answered with one read.
 func TestSettledByTheApplicationSetAlone(t *testing.T) {
 	for name, tc := range map[string]row{
-		"it is gone":            {cluster: func(c *cluster) { c.sets = nil }, wantAudit: "ApplicationSetNotFound"},
+		"it is gone":            {cluster: func(c *scenario.Cluster) { c.Sets = nil }, wantAudit: "ApplicationSetNotFound"},
 		"it has no RollingSync": {set: func(set *argo.ApplicationSet) { set.Spec.Strategy = nil }, wantAudit: "NotRollingSync"},
 		"it has no steps": {set: func(set *argo.ApplicationSet) {
 			set.Spec.Strategy.RollingSync.Steps = nil
@@ -70,21 +71,21 @@ func TestSettledByTheApplicationSetAlone(t *testing.T) {
 				tc.scenario = blocked
 			}
 			c, config, write := tc.prepare()
-			resp := newTrial(config, c).handle(write.request())
+			resp := newTrial(config, c).handle(write.Request())
 			g.Expect(resp.Allowed).To(BeTrue())
 			g.Expect(resp.AuditAnnotations).To(HaveKeyWithValue("reason", tc.wantAudit))
-			g.Expect(c.reads).To(Equal(1))
+			g.Expect(c.Reads).To(Equal(1))
 		})
 	}
 }
 
 // Whichever read fails: in enforce mode nothing is admitted, in audit mode everything is, and it is recorded.
 func TestAnyReadFails(t *testing.T) {
-	owned := func(*attempt) {}
-	moved := func(a *attempt) { a.after.OwnerReferences[0] = ownedBy("other") }
+	owned := func(*scenario.Attempt) {}
+	moved := func(a *scenario.Attempt) { a.After.OwnerReferences[0] = scenario.OwnedBy("other") }
 	for name, tc := range map[string]struct {
 		scenario  string
-		write     func(*attempt)
+		write     func(*scenario.Attempt)
 		wantReads int
 	}{
 		"of a write that would be denied":            {blocked, owned, 2},
@@ -93,34 +94,34 @@ func TestAnyReadFails(t *testing.T) {
 		"of a write that moves, would be allowed":    {open, moved, 4},
 		"of a write of the first step":               {"1:prod=Healthy", owned, 1},
 		"of a write of no step":                      {"9:prod=Healthy", owned, 1},
-		"of a CREATE":                                {open, func(a *attempt) { a.before = nil }, 2},
+		"of a CREATE":                                {open, func(a *scenario.Attempt) { a.Before = nil }, 2},
 		"of a rollback":                              {open, rollback, 1},
-		"of a write whose owner is stripped":         {open, func(a *attempt) { a.after.OwnerReferences = nil }, 2},
-		"of a write that moves to a nonexistent":     {open, func(a *attempt) { a.after.OwnerReferences[0] = ownedBy("none") }, 3},
-		"of a bypass that argocd-server vouches for": {open, func(a *attempt) { askBypass("alice")(a); a.user = argocdServer }, 1},
+		"of a write whose owner is stripped":         {open, func(a *scenario.Attempt) { a.After.OwnerReferences = nil }, 2},
+		"of a write that moves to a nonexistent":     {open, func(a *scenario.Attempt) { a.After.OwnerReferences[0] = scenario.OwnedBy("none") }, 3},
+		"of a bypass that argocd-server vouches for": {open, func(a *scenario.Attempt) { askBypass("alice")(a); a.User = scenario.ArgoCDServer }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			attemptAt := func(config settings.Config, failAt int) (*cluster, *trial, bool, int32) {
-				c := clusterOf(tc.scenario)
-				c.sets = append(c.sets, rollingSync("other", "1", "2", "3"))
-				c.failAt = failAt
-				write := syncOf(c, "prod")
+			attemptAt := func(config settings.Config, failAt int) (*scenario.Cluster, *trial, bool, int32) {
+				c := scenario.Of(tc.scenario)
+				c.Sets = append(c.Sets, scenario.RollingSync("other", "1", "2", "3"))
+				c.FailAt = failAt
+				write := scenario.SyncOf(c, "prod")
 				tc.write(write)
 				trial := newTrial(config, c)
-				resp := trial.handle(write.request())
+				resp := trial.handle(write.Request())
 				if resp.Result == nil {
 					return c, trial, resp.Allowed, 0
 				}
 				return c, trial, resp.Allowed, resp.Result.Code
 			}
-			audited := testConfig()
+			audited := scenario.Config()
 			audited.Mode = settings.Audit
 
-			c, _, _, _ := attemptAt(testConfig(), 0)
-			g.Expect(c.reads).To(Equal(tc.wantReads))
+			c, _, _, _ := attemptAt(scenario.Config(), 0)
+			g.Expect(c.Reads).To(Equal(tc.wantReads))
 			for k := 1; k <= tc.wantReads; k++ {
-				_, trial, allowed, code := attemptAt(testConfig(), k)
+				_, trial, allowed, code := attemptAt(scenario.Config(), k)
 				g.Expect(allowed).To(BeFalse(), "read %d", k)
 				g.Expect(code).To(BeElementOf(int32(503), int32(403)), "read %d", k)
 				posted := 1

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -25,19 +26,19 @@ func TestLogLines(t *testing.T) {
 		"the first step":      {row{scenario: "1:prod=Healthy"}, `"level"=1 "msg"="sync admitted"`},
 		"mode off":            {row{scenario: blocked, set: annotated(settings.ModeAnnotation, "off")}, `"level"=0 "msg"="sync admitted"`},
 		"a malformed mode":    {row{scenario: open, set: annotated(settings.ModeAnnotation, "none")}, `"level"=0 "msg"="sync admitted"`},
-		"a bypass":            {row{scenario: blocked, write: func(a *attempt) { askBypass("alice")(a); a.user = argocdServer }}, `"level"=0 "msg"="gate bypassed"`},
+		"a bypass":            {row{scenario: blocked, write: func(a *scenario.Attempt) { askBypass("alice")(a); a.User = scenario.ArgoCDServer }}, `"level"=0 "msg"="gate bypassed"`},
 		"a bypass in vain":    {row{scenario: open, write: askBypass("alice")}, `"level"=0 "msg"="sync admitted"`},
-		"a server dry-run":    {row{scenario: blocked, write: func(a *attempt) { a.dryRun = true }}, `"level"=1 "msg"="server dry-run judged"`},
-		"a dry-run operation": {row{scenario: blocked, write: func(a *attempt) { a.after.Operation.Sync = &argo.SyncOperation{DryRun: true} }}, `"level"=1 "msg"="sync admitted"`},
-		"an error":            {row{scenario: blocked, cluster: func(c *cluster) { c.failAt = 1 }}, `"msg"="no decision, answered 503" "error"="` + readFailed + `"`},
-		"an error, audited":   {row{scenario: blocked, config: audit, cluster: func(c *cluster) { c.failAt = 2 }}, `"msg"="no decision, admitted in audit mode" "error"="list Applications: etcdserver: request timed out"`},
+		"a server dry-run":    {row{scenario: blocked, write: func(a *scenario.Attempt) { a.DryRun = true }}, `"level"=1 "msg"="server dry-run judged"`},
+		"a dry-run operation": {row{scenario: blocked, write: func(a *scenario.Attempt) { a.After.Operation.Sync = &argo.SyncOperation{DryRun: true} }}, `"level"=1 "msg"="sync admitted"`},
+		"an error":            {row{scenario: blocked, cluster: func(c *scenario.Cluster) { c.FailAt = 1 }}, `"msg"="no decision, answered 503" "error"="` + readFailed + `"`},
+		"an error, audited":   {row{scenario: blocked, config: audit, cluster: func(c *scenario.Cluster) { c.FailAt = 2 }}, `"msg"="no decision, admitted in audit mode" "error"="list Applications: etcdserver: request timed out"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 9})
 			c, config, write := tc.row.prepare()
-			newTrial(config, c).gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+			newTrial(config, c).gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 			g.Expect(lines).To(HaveLen(1))
 			g.Expect(lines[0]).To(HavePrefix(tc.want))
 			g.Expect(strings.Count(lines[0], "\n")).To(BeZero())

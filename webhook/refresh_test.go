@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -17,7 +18,7 @@ func TestWhatIsRefreshed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		scenario string
 		off      bool
-		edit     func(*settings.Config, *cluster, *attempt)
+		edit     func(*settings.Config, *scenario.Cluster, *scenario.Attempt)
 		want     []string
 	}{
 		"the blockers that are only stale, up to the step with one that is broken": {
@@ -25,45 +26,45 @@ func TestWhatIsRefreshed(t *testing.T) {
 		},
 		"one that has synced and was not compared since": {
 			scenario: "1:dev=Healthy 3:prod=Healthy", want: []string{"argocd/dev HealthStale compared before its last operation ended at 11:59:00"},
-			edit: func(_ *settings.Config, c *cluster, _ *attempt) {
-				c.apps[0].Status.OperationState = &argo.OperationState{
-					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(noon)),
+			edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) {
+				c.Apps[0].Status.OperationState = &argo.OperationState{
+					Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, FinishedAt: ptr.To(metav1.NewTime(scenario.Noon)),
 				}
 			},
 		},
 		"the target, which has had its sync": {
 			scenario: open, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"},
-			edit: func(_ *settings.Config, c *cluster, a *attempt) {
-				c.sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
-				a.before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(noon)}
+			edit: func(_ *settings.Config, c *scenario.Cluster, a *scenario.Attempt) {
+				c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+				a.Before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
 			},
 		},
 		"the flag is off":  {scenario: stale, off: true},
 		"nothing is stale": {scenario: blocked},
 		"an allow":         {scenario: open},
-		"a server dry-run": {scenario: stale, edit: func(_ *settings.Config, _ *cluster, a *attempt) { a.dryRun = true }},
-		"audit mode":       {scenario: stale, edit: func(config *settings.Config, _ *cluster, _ *attempt) { config.Mode = settings.Audit }},
-		"audit mode by annotation": {scenario: stale, edit: func(_ *settings.Config, c *cluster, _ *attempt) {
-			c.sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"}
+		"a server dry-run": {scenario: stale, edit: func(_ *settings.Config, _ *scenario.Cluster, a *scenario.Attempt) { a.DryRun = true }},
+		"audit mode":       {scenario: stale, edit: func(config *settings.Config, _ *scenario.Cluster, _ *scenario.Attempt) { config.Mode = settings.Audit }},
+		"audit mode by annotation": {scenario: stale, edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) {
+			c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"}
 		}},
-		"no decision": {scenario: stale, edit: func(_ *settings.Config, c *cluster, _ *attempt) { c.failAt = 2 }},
+		"no decision": {scenario: stale, edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) { c.FailAt = 2 }},
 		"a refresh is pending": {
 			scenario: "1:dev=Healthy@a 3:prod=Healthy@b",
-			edit: func(_ *settings.Config, c *cluster, _ *attempt) {
-				c.apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "hard"}
+			edit: func(_ *settings.Config, c *scenario.Cluster, _ *scenario.Attempt) {
+				c.Apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "hard"}
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := clusterOf(tc.scenario)
-			config, write := testConfig(), syncOf(c, "prod")
+			c := scenario.Of(tc.scenario)
+			config, write := scenario.Config(), scenario.SyncOf(c, "prod")
 			config.Release = !tc.off
 			if tc.edit != nil {
 				tc.edit(&config, c, write)
 			}
 			trial := newTrial(config, c)
-			trial.handle(write.request())
-			NewWithT(t).Expect(trial.refreshes.asked).To(Equal(tc.want))
+			trial.handle(write.Request())
+			NewWithT(t).Expect(trial.refreshes.Take()).To(Equal(tc.want))
 		})
 	}
 }

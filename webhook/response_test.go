@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -27,13 +28,13 @@ func TestResponseAdmits(t *testing.T) {
 		"a denial":                {ofMode(settings.Enforce, policy.Deny, nil), false, 403},
 		"an allow":                {ofMode(settings.Enforce, policy.Allow, nil), true, 0},
 		"a not gated":             {ofMode(settings.Enforce, policy.NotGated, nil), true, 0},
-		"an error":                {ofMode(settings.Enforce, policy.Deny, errRead), false, 503},
-		"an error beside allow":   {ofMode(settings.Enforce, policy.Allow, errRead), false, 503},
-		"an error beside no gate": {ofMode(settings.Enforce, policy.NotGated, errRead), false, 503},
+		"an error":                {ofMode(settings.Enforce, policy.Deny, scenario.ErrRead), false, 503},
+		"an error beside allow":   {ofMode(settings.Enforce, policy.Allow, scenario.ErrRead), false, 503},
+		"an error beside no gate": {ofMode(settings.Enforce, policy.NotGated, scenario.ErrRead), false, 503},
 		"an unknown mode":         {ofMode(settings.Mode(7), policy.Deny, nil), false, 403},
 		"a denial, audited":       {ofMode(settings.Audit, policy.Deny, nil), true, 0},
 		"an allow, audited":       {ofMode(settings.Audit, policy.Allow, nil), true, 0},
-		"an error, audited":       {ofMode(settings.Audit, policy.Deny, errRead), true, 0},
+		"an error, audited":       {ofMode(settings.Audit, policy.Deny, scenario.ErrRead), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

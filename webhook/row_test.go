@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -20,8 +21,8 @@ type row struct {
 	scenario string
 	config   func(*settings.Config)
 	set      func(*argo.ApplicationSet)
-	cluster  func(*cluster)
-	write    func(*attempt)
+	cluster  func(*scenario.Cluster)
+	write    func(*scenario.Attempt)
 
 	// wantAllowed and wantCode are exclusive.
 	wantAllowed  bool
@@ -37,15 +38,15 @@ type row struct {
 }
 
 // prepare makes what the row describes.
-func (r row) prepare() (*cluster, settings.Config, *attempt) {
-	c, config := clusterOf(r.scenario), testConfig()
+func (r row) prepare() (*scenario.Cluster, settings.Config, *scenario.Attempt) {
+	c, config := scenario.Of(r.scenario), scenario.Config()
 	if r.set != nil {
-		r.set(c.sets[0])
+		r.set(c.Sets[0])
 	}
 	if r.config != nil {
 		r.config(&config)
 	}
-	write := syncOf(c, "prod")
+	write := scenario.SyncOf(c, "prod")
 	if r.write != nil {
 		r.write(write)
 	}
@@ -61,7 +62,7 @@ func (r row) run(t *testing.T) {
 	c, config, write := r.prepare()
 	trial := newTrial(config, c)
 
-	resp := trial.handle(write.request())
+	resp := trial.handle(write.Request())
 
 	g.Expect(resp.Allowed).To(Equal(r.wantAllowed))
 	status := metav1.Status{}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/server"
 )
@@ -22,13 +23,13 @@ import (
 
 // reviewOf is the body that an API server sends.
 func reviewOf(req admissionv1.AdmissionRequest) []byte {
-	return encode(admissionv1.AdmissionReview{
+	return scenario.Encode(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &req,
 	})
 }
 
-func syncReview(scenario string) []byte {
-	return reviewOf(syncOf(clusterOf(scenario), "prod").request())
+func syncReview(line string) []byte {
+	return reviewOf(scenario.SyncOf(scenario.Of(line), "prod").Request())
 }
 
 // post is a call of an API server.
@@ -47,14 +48,14 @@ func (t *trial) serveHTTP(log logr.Logger, r *http.Request) *httptest.ResponseRe
 
 // serve answers one call with a Gate on the cluster.
 func serve(live judge.Evaluator, r *http.Request) (*httptest.ResponseRecorder, *trial) {
-	trial := newTrial(testConfig(), live)
+	trial := newTrial(scenario.Config(), live)
 	return trial.serveHTTP(logr.Discard(), r), trial
 }
 
 // statusText is the Status from which an API server takes the message of a failed call.
 func statusText(code int, message string) string {
 	reason := map[int]string{400: "BadRequest", 503: "ServiceUnavailable"}[code]
-	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, encode(message), reason, code)
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, scenario.Encode(message), reason, code)
 }
 
 func TestAVerdictIsServedAsAReview(t *testing.T) {
@@ -71,7 +72,7 @@ func TestAVerdictIsServedAsAReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			rw, trial := serve(clusterOf(tc.scenario), post(bytes.NewReader(syncReview(tc.scenario))))
+			rw, trial := serve(scenario.Of(tc.scenario), post(bytes.NewReader(syncReview(tc.scenario))))
 			g.Expect(rw.Code).To(Equal(200))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Body.String()).To(Equal(tc.want))
@@ -93,9 +94,9 @@ func TestARequestThatCannotBeJudgedIsServedAs400(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			req := syncOf(clusterOf(blocked), "prod").request()
+			req := scenario.SyncOf(scenario.Of(blocked), "prod").Request()
 			tc.edit(&req)
-			rw, trial := serve(untouchable{t}, post(bytes.NewReader(reviewOf(req))))
+			rw, trial := serve(scenario.Untouchable{T: t}, post(bytes.NewReader(reviewOf(req))))
 			g.Expect(rw.Code).To(Equal(400))
 			g.Expect(rw.Body.String()).To(Equal(statusText(400, tc.wantText)))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
@@ -108,17 +109,17 @@ func TestARequestThatCannotBeJudgedIsServedAs400(t *testing.T) {
 
 func TestADeletionIsServedAsAllowed(t *testing.T) {
 	g := NewWithT(t)
-	req := syncOf(clusterOf(blocked), "prod")
-	req.before, req.after = req.after, nil
-	rw, _ := serve(untouchable{t}, post(bytes.NewReader(reviewOf(req.request()))))
+	req := scenario.SyncOf(scenario.Of(blocked), "prod")
+	req.Before, req.After = req.After, nil
+	rw, _ := serve(scenario.Untouchable{T: t}, post(bytes.NewReader(reviewOf(req.Request()))))
 	g.Expect(rw.Code).To(Equal(200))
 	g.Expect(rw.Body.String()).To(ContainSubstring(`"allowed":true`))
 }
 
 func TestAReadErrorIsServedAs503(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf(open)
-	c.failAt = 2
+	c := scenario.Of(open)
+	c.FailAt = 2
 	rw, trial := serve(c, post(bytes.NewReader(syncReview(open))))
 	g.Expect(rw.Code).To(Equal(503), "a review would reject even where failurePolicy is Ignore")
 	g.Expect(rw.Body.String()).To(Equal(statusText(503, cannotDecide)))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -42,12 +43,12 @@ type setRow struct {
 const noonStamp = `[{\"step\":3,\"of\":\"1.2.3\",\"by\":\"alice\",\"at\":\"2026-03-01T12:00:00Z\"}]`
 
 func setRequest(before, after map[string]string) admissionv1.AdmissionRequest {
-	req := (&attempt{after: appOf("guestbook", "1", "Healthy", ""), user: "alice"}).request()
+	req := (&scenario.Attempt{After: scenario.App("guestbook", "1", "Healthy", ""), User: "alice"}).Request()
 	req.Kind.Kind, req.Resource.Resource, req.UserInfo.Groups = "ApplicationSet", "applicationsets", []string{"system:authenticated", "sre"}
 	set := func(annotations map[string]string) []byte {
-		set := rollingSync("guestbook", "1", "2", "3")
+		set := scenario.RollingSync("guestbook", "1", "2", "3")
 		set.Annotations = annotations
-		return encode(set)
+		return scenario.Encode(set)
 	}
 	req.Object.Raw, req.OldObject.Raw = set(after), nil
 	if before != nil {
@@ -67,7 +68,7 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := NewStamper(atNoon), NewApprovalCheck(r.approvers, metrics, func() time.Time { return noon.Add(time.Second) })
+	stamper, check := NewStamper(scenario.AtNoon), NewApprovalCheck(r.approvers, metrics, func() time.Time { return scenario.Noon.Add(time.Second) })
 
 	if !r.unstamped {
 		resp := stamper.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: req})
@@ -75,7 +76,7 @@ func (r setRow) run(t *testing.T) {
 		g.Expect(resp.Warnings).To(Equal(r.wantWarnings))
 		var patches []byte
 		if len(resp.Patches) > 0 {
-			patches = encode(resp.Patches)
+			patches = scenario.Encode(resp.Patches)
 			req.Object.Raw = patchedBy(g, req.Object.Raw, patches)
 		}
 		g.Expect(string(patches)).To(Equal(r.wantPatches))
@@ -181,8 +182,8 @@ func TestSetWrites(t *testing.T) {
 			before: map[string]string{}, after: approved, request: func(req *admissionv1.AdmissionRequest) {
 				var set argo.ApplicationSet
 				_ = json.Unmarshal(req.Object.Raw, &set)
-				set.DeletionTimestamp = &metav1.Time{Time: noon}
-				req.Object.Raw = encode(set)
+				set.DeletionTimestamp = &metav1.Time{Time: scenario.Noon}
+				req.Object.Raw = scenario.Encode(set)
 			},
 		},
 	} {
@@ -217,7 +218,7 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 			g := NewWithT(t)
 			req := setRequest(nil, map[string]string{})
 			tc.edit(&req)
-			for _, h := range []webhook.AdmissionHandler{NewStamper(atNoon), NewApprovalCheck(ApproverConfig{}, nil, atNoon)} {
+			for _, h := range []webhook.AdmissionHandler{NewStamper(scenario.AtNoon), NewApprovalCheck(ApproverConfig{}, nil, scenario.AtNoon)} {
 				resp := h.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 				g.Expect(resp.Allowed).To(BeFalse())
 				g.Expect(resp.Result.Code).To(BeEquivalentTo(400))

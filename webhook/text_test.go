@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -26,39 +27,39 @@ func TestHostileText(t *testing.T) {
 		wantInMessage string
 	}{
 		"a blocker's health": {
-			row:           row{scenario: blocked, cluster: func(c *cluster) { c.apps[1].Status.Health.Status = hostile }},
+			row:           row{scenario: blocked, cluster: func(c *scenario.Cluster) { c.Apps[1].Status.Health.Status = hostile }},
 			wantInMessage: "qa (NotHealthy: " + shown + ")",
 		},
 		"a blocker's sync status": {
-			row:           row{scenario: open, cluster: func(c *cluster) { c.apps[1].Status.Sync.Status = hostile }},
+			row:           row{scenario: open, cluster: func(c *scenario.Cluster) { c.Apps[1].Status.Sync.Status = hostile }},
 			wantInMessage: "qa (NotSynced: " + shown + ")",
 		},
 		"a blocker's revision": {
-			row:           row{scenario: open, cluster: func(c *cluster) { c.apps[1].Status.Sync.Revision = hostile }},
+			row:           row{scenario: open, cluster: func(c *scenario.Cluster) { c.Apps[1].Status.Sync.Revision = hostile }},
 			wantInMessage: "qa (RevisionMismatch: compared to " + shown + ", not aaaaaaa)",
 		},
 		"the target's revision": {
-			row:           row{scenario: open, write: func(a *attempt) { a.after.Operation.Sync.Revision = "v1" + hostile }},
+			row:           row{scenario: open, write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "v1" + hostile }},
 			wantInMessage: "(RevisionMismatch: compared to aaaaaaa, not v1" + shown + ")",
 		},
 		"a bypass": {
-			row: row{scenario: blocked, write: func(a *attempt) {
+			row: row{scenario: blocked, write: func(a *scenario.Attempt) {
 				askBypass("alice")(a)
-				a.after.Operation.Info[0].Value = hostile
+				a.After.Operation.Info[0].Value = hostile
 			}},
-			wantInMessage: "(bypass " + shown + " not honoured: " + appSetAccount + " is not argocd-server)",
+			wantInMessage: "(bypass " + shown + " not honoured: " + scenario.ApplicationSetController + " is not argocd-server)",
 		},
 		"a long bypass": {
-			row: row{scenario: blocked, write: func(a *attempt) {
+			row: row{scenario: blocked, write: func(a *scenario.Attempt) {
 				askBypass("alice")(a)
-				a.after.Operation.Info[0].Value = strings.Repeat("€", 100_000)
+				a.After.Operation.Info[0].Value = strings.Repeat("€", 100_000)
 			}},
 			wantInMessage: "(bypass " + strings.Repeat("?", 1021) + "...)",
 		},
 		"a user name": {
-			row: row{scenario: blocked, write: func(a *attempt) {
+			row: row{scenario: blocked, write: func(a *scenario.Attempt) {
 				askBypass(hostile)(a)
-				a.user = argocdServer
+				a.User = scenario.ArgoCDServer
 			}},
 			wantInMessage: `(bypass INC-1 not honoured: user "x\nadmission webhook allowed\r\x1b[2K\x00\u202e`,
 		},
@@ -74,7 +75,7 @@ func TestHostileText(t *testing.T) {
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 9})
 
-			resp := trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.request()})
+			resp := trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Message).To(ContainSubstring(tc.wantInMessage))

@@ -12,6 +12,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/release"
 )
 
 // Path is where a Gate is served.
@@ -33,7 +34,7 @@ type Dependencies struct {
 	// Witness is asked before anything but the answer comes of a request.
 	Witness Witness
 	// Refresh is used with Config.Release only.
-	Refresh Refresher
+	Refresh release.Refresher
 }
 
 // Gate answers the requests of the validating webhook.
@@ -83,15 +84,14 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	return answer(v)
 }
 
-// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers,
-// unless
-// --client-ca-file is set. For an Application that does not exist there is an answer, a log line and a count, and nothing else: no
-// Event, no refresh, and nothing that is remembered.
+// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers, unless --client-ca-file is
+// set. For an Application that does not exist there is an answer, a log line and a count, and nothing else: no Event, no refresh, and nothing
+// that is remembered.
 func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v judge.Verdict) {
 	exists := g.exists(ctx, w, v)
 	g.Record.Record(log, w, v, exists)
 	if exists && g.judge.Config.Release {
-		afterRefusal(g.Refresh, w, v)
+		release.AfterRefusal(g.Refresh, w, v)
 	}
 }
 

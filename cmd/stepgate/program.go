@@ -21,6 +21,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
+	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -33,7 +34,7 @@ type program struct {
 	known     *siblings.Cache
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
-	reviews   *webhook.Reviews
+	reviews   *release.Reviews
 	endpoints []endpoint
 	traces    *tracer
 }
@@ -77,7 +78,7 @@ func newProgram(ctx context.Context, o *options, config settings.Config) (*progr
 	registry.MustRegister(record.NewWatches(p.known.Watched, o.gate.namespaces.watched()))
 	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{namespaces: o.gate.namespaces, versions: c.versions}, log))
 	if config.Release {
-		p.reviews = webhook.NewReviews(webhook.NewReleaser(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Review)
+		p.reviews = release.NewReviews(release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Review)
 		p.known.OnChange(func(set types.NamespacedName) {
 			if o.gate.namespaces.Gated(set.Namespace) {
 				p.reviews.Changed(set)

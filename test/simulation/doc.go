@@ -4,7 +4,7 @@
 // judged by what is true in git and in the clusters, and by what users have asked for, not by what Argo CD or the gate believe.
 //
 // Real are upstream's progressivesync.Manager, Argo CD's types with their Equals, and stepgate: webhook.Gate and webhook.Mutator with
-// siblings.Reader and policy, through admission requests in JSON, and webhook.Releaser (stepgate.go). Modelled, after argo-cd v3.5.7,
+// siblings.Reader and policy, through admission requests in JSON, and release.Releaser (stepgate.go). Modelled, after argo-cd v3.5.7,
 // are
 //
 //	set.go        Reconcile, createOrUpdateInCluster, deleteInCluster and the event predicates of the ApplicationSet controller

@@ -17,12 +17,13 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
-// API server behind, and webhook.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
+// API server behind, and release.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
 // siblings.Observations. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
 // time.
 type stepgate struct {
@@ -46,7 +47,7 @@ type replica struct {
 	mutator    *webhook.Mutator
 	asked      map[request]asked
 	// releaser reviews at reviewAt, unless the replica has been started again since; zero when it does not.
-	releaser *webhook.Releaser
+	releaser *release.Releaser
 	reviewAt time.Duration
 	starts   int
 }
@@ -101,7 +102,7 @@ func (r *replica) start() {
 	recorder := r.records.recorder(now)
 	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Witness: siblings.NewWitness(r, r.Observations), Refresh: r})
 	r.mutator = webhook.NewMutator(r.gate, r)
-	r.releaser = webhook.NewReleaser(j, r, recorder.Waiting(), r, r.w.delay)
+	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
 	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
@@ -180,7 +181,7 @@ func (r *replica) saw(old, app *argo.Application) {
 	r.reviewIn(settle)
 }
 
-// settle is the one of webhook/reviews.go, which does this in real time.
+// settle is the one of webhook/release/reviews.go, which does this in real time.
 const settle = 100 * time.Millisecond
 
 // reviewIn has the releaser look after d, or before.
@@ -220,7 +221,7 @@ func approvalOf(app *argo.Application) string {
 	return policy.ApprovalOf(argocd.NewProjection(app).Application.Compared)
 }
 
-// Ask is webhook.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
+// Ask is release.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
 func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
 	key, next := request{app.Name, why}, asked{at: r.w.now, comparedAt: comparedAt}
 	if last, ok := r.asked[key]; ok && r.w.now-last.at < 30*time.Second {
@@ -233,7 +234,7 @@ func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time
 	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
 }
 
-// AskAgain is webhook.Refresher.
+// AskAgain is release.Refresher.
 func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
 	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefreshAgain(app.Name) })
 }

@@ -1,4 +1,4 @@
-package webhook
+package release
 
 import (
 	"time"
@@ -30,10 +30,10 @@ type Waiting interface {
 	StoppedSince(app types.UID, since time.Time) bool
 }
 
-// afterRefusal has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may
+// AfterRefusal has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may
 // ask again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with the
 // siblings that come later.
-func afterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
+func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 	if w.DryRun || v.Err != nil || !v.Rejects() {
 		return
 	}

@@ -1,4 +1,4 @@
-package webhook
+package release
 
 import (
 	"time"
@@ -49,24 +49,4 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 		return reviewEvery
 	}
 	return max(0, since.Add(overdueAfter).Sub(r.judge.Now()))
-}
-
-// decide decides about the sync that an Application waits for, on what is known without a read. While a known blocker
-// still blocks, and waits for more than a comparison, nothing else matters.
-func (r *Releaser) decide(in policy.Input, p *argocd.Projection, blocker *argocd.Projection) policy.Decision {
-	in = r.judge.Waiting(in, p)
-	d, settled := policy.Scope(in)
-	if !settled && blocker != nil {
-		if b, blocks := policy.BlockedBy(in, d.Step, blocker.Name, &blocker.Application); blocks && !b.Reason.Stale() {
-			d.Reason, d.Blockers, d.NotBefore = b.Reason, []policy.Blocker{b}, b.NotBefore
-			return d
-		}
-	}
-	if !settled {
-		d = r.weigh(in, d)
-	}
-	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && r.judge.Repeats(in) {
-		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
-	}
-	return d
 }

@@ -1,4 +1,4 @@
-package webhook
+package release
 
 import (
 	"sync"
@@ -73,7 +73,7 @@ type Releaser struct {
 	known   judge.KnownSets
 	waiting Waiting
 	refresh Refresher
-	weigh   func(in policy.Input, open policy.Decision) policy.Decision
+	weigh   weigher
 	random  func(time.Duration) time.Duration
 
 	mu   sync.Mutex
@@ -103,9 +103,9 @@ type request struct {
 	askedAt  time.Time
 }
 
-// NewReleaser returns a Releaser that judges as a Judge does, on what the watches know. The watches have
+// New returns a Releaser that judges as a Judge does, on what the watches know. The watches have
 // to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
-func NewReleaser(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration) *Releaser {
+func New(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration) *Releaser {
 	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
@@ -148,7 +148,7 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
 		}
-		d := r.decide(in, p, byName[before.blockedBy[p.Name]])
+		d := decide(r.judge, r.weigh, in, p, byName[before.blockedBy[p.Name]])
 		if s.Mode != settings.Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}

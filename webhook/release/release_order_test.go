@@ -1,4 +1,4 @@
-package webhook
+package release
 
 import (
 	"cmp"
@@ -11,15 +11,15 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
 )
 
 // monorepo is an Argo CD with many Applications of one repository, which a Releaser asks to compare them with commit b.
 type monorepo struct {
 	*releasing
-	cluster *cluster
+	cluster *scenario.Cluster
 	// perSecond is how many Applications it compares.
 	perSecond int
 	// changed are Applications that the commit changes.
@@ -31,27 +31,27 @@ type monorepo struct {
 
 // newMonorepo has 60 Applications in step 1 and in step 2, compared with commit a, and waiting ones that are compared with b.
 func newMonorepo(waiting ...string) *monorepo {
-	var scenario []string
+	var line []string
 	for i := range 120 {
-		scenario = append(scenario, fmt.Sprintf("%d:app-%03d=Healthy@a", 2-i/60, i)) // the names go against the steps
+		line = append(line, fmt.Sprintf("%d:app-%03d=Healthy@a", 2-i/60, i)) // the names go against the steps
 	}
 	for _, w := range waiting {
-		scenario = append(scenario, w+"=Healthy@b")
+		line = append(line, w+"=Healthy@b")
 	}
-	c := clusterOf(strings.Join(scenario, " "))
+	c := scenario.Of(strings.Join(line, " "))
 	for _, w := range waiting {
 		_, name, _ := strings.Cut(w, ":")
-		pending(c, name)
+		scenario.Pending(c, name)
 	}
-	return &monorepo{releasing: newReleasing(releaseConfig(), c), cluster: c, perSecond: 20}
+	return &monorepo{releasing: newReleasing(scenario.Releasing(), c), cluster: c, perSecond: 20}
 }
 
 // run plays until a time: the Releaser looks ten times a second, for something changes all the time.
 func (m *monorepo) run(until time.Duration) {
 	const step = 100 * time.Millisecond
-	for ; m.now.Before(noon.Add(until)); m.now = m.now.Add(step) {
+	for ; m.now.Before(scenario.Noon.Add(until)); m.now = m.now.Add(step) {
 		m.Review(guestbook)
-		for _, text := range m.asked() {
+		for _, text := range m.refreshes.Take() {
 			name := strings.Fields(strings.TrimPrefix(text, "argocd/"))[0]
 			m.all, m.waiting = append(m.all, name), append(m.waiting, name)
 		}
@@ -64,9 +64,9 @@ func (m *monorepo) run(until time.Duration) {
 }
 
 func (m *monorepo) compare(name string) {
-	for _, app := range m.cluster.apps {
+	for _, app := range m.cluster.Apps {
 		if app.Name == name {
-			app.Status.Sync.Revision, app.Status.ReconciledAt = commit("b"), &metav1.Time{Time: m.now}
+			app.Status.Sync.Revision, app.Status.ReconciledAt = scenario.Commit("b"), &metav1.Time{Time: m.now}
 			if slices.Contains(m.changed, name) {
 				app.Status.Sync.Status = argo.SyncStatusCodeOutOfSync
 			}
@@ -78,7 +78,7 @@ func (m *monorepo) compare(name string) {
 func (m *monorepo) ofStep(step string) []string {
 	var found []string
 	for _, name := range m.all {
-		for _, app := range m.cluster.apps {
+		for _, app := range m.cluster.Apps {
 			if app.Name == name && app.Labels["step"] == step {
 				found = append(found, name)
 			}
@@ -129,31 +129,6 @@ func TestTheOrderOfTheRefreshes(t *testing.T) {
 	}
 }
 
-// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet controller; a user
-// asks again.
-func TestWhatAWriteRefreshes(t *testing.T) {
-	for name, tc := range map[string]struct {
-		user string
-		want int
-	}{
-		"the ApplicationSet controller": {user: appSetAccount, want: atOnce},
-		"a user":                        {user: "jane", want: 120},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMonorepo("3:prod")
-			a := syncOf(m.cluster, "prod")
-			if a.user = tc.user; a.user != appSetAccount {
-				a.after.Operation.InitiatedBy = argo.OperationInitiator{Username: tc.user}
-			}
-			request := webhook.AdmissionRequest{AdmissionRequest: a.request()}
-			if resp := NewMutator(m.trial.gate, watchedCluster{m.cluster}).Handle(t.Context(), request); resp.AuditAnnotations["decision"] != "hold" {
-				m.trial.handle(a.request())
-			}
-			NewWithT(t).Expect(m.asked()).To(HaveLen(tc.want))
-		})
-	}
-}
-
 // TestComparisonsOfADecision says up to which step siblings are compared.
 func TestComparisonsOfADecision(t *testing.T) {
 	stale := func(step int) policy.Blocker {
@@ -187,11 +162,23 @@ func TestComparisonsOfADecision(t *testing.T) {
 // TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at the same moment.
 func TestOneComparisonServesAll(t *testing.T) {
 	g := NewWithT(t)
-	c := clusterOf("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")
-	pending(c, "east", "prod")
-	r := newReleasing(releaseConfig(), c)
+	c := scenario.Of("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")
+	scenario.Pending(c, "east", "prod")
+	r := newReleasing(scenario.Releasing(), c)
 	r.now = r.now.Add(r.Review(guestbook))
 	r.Review(guestbook)
 	g.Expect(r.sets[guestbook].requests).To(HaveLen(2))
-	g.Expect(r.asked()).To(HaveLen(1))
+	g.Expect(r.refreshes.Take()).To(HaveLen(1))
+}
+
+// TestEachRepetitionIsAnother has two syncs be repeated: the refreshes for the one must not use up those for the other.
+func TestEachRepetitionIsAnother(t *testing.T) {
+	g := NewWithT(t)
+	why := func(started time.Time) string {
+		all := comparisons(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
+		g.Expect(all).To(HaveLen(1))
+		return all[0].why
+	}
+	g.Expect(why(scenario.Noon)).To(Equal(why(scenario.Noon)))
+	g.Expect(why(scenario.Noon)).NotTo(Equal(why(scenario.Noon.Add(time.Second))))
 }

@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Watch is a judge.Watch that is told what it has seen. Positions are those of history.Completions.
+type Watch struct {
+	// At is the position now, ChangedAt that of prod's change, Compared that of its last comparison, Requested that of the newest request for
+	// a refresh, and Fresh those of answered refreshes by name.
+	At, ChangedAt, Compared, Requested uint64
+	Fresh                              map[string]uint64
+	// DeployedAs is the comparison at which prod was seen Synced, and OperatedAt the start of the last operation that was seen.
+	DeployedAs argocd.Fingerprint
+	OperatedAt time.Time
+	// Completed are the contents that Applications were seen to complete, by name.
+	Completed map[string][]policy.Source
+	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.Seen has.
+	IsUnproven                     bool
+	ContentAt, Joined, Respecified time.Time
+}
+
+// Deployed is judge.Watch.
+func (s *Watch) Deployed(_ types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
+	return s.DeployedAs != 0 && s.DeployedAs == compared && s.OperatedAt.Equal(operatedAt)
+}
+
+// RequestedSince is judge.Watch.
+func (s *Watch) RequestedSince(_ types.UID, position uint64) bool {
+	return s.Requested > position
+}
+
+// Observed is judge.Watch.
+func (s *Watch) Observed(types.UID) bool { return true }
+
+// Position is judge.Watch.
+func (s *Watch) Position() uint64 { return s.At }
+
+// DeployedWith is judge.Watch.
+func (s *Watch) DeployedWith(types.UID) (string, bool) { return "", !s.IsUnproven }
+
+// ContentSince is judge.Watch.
+func (s *Watch) ContentSince(types.UID, argocd.Fingerprint) time.Time { return s.ContentAt }
+
+// Changed is judge.Watch.
+func (s *Watch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {
+	return s.ChangedAt
+}
+
+// ComparedAt is judge.Watch.
+func (s *Watch) ComparedAt(types.UID, time.Time) uint64 { return s.Compared }
+
+// Seen is judge.Watch.
+func (s *Watch) Seen(_ *policy.ApplicationSet, changed, compared uint64) policy.Seen {
+	return policy.Seen{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
+		position := s.Fresh[name]
+		past := policy.Past{}
+		if position > changed {
+			past.Freshness = policy.Fresh
+		}
+		if position > max(changed, compared) {
+			past.Freshness = policy.Newest
+		}
+		for _, source := range s.Completed[name] {
+			past.Completions = append(past.Completions, policy.Completion{Sources: []policy.Source{source}})
+		}
+		return past
+	}}
+}
+
+// Watched is what the watches know of a cluster: everything, as it is.
+type Watched struct{ *Cluster }
+
+// Set is judge.KnownSets.
+func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	for _, set := range w.Cluster.Sets {
+		if set.Namespace == name.Namespace && set.Name == name.Name {
+			return argocd.NewApplicationSet(set), siblings.Version{}
+		}
+	}
+	return nil, siblings.Version{}
+}
+
+// Owned is judge.KnownSets.
+func (w Watched) Owned(owner types.UID) []*argocd.Projection {
+	var all []*argocd.Projection
+	for _, app := range w.Apps {
+		if p := argocd.NewProjection(app); p.Owner == owner {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Sets are all ApplicationSets.
+func (w Watched) Sets() []*argocd.ApplicationSet {
+	var all []*argocd.ApplicationSet
+	for _, set := range w.Cluster.Sets {
+		all = append(all, argocd.NewApplicationSet(set))
+	}
+	return all
+}

@@ -1,0 +1,487 @@
+package release
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+
+// releasing is a Releaser over a cluster, with a clock that stands still until it is moved.
+type releasing struct {
+	*Releaser
+	now       time.Time
+	watch     *scenario.Watch
+	blocked   *record.Blocked
+	refreshes *scenario.Refreshes
+}
+
+func newReleasing(config settings.Config, c *scenario.Cluster) *releasing {
+	r := &releasing{now: scenario.Noon, watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{}}
+	now := func() time.Time { return r.now }
+	r.blocked = record.NewBlocked(scenario.Watched{Cluster: c}, now)
+	j := judge.New(config, judge.Dependencies{Live: c, Watch: r.watch, Now: now})
+	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration { return jitter })
+	return r
+}
+
+// jitter is the random moment that a releasing waits for.
+const jitter = 100 * time.Millisecond
+
+// prodMayStart is a cluster in which prod waits, and nothing holds it up.
+func prodMayStart() (*scenario.Cluster, *releasing) {
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	return c, newReleasing(scenario.Releasing(), c)
+}
+
+// until lets time pass from review to review, and returns what was asked for and when.
+func (r *releasing) until(end time.Duration) (at []time.Duration) {
+	for again := r.Review(guestbook); again > 0; again = r.Review(guestbook) {
+		if len(r.refreshes.Take()) > 0 {
+			at = append(at, r.now.Sub(scenario.Noon))
+		}
+		if r.now = r.now.Add(again); r.now.After(scenario.Noon.Add(end)) {
+			break
+		}
+	}
+	return at
+}
+
+// TestReview looks once, and once more when what it wants is due.
+func TestReview(t *testing.T) {
+	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
+	prod := func(c *scenario.Cluster) *argo.Application { return c.Apps[2] }
+	autoSynced := func(c *scenario.Cluster) {
+		c.Sets[0].Status.ApplicationStatus = nil
+		prod(c).Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{SelfHeal: ptr.To(true)}}
+		prod(c).Status.Sync.Status = "OutOfSync"
+	}
+	behind := func(c *scenario.Cluster) {
+		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Healthy", TargetRevisions: []string{scenario.Commit("a")}}}
+		prod(c).Status.Sync.Status = "OutOfSync"
+		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon.Add(-time.Hour))}
+	}
+	repeatable := func(c *scenario.Cluster) {
+		c.Sets[0].Status.ApplicationStatus[0].LastTransitionTime = &metav1.Time{Time: scenario.Noon.Add(-time.Minute)}
+		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
+	}
+	for name, tc := range map[string]struct {
+		scenario string
+		config   func(*settings.Config)
+		edit     func(*scenario.Cluster)
+		want     []string
+	}{
+		"it may start": {want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"a sibling is not healthy, and nobody can help": {edit: func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
+		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
+		"a refresh of a sibling was overlooked": {edit: func(c *scenario.Cluster) {
+			c.Apps[0].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
+		}, want: []string{"argocd/dev again"}},
+		"its own refresh was overlooked": {edit: func(c *scenario.Cluster) {
+			prod(c).Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
+		}, want: []string{"argocd/prod again"}},
+		"a sibling's operation was overlooked": {edit: func(c *scenario.Cluster) { c.Apps[0].Operation = &argo.Operation{} }, want: []string{"argocd/dev its operation has not started at 11:59:00"}},
+		"a sibling's operation runs": {edit: func(c *scenario.Cluster) {
+			c.Apps[0].Operation, c.Apps[0].Status.OperationState = &argo.Operation{}, &argo.OperationState{Phase: "Running"}
+		}},
+		"it was not compared with its spec":         {edit: func(c *scenario.Cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
+		"the controller has slept through a commit": {edit: behind, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"that, and its turn has not come":           {edit: func(c *scenario.Cluster) { behind(c); c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
+		"the controller knows the commit": {edit: func(c *scenario.Cluster) {
+			behind(c)
+			c.Sets[0].Status.ApplicationStatus[0].TargetRevisions = []string{scenario.Commit("b")}
+		}},
+		"it has an operation": {edit: func(c *scenario.Cluster) { prod(c).Operation = &argo.Operation{} }},
+		"its operation runs":  {edit: func(c *scenario.Cluster) { prod(c).Status.OperationState = &argo.OperationState{Phase: "Running"} }},
+		"it is being deleted": {edit: func(c *scenario.Cluster) { prod(c).DeletionTimestamp = &metav1.Time{Time: scenario.Noon} }},
+		"it is Waiting: Argo CD does not want it yet": {edit: func(c *scenario.Cluster) {
+			c.Sets[0].Status.ApplicationStatus[0].Status, prod(c).Status.Sync.Status = "Waiting", "OutOfSync"
+		}},
+		"it is in the first step, and has waited for 5 s": {edit: func(c *scenario.Cluster) { prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"it has been synced, and nobody has noticed":      {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
+		"the same in the first step":                      {edit: func(c *scenario.Cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
+		"audit mode":                                      {config: func(c *settings.Config) { c.Mode = settings.Audit }},
+		"switched off":                                    {edit: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
+		"the ApplicationSet is gone":                      {edit: func(c *scenario.Cluster) { c.Sets = nil }},
+		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"auto-sync, and a sibling is not done":            {edit: func(c *scenario.Cluster) { autoSynced(c); c.Apps[0].Status.Health.Status = "Degraded" }},
+		"auto-sync has deployed it: somebody changed it":  {edit: func(c *scenario.Cluster) { autoSynced(c); history(prod(c)) }},
+		"bypassed": {
+			edit: func(c *scenario.Cluster) {
+				c.Apps[0].Status.Health.Status = health.HealthStatusDegraded
+				c.Sets[0].Annotations = map[string]string{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"}
+			},
+			want: []string{"argocd/prod its turn has come at 11:59:00"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			line, config := open, scenario.Releasing()
+			if tc.scenario != "" {
+				line = tc.scenario
+			}
+			c := scenario.Of(line)
+			scenario.Pending(c, "prod")
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			r := newReleasing(config, c)
+			again := r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nothing is asked for at once")
+			if tc.want != nil {
+				g.Expect(again).To(BeNumerically("<", reviewEvery))
+			}
+			r.now = r.now.Add(again)
+			r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
+		})
+	}
+}
+
+// history says that what it was compared with is deployed.
+func history(app *argo.Application) {
+	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
+}
+
+// TestWhatTheControllerHasNotRecorded has the ApplicationSet controller go by an old state of qa: it never starts prod.
+func TestWhatTheControllerHasNotRecorded(t *testing.T) {
+	const again = "argocd/qa the ApplicationSet controller has not recorded that it is done at 11:59:00"
+	for name, tc := range map[string]struct {
+		status argo.ProgressiveSyncStatusCode
+		config func(*settings.Config)
+		edit   func(c *scenario.Cluster, qa *argo.Application)
+		want   []string
+	}{
+		"it is recorded as Progressing": {status: "Progressing", want: []string{again}},
+		"it is recorded as Waiting":     {status: "Waiting", want: []string{again}},
+		"it is recorded as Healthy":     {status: "Healthy"},
+		"it is not Healthy":             {status: "Progressing", edit: func(_ *scenario.Cluster, qa *argo.Application) { qa.Status.Health.Status = "Progressing" }},
+		"it is not Synced":              {status: "Progressing", edit: func(_ *scenario.Cluster, qa *argo.Application) { qa.Status.Sync.Status = "OutOfSync" }},
+		"it has an operation":           {status: "Progressing", edit: func(_ *scenario.Cluster, qa *argo.Application) { qa.Operation = &argo.Operation{} }},
+		"its operation runs": {status: "Progressing", edit: func(_ *scenario.Cluster, qa *argo.Application) {
+			qa.Status.OperationState = &argo.OperationState{Phase: "Running"}
+		}},
+		"it is being deleted": {status: "Progressing", edit: func(_ *scenario.Cluster, qa *argo.Application) {
+			qa.DeletionTimestamp = &metav1.Time{Time: scenario.Noon}
+		}},
+		"it is in no step": {status: "Progressing", edit: func(c *scenario.Cluster, _ *argo.Application) { c.Sets[0].Status.ApplicationStatus[0].Step = "-1" }},
+		"audit mode":       {status: "Progressing", config: func(c *settings.Config) { c.Mode = settings.Audit }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "qa", Step: "2", Status: tc.status}}
+			config := scenario.Releasing()
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			if tc.edit != nil {
+				tc.edit(c, c.Apps[1])
+			}
+			r := newReleasing(config, c)
+			if again := r.Review(guestbook); tc.want == nil {
+				g.Expect(again).To(BeZero(), "nothing waits")
+			} else {
+				g.Expect(again).To(Equal(unrecordedAfter + jitter))
+			}
+			g.Expect(r.refreshes.Take()).To(BeEmpty(), "it may be about to record it")
+			r.now = scenario.Noon.Add(unrecordedAfter + jitter)
+			r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
+
+			r.now = r.now.Add(time.Second)
+			r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(BeEmpty(), "once")
+		})
+	}
+}
+
+// TestBackoff asks less and less often while that does not help, and at once when it opens again.
+func TestBackoff(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	var want []time.Duration
+	next := jitter
+	for _, wait := range []time.Duration{30, 60, 120, 240, 300, 300, 0} {
+		want = append(want, next)
+		next += wait*time.Second + jitter
+	}
+	g.Expect(r.until(18 * time.Minute)).To(Equal(want))
+
+	c.Apps[0].Status.Health.Status = health.HealthStatusProgressing
+	g.Expect(r.Review(guestbook)).To(Equal(reviewEvery), "it waits, and nothing is due")
+	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
+	g.Expect(r.Review(guestbook)).To(Equal(jitter))
+	c.Apps[2].Operation = &argo.Operation{}
+	g.Expect(r.Review(guestbook)).To(BeZero(), "it has started")
+	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
+}
+
+// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next review.
+func TestItsTurnHasComeAgain(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	prod := c.Apps[2]
+	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
+	metrics := record.NewMetrics(prometheus.NewRegistry())
+	recorder := record.NewRecorder(metrics, record.NewEvents(nil, metrics, logr.Discard(), "replica-1", r.judge.Now), r.blocked)
+	r.blocked.Wait(prod.UID, c.Sets[0].UID, policy.Decision{})
+	r.now = scenario.Noon.Add(time.Second)
+	g.Expect(r.Review(guestbook)).To(BeNumerically(">", 20*time.Second), "a review alone is no new opening")
+	for _, wait := range []time.Duration{2, 4, 8} {
+		asked := r.sets[guestbook].requests[comparisonKey{app: "prod", why: turnHasCome}].askedAt
+		r.now = asked.Add(time.Second)
+		recorder.Record(logr.Discard(), &judge.Write{UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}}}, judge.Verdict{}, true)
+		g.Expect(r.Review(guestbook)).To(Equal((wait - 1) * time.Second))
+		r.now = asked.Add(wait * time.Second)
+		r.Review(guestbook)
+		g.Expect(r.refreshes.Take()).To(HaveLen(1))
+	}
+}
+
+// TestItsOperationHasJustEnded has Argo CD compare dev in the second in which its operation ended, which does not
+// count. A Queue makes a request with the same reason once per comparison.
+func TestItsOperationHasJustEnded(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: scenario.Noon}
+	c.Apps[0].Status.OperationState = &argo.OperationState{
+		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("a")}}, FinishedAt: &metav1.Time{Time: scenario.Noon},
+	}
+	reasons := map[string]time.Duration{}
+	for again := r.Review(guestbook); r.now.Before(scenario.Noon.Add(8 * time.Second)); again = r.Review(guestbook) {
+		for _, reason := range r.refreshes.Take() {
+			reasons[reason] = r.now.Sub(scenario.Noon)
+		}
+		r.now = r.now.Add(again)
+	}
+	const reason = "argocd/dev HealthStale compared in the second in which its last operation ended"
+	g.Expect(reasons).To(Equal(map[string]time.Duration{
+		reason + " at 12:00:00":            jitter,
+		reason + ", request 2 at 12:00:00": jitter + time.Second + jitter,
+		reason + ", request 3 at 12:00:00": jitter + 3*time.Second + 2*jitter,
+		reason + ", request 4 at 12:00:00": jitter + 7*time.Second + 3*jitter,
+	}))
+}
+
+// TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for
+// long.
+func TestNobodyPolls(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	c.Apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
+	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter}))
+
+	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.now}
+	compared := r.now.Sub(scenario.Noon)
+	g.Expect(r.until(20 * time.Minute)[0]).To(Equal(compared + unpolledAfter))
+}
+
+// TestTheOtherReplicaWasFaster sees a request before its own is due.
+func TestTheOtherReplicaWasFaster(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	r := newReleasing(scenario.Releasing(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.watch.Requested = 6
+	again := r.Review(guestbook)
+	g.Expect(r.refreshes.Take()).To(BeEmpty())
+	r.now = r.now.Add(again)
+	r.Review(guestbook)
+	g.Expect(r.refreshes.Take()).To(HaveLen(1), "it did not help")
+}
+
+// TestAnAnsweredRequestIsNotMadeAgain has Argo CD answer, and nothing else happen for a while.
+func TestAnAnsweredRequestIsNotMadeAgain(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	r := newReleasing(scenario.Releasing(), c)
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.refreshes.Take()).To(HaveLen(1))
+	c.Apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
+	r.now = r.now.Add(time.Second)
+	r.Review(guestbook)
+	c.Apps[2].Annotations = nil
+	for range 10 {
+		r.now = r.now.Add(time.Second)
+		r.Review(guestbook)
+	}
+	g.Expect(r.refreshes.Take()).To(BeEmpty())
+}
+
+// TestNotBefore has a rule that denies until a time.
+func TestNotBefore(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	r := newReleasing(scenario.Releasing(), c)
+	opens := scenario.Noon.Add(90 * time.Second)
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
+		d := policy.Weigh(in, open)
+		if r.now.Before(opens) {
+			d.Outcome, d.NotBefore = policy.Deny, opens
+		}
+		return d
+	}
+	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+	g.Expect(r.refreshes.Take()).To(BeEmpty())
+	g.Expect(r.until(2 * time.Minute)).To(Equal([]time.Duration{90*time.Second + 100*time.Millisecond}))
+}
+
+// TestOnlyTheFirstBlockerIsLookedAt has a hundred Applications wait for one that is broken.
+func TestOnlyTheFirstBlockerIsLookedAt(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Degraded 1:eu=Degraded 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	r := newReleasing(scenario.Releasing(), c)
+	evaluated := 0
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
+		evaluated++
+		return policy.Weigh(in, open)
+	}
+	for range 3 {
+		r.Review(guestbook)
+	}
+	g.Expect(evaluated).To(Equal(1))
+	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
+	r.Review(guestbook)
+	g.Expect(evaluated).To(Equal(2), "dev is done, eu is not")
+}
+
+// TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff is the way out at night.
+func TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff(t *testing.T) {
+	for _, mode := range []string{"off", "audit"} {
+		t.Run(mode, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Degraded 3:prod=Healthy")
+			scenario.Pending(c, "prod")
+			r := newReleasing(scenario.Releasing(), c)
+			r.Review(guestbook)
+			c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: mode}
+			r.now = r.now.Add(r.Review(guestbook))
+			r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(HaveLen(1))
+		})
+	}
+}
+
+// TestTheEarliestTimeCounts has one Application wait for a time, and a later one for a sibling.
+func TestTheEarliestTimeCounts(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Degraded@b 3:east=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "east", "prod")
+	r := newReleasing(scenario.Releasing(), c)
+	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
+		d := policy.Weigh(in, open)
+		if in.Target.Name == "east" {
+			d.Blockers, d.NotBefore = nil, scenario.Noon.Add(90*time.Second)
+		}
+		return d
+	}
+	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+}
+
+// TestTheTrainIsReleasedAtWhatIsProven has dev go on to c while prod waits for b.
+func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
+	scenario.Pending(c, "prod")
+	config := scenario.Releasing()
+	config.Pin = settings.PinProven
+	source := *c.Apps[1].Spec.Source
+	for i, ran := range []string{"ab", "a"} {
+		for _, revision := range ran {
+			c.Apps[i].Status.History = append(c.Apps[i].Status.History, argo.RevisionHistory{
+				Revision: scenario.Commit(string(revision)), Source: source, InitiatedBy: argo.OperationInitiator{Automated: true},
+			})
+		}
+	}
+	c.Apps[1].Status.Sync.Status = "OutOfSync"
+	r := newReleasing(config, c)
+	r.Review(guestbook)
+	g.Expect(r.sets[guestbook].blockedBy).To(Equal(map[string]string{"prod": "dev"}), "nobody has seen dev complete b")
+	r.watch.Completed = map[string][]policy.Source{"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}}}
+	r.now = r.now.Add(r.Review(guestbook))
+	r.Review(guestbook)
+	g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+}
+
+// TestReviews collects changes, and looks again by itself.
+func TestReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+		scenario.Pending(c, "prod")
+		watched, refreshes := scenario.Watched{Cluster: c}, &scenario.Refreshes{}
+		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Watch: &scenario.Watch{}, Now: time.Now})
+		r := NewReviews(New(j, watched, record.NewBlocked(watched, time.Now), refreshes, rand.N[time.Duration]).Review)
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { r.Run(ctx); close(done) }()
+		for range 10 {
+			r.Changed(guestbook)
+		}
+		<-time.After(settle + spread + time.Second)
+		synctest.Wait()
+		g.Expect(refreshes.Take()).To(HaveLen(1))
+		<-time.After(40 * time.Second)
+		synctest.Wait()
+		g.Expect(refreshes.Take()).To(HaveLen(1))
+		cancel()
+		<-done
+	})
+}
+
+// TestWhatWasHeldAfterASwitchToAudit is released, unless the watches show that it has got through. Nobody collects the
+// metrics.
+func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
+	for name, others := range map[string]int{
+		"nobody else waits": 0, "as many wait already as are remembered": 10_000,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, r := prodMayStart()
+			prod, b := c.Apps[2], r.blocked
+			for i := range others {
+				b.Wait(types.UID(fmt.Sprint("gone-", i)), "set", policy.Decision{})
+			}
+			b.Wait(prod.UID, c.Sets[0].UID, policy.Decision{})
+			r.judge.Config.Mode = settings.Audit
+			r.judge.Parser = settings.NewParser(r.judge.Config, r.judge.Now)
+			r.now = r.now.Add(r.Review(guestbook))
+			r.Review(guestbook)
+			g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+
+			prod.Operation = &argo.Operation{}
+			r.Review(guestbook)
+			g.Expect(b.Waits(prod.UID)).To(BeFalse(), "it has got through")
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package webhook
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// The handlers and the Releaser together.
+
+var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
+
+// releaser is a Releaser over a cluster that goes by the judgments of a trial, and asks without delay.
+func (t *trial) releaser(c *scenario.Cluster) *release.Releaser {
+	t.known = scenario.Watched{Cluster: c}
+	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.refreshes, func(time.Duration) time.Duration { return 0 })
+}
+
+// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet controller; a user
+// asks again.
+func TestWhatAWriteRefreshes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user string
+		want int
+	}{
+		"the ApplicationSet controller": {user: scenario.ApplicationSetController, want: 40},
+		"a user":                        {user: "jane", want: 120},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var line strings.Builder
+			for i := range 120 {
+				fmt.Fprintf(&line, "%d:app-%03d=Healthy@a ", 1+i/60, i)
+			}
+			c := scenario.Of(line.String() + "3:prod=Healthy@b")
+			trial := newTrial(scenario.Releasing(), c)
+			a := scenario.SyncOf(c, "prod")
+			if a.User = tc.user; a.User != scenario.ApplicationSetController {
+				a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: tc.user}
+			}
+			request := webhook.AdmissionRequest{AdmissionRequest: a.Request()}
+			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), request)
+			if resp.AuditAnnotations["decision"] != "hold" {
+				trial.handle(a.Request())
+			}
+			NewWithT(t).Expect(trial.refreshes.Take()).To(HaveLen(tc.want))
+		})
+	}
+}
+
+// closedUntil is a sync window of project default that is closed until a moment, for automated syncs of prod.
+type closedUntil struct {
+	opens time.Time
+}
+
+func (w closedUntil) Window(project string, app argocd.WindowSubject, automated bool, now time.Time) policy.Window {
+	if project != "default" || app.Name != "prod" || app.Namespace != "prod" || app.Server == "" || !automated || !now.Before(w.opens) {
+		return policy.Window{}
+	}
+	return policy.Window{Closed: true, OpensAt: w.opens, Detail: "deny window"}
+}
+
+// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a window of their own.
+func TestASyncWindowThatOpens(t *testing.T) {
+	for _, step := range []string{"1", "3"} {
+		t.Run("step "+step, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+			c.Apps[2].Labels["step"] = step
+			scenario.Pending(c, "prod")
+			trial, now := newTrial(scenario.Releasing(), c), scenario.Noon
+			trial.clock = func() time.Time { return now }
+			trial.judge.Windows = closedUntil{scenario.Noon.Add(time.Minute)}
+			r := trial.releaser(c)
+			write := scenario.SyncOf(c, "prod")
+			held := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+			g.Expect(held.AuditAnnotations).To(HaveKeyWithValue("reason", "WindowClosed"))
+			write.After.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}
+			g.Expect(trial.handle(write.Request()).Allowed).To(BeTrue(), "by hand")
+
+			g.Expect(r.Review(guestbook)).To(Equal(time.Minute))
+			g.Expect(trial.refreshes.Take()).To(BeEmpty())
+			now = now.Add(time.Minute)
+			r.Review(guestbook)
+			g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+		})
+	}
+}
+
+// TestWhoWaitsForAConditionIsNotBlocked for the alert, but is counted.
+func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
+	scenario.Pending(c, "prod")
+	trial, now := newTrial(scenario.Releasing(), c), scenario.Noon
+	trial.clock = func() time.Time { return now }
+	r := trial.releaser(c)
+	since := func() float64 {
+		return trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")
+	}
+	waiting := func() float64 { return trial.counted("stepgate_condition_waiting_applications", "Paused") }
+
+	c.Sets[0].Annotations = map[string]string{settings.PauseAnnotation: "3"}
+	r.Review(guestbook)
+	g.Expect(since()).To(BeZero())
+	g.Expect(waiting()).To(Equal(1.0))
+
+	now = now.Add(time.Minute)
+	c.Sets[0].Annotations = nil
+	c.Apps[0].Status.Health.Status = "Degraded"
+	r.Review(guestbook)
+	g.Expect(since()).To(Equal(float64(now.Unix())), "since the pause ended")
+	g.Expect(waiting()).To(BeZero())
+}
