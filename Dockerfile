@@ -10,7 +10,6 @@ COPY certs certs
 COPY cmd cmd
 COPY docs docs
 COPY policy policy
-COPY test/simulation test/simulation
 COPY webhook webhook
 COPY Makefile .
 ARG VERSION
@@ -18,12 +17,12 @@ ARG COMMIT
 ARG TARGETOS
 ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=${TARGETOS} GOARCH=${TARGETARCH} make build STEPGATE=/stepgate VERSION=${VERSION} COMMIT=${COMMIT}
+    GOOS=${TARGETOS} GOARCH=${TARGETARCH} make build-webhook WEBHOOK=/stepgate-webhook VERSION=${VERSION} COMMIT=${COMMIT}
 
 # There is no shell, no /etc/passwd, no /tmp, no CA certificate and no time zone. stepgate needs none of them: it trusts the CA of the
 # cluster, which the service account brings, it sends traces without TLS, it writes no file, and it has the time zones in it.
 FROM scratch
 LABEL org.opencontainers.image.source="https://github.com/stepgate/stepgate" org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /stepgate /stepgate
+COPY --from=build /stepgate-webhook /stepgate-webhook
 USER 65532:65532
-ENTRYPOINT ["/stepgate"]
+ENTRYPOINT ["/stepgate-webhook"]

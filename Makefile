@@ -17,7 +17,7 @@ COMMANDS := $(addprefix $(BIN)/,bench certmanager demo e2e node)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
-VIRTUAL := test/simulation test/simulation/random cmd/rehearsal
+VIRTUAL := cmd/simulation test/simulation/random cmd/rehearsal
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
 # test/results/README.md.
@@ -38,10 +38,13 @@ KUBERNETES_NODE := $(addprefix $(BIN)/,kubelet kube-controller-manager kube-sche
 CONTAINERD_NODE := $(addprefix $(BIN)/,containerd containerd-shim-runc-v2 ctr)
 CONTAINERD_VERSION := 2.2.9
 
-# `make build` writes STEPGATE; `stepgate version` shows VERSION and COMMIT.
+# `make build` writes STEPGATE and `make build-webhook` WEBHOOK; their sub-command version shows VERSION and COMMIT.
 STEPGATE ?= $(BIN)/stepgate
+WEBHOOK ?= $(BIN)/stepgate-webhook
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+link = go build -buildvcs=false -ldflags '-s -w $(foreach what,version=$(VERSION) commit=$(COMMIT),-X $(BUILT).$(what))' -o $(1) $(2)
+BUILT := github.com/stepgate/stepgate/cmd/command
 # `make release-image` builds for PLATFORMS into RELEASE, and pushes to the repository IMAGE, if it is set. The time of the commit is
 # the time of everything in the image, so that every build of a commit has the same digest.
 PLATFORMS ?= linux/amd64 linux/arm64
@@ -52,7 +55,7 @@ PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/am
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
-VULNCHECK ?= ./cmd/stepgate
+VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook
 # The parts of `make test-all`: CI runs them side by side.
 PARTS := test test-argocd test-oldest test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
@@ -87,8 +90,12 @@ help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z][a-z0-9-]*:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/stepgate, with version and commit
-	go build -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(STEPGATE) ./cmd/stepgate
+build: ## Build bin/stepgate, the command line, with version and commit
+	$(call link,$(STEPGATE),./cmd/stepgate)
+
+.PHONY: build-webhook
+build-webhook: ## Build bin/stepgate-webhook, which the image holds
+	$(call link,$(WEBHOOK),./cmd/stepgate-webhook)
 
 .PHONY: demo
 demo: $(BIN)/demo ## Play a rollout write by write on a real API server
@@ -115,13 +122,18 @@ generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and
 
 ##@ Before you push
 
-# Three at a time: one that computes beside two that wait for API servers and controllers. make begins them in this order. Before that, everything
-# is compiled: with empty caches, each of the three would compile the same packages.
+# Before the suites, everything is compiled: with empty caches, each of them would compile the same packages. While one download waits for the
+# network, the other one compiles. Then three at a time: one that computes beside two that wait for API servers and controllers. make begins
+# them in this order.
 .PHONY: test
-test: formatted tools ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
-	@go list -export ./... >/dev/null
+test: formatted ## Everything to run before you push (10 minutes when warm): the suites of the next section, and the demo
+	@$(MAKE) -j3 --output-sync=target --no-print-directory tools libraries
 	@$(MAKE) -j3 --output-sync=target --no-print-directory unit chart-test integration lint generated simulate-short e2e-short demo
 	@echo "==> make test: passed"
+
+.PHONY: libraries
+libraries:
+	@go list -export ./... >/dev/null
 
 ##@ One suite of it alone
 
@@ -131,7 +143,7 @@ unit: ## Unit tests, the fuzz seeds and property tests with few draws; what serv
 	go test -short $$(go list ./cmd/... ./test/... | grep -v $(SUITES:%=-e /test/%$$) $(VIRTUAL:%=-e /%$$))
 
 .PHONY: integration
-integration: tools ## `stepgate serve` as a process, on a real etcd and kube-apiserver
+integration: tools ## `stepgate-webhook serve` as a process, on a real etcd and kube-apiserver
 	go test -count=1 -timeout 20m ./test/integration
 
 .PHONY: chart-test
@@ -311,7 +323,7 @@ release-check: ## Check that TAG, the chart's version and its appVersion agree
 .PHONY: release-image
 release-image: ## Build the released image and its SBOM into bin/release; push it, if IMAGE names a repository
 	@for platform in $(PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build STEPGATE=$(RELEASE)/$$platform/stepgate; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(MAKE) --no-print-directory build-webhook WEBHOOK=$(RELEASE)/$$platform/stepgate-webhook; \
 	done
 	go run ./test/image -dir $(RELEASE) -platforms '$(PLATFORMS)' -version '$(VERSION)' -commit '$(COMMIT)' -time '$(SOURCE_DATE_EPOCH)' -push '$(IMAGE)'
 

@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,8 +17,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/record"
 )
 
-// ApprovalPath is where an ApprovalCheck is served.
-const ApprovalPath = "/validate-applicationset"
+// ValidateApplicationSetPath is where an ApprovalCheck is served.
+const ValidateApplicationSetPath = "/validate-applicationset"
 
 // ApproverConfig is who may approve.
 type ApproverConfig = approval.Approvers
@@ -28,12 +29,12 @@ type ApproverConfig = approval.Approvers
 type ApprovalCheck struct {
 	approvers ApproverConfig
 	metrics   *record.Metrics
-	now       func() time.Time
+	clock     clock.PassiveClock
 }
 
 // NewApprovalCheck returns an ApprovalCheck that counts with metrics.
-func NewApprovalCheck(approvers ApproverConfig, metrics *record.Metrics, now func() time.Time) *ApprovalCheck {
-	return &ApprovalCheck{approvers: approvers, metrics: metrics, now: now}
+func NewApprovalCheck(approvers ApproverConfig, metrics *record.Metrics, clock clock.PassiveClock) *ApprovalCheck {
+	return &ApprovalCheck{approvers: approvers, metrics: metrics, clock: clock}
 }
 
 var _ webhook.AdmissionHandler = (*ApprovalCheck)(nil)
@@ -41,7 +42,7 @@ var _ webhook.AdmissionHandler = (*ApprovalCheck)(nil)
 // Handle judges one write, by what the request itself says. It reads nothing: nothing can change between the judgment
 // and the write but other webhooks that validate, which cannot change the annotations.
 func (c *ApprovalCheck) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := newSetWrite(req.AdmissionRequest, c.now())
+	w, err := newSetWrite(req.AdmissionRequest, c.clock.Now())
 	switch {
 	case err != nil:
 		return badRequest(err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,12 +24,12 @@ type watchedWorld struct {
 	*scenario.Cluster
 	dev, prod *argo.Application
 	seen      *siblings.Observations
-	now       time.Time
+	clock     *clocktesting.FakePassiveClock
 }
 
 // newWatchedWorld begins two hours before noon: both have deployed revision a, and are Healthy.
 func newWatchedWorld() *watchedWorld {
-	w := &watchedWorld{Cluster: scenario.Of("1:dev=Healthy@a 3:prod=Healthy@a"), now: scenario.Noon.Add(-2 * time.Hour)}
+	w := &watchedWorld{Cluster: scenario.Of("1:dev=Healthy@a 3:prod=Healthy@a"), clock: clocktesting.NewFakePassiveClock(scenario.Noon.Add(-2 * time.Hour))}
 	w.dev, w.prod = w.Apps[0], w.Apps[1]
 	for _, app := range w.Apps {
 		app.Spec.Source.Helm = imageTag("v1")
@@ -40,7 +42,7 @@ func newWatchedWorld() *watchedWorld {
 
 // list has the watch begin, which knows nothing.
 func (w *watchedWorld) list() {
-	w.seen = siblings.NewObservations(func() time.Time { return w.now })
+	w.seen = siblings.NewObservations(w.clock)
 	for _, app := range w.Apps {
 		w.seen.Listed(argocd.NewProjection(app))
 	}
@@ -48,14 +50,14 @@ func (w *watchedWorld) list() {
 
 // at is a write of an Application, so long before noon.
 func (w *watchedWorld) at(before time.Duration, app *argo.Application, edit func(*argo.Application)) {
-	w.now = scenario.Noon.Add(-before)
+	w.clock.SetTime(scenario.Noon.Add(-before))
 	edit(app)
 	w.seen.Observe(argocd.NewProjection(app))
 }
 
 // syncsProd is the answer to an automated sync of prod, at noon.
 func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
-	w.now = scenario.Noon
+	w.clock.SetTime(scenario.Noon)
 	config := scenario.Config()
 	config.Pin = settings.PinCompared
 	trial := newTrial(config, w.Cluster)
@@ -279,8 +281,8 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 	other := func(app *argo.Application) { app.OwnerReferences[0].UID = "before-it-was-created-again" }
 	for name, play := range map[string]func(*watchedWorld){
 		"dev is not created yet": func(w *watchedWorld) {
-			w.now = scenario.Noon.Add(-time.Second)
-			w.seen = siblings.NewObservations(func() time.Time { return w.now })
+			w.clock.SetTime(scenario.Noon.Add(-time.Second))
+			w.seen = siblings.NewObservations(w.clock)
 			w.Apps = w.Apps[1:]
 			w.prod.Status.History, w.prod.Status.OperationState = nil, nil
 			w.at(time.Second, w.prod, compared)
@@ -340,7 +342,7 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 			for _, app := range []*argo.Application{w.dev, w.prod} {
 				w.at(time.Minute, app, tagged("v2"))
 				if row.managed {
-					app.ManagedFields = specWrittenAt(w.now)
+					app.ManagedFields = specWrittenAt(w.clock.Now())
 				}
 			}
 			w.at(50*time.Second, w.dev, func(app *argo.Application) {
@@ -355,7 +357,7 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + scenario.Commit("a") + `","by":"alice","at":"` + scenario.Noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
 			}
 			if row.restart {
-				w.now = scenario.Noon.Add(-15 * time.Second)
+				w.clock.SetTime(scenario.Noon.Add(-15 * time.Second))
 				w.list()
 			}
 			allowed, reason := w.syncsProd()

@@ -4,7 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	dto "github.com/prometheus/client_model/go"
 
@@ -32,7 +33,7 @@ type trial struct {
 	events   *posted
 	// known is what record.Blocked knows, and clock is the time of everything.
 	known record.Known
-	clock func() time.Time
+	clock *clocktesting.FakeClock
 	// refreshes are what was asked for.
 	refreshes *scenario.Refreshes
 	registry  *prometheus.Registry
@@ -68,12 +69,11 @@ func (w witness) Exists(context.Context, types.NamespacedName, types.UID, []type
 }
 
 func newTrial(config settings.Config, live judge.Evaluator) *trial {
-	t := &trial{registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &scenario.Refreshes{}, known: nobody{}, clock: scenario.AtNoon}
-	now := func() time.Time { return t.clock() }
-	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewBlocked(t, now)
+	t := &trial{registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &scenario.Refreshes{}, known: nobody{}, clock: clocktesting.NewFakeClock(scenario.Noon)}
+	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewBlocked(t, t.clock)
 	t.registry.MustRegister(t.blocked)
-	t.judge = judge.New(config, judge.Dependencies{Live: live, Watch: &scenario.Watch{}, Now: now})
-	t.recorder = record.NewRecorder(t.metrics, record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", now), t.blocked)
+	t.judge = judge.New(config, judge.Dependencies{Live: live, Watch: &scenario.Watch{}, Clock: t.clock})
+	t.recorder = record.NewRecorder(t.metrics, record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
 	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Witness: witness(true), Refresh: t.refreshes})
 	return t
 }

@@ -19,8 +19,6 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 	c.Apps[0].Status.Health.Status = health.HealthStatusProgressing
 	trial := newTrial(scenario.Releasing(), c)
-	now := scenario.Noon
-	trial.clock = func() time.Time { return now }
 
 	trial.known = scenario.Watched{Cluster: c}
 	mutator := NewMutator(trial.gate, scenario.Watched{Cluster: c})
@@ -42,7 +40,7 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(trial.counted("stepgate_operations_changed_total", "held")).To(Equal(2.0))
 	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")).To(Equal(float64(scenario.Noon.Unix())))
 
-	now = now.Add(72 * time.Second)
+	trial.clock.Step(72 * time.Second)
 	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
 	allowed := scenario.SyncOf(c, "prod")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/stepgate/stepgate/policy"
@@ -25,8 +27,8 @@ type Preview struct {
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
-func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Watch, now func() time.Time) *Preview {
-	j := judge.New(config, judge.Dependencies{Live: live, Watch: watch, Now: now})
+func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Watch, clock clock.PassiveClock) *Preview {
+	j := judge.New(config, judge.Dependencies{Live: live, Watch: watch, Clock: clock})
 	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), known: known}
 }
 
@@ -40,7 +42,7 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings, Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Now()}
+	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings, Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Clock.Now()}
 	in.Seen = p.judge.Watch.Seen(&set.ApplicationSet, p.judge.Watch.Position(), p.judge.Watch.Position())
 	in.Peers = in.Siblings
 	return in

@@ -79,8 +79,7 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 			c.Apps[2].Labels["step"] = step
 			scenario.Pending(c, "prod")
-			trial, now := newTrial(scenario.Releasing(), c), scenario.Noon
-			trial.clock = func() time.Time { return now }
+			trial := newTrial(scenario.Releasing(), c)
 			trial.judge.Windows = closedUntil{scenario.Noon.Add(time.Minute)}
 			r := trial.releaser(c)
 			write := scenario.SyncOf(c, "prod")
@@ -89,10 +88,10 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			write.After.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}
 			g.Expect(trial.handle(write.Request()).Allowed).To(BeTrue(), "by hand")
 
-			g.Expect(r.Review(guestbook)).To(Equal(time.Minute))
+			g.Expect(r.Reconcile(guestbook)).To(Equal(time.Minute))
 			g.Expect(trial.refreshes.Take()).To(BeEmpty())
-			now = now.Add(time.Minute)
-			r.Review(guestbook)
+			trial.clock.Step(time.Minute)
+			r.Reconcile(guestbook)
 			g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
 		})
 	}
@@ -103,8 +102,7 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 	scenario.Pending(c, "prod")
-	trial, now := newTrial(scenario.Releasing(), c), scenario.Noon
-	trial.clock = func() time.Time { return now }
+	trial := newTrial(scenario.Releasing(), c)
 	r := trial.releaser(c)
 	since := func() float64 {
 		return trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")
@@ -112,14 +110,14 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	waiting := func() float64 { return trial.counted("stepgate_condition_waiting_applications", "Paused") }
 
 	c.Sets[0].Annotations = map[string]string{settings.PauseAnnotation: "3"}
-	r.Review(guestbook)
+	r.Reconcile(guestbook)
 	g.Expect(since()).To(BeZero())
 	g.Expect(waiting()).To(Equal(1.0))
 
-	now = now.Add(time.Minute)
+	trial.clock.Step(time.Minute)
 	c.Sets[0].Annotations = nil
 	c.Apps[0].Status.Health.Status = "Degraded"
-	r.Review(guestbook)
-	g.Expect(since()).To(Equal(float64(now.Unix())), "since the pause ended")
+	r.Reconcile(guestbook)
+	g.Expect(since()).To(Equal(float64(trial.clock.Now().Unix())), "since the pause ended")
 	g.Expect(waiting()).To(BeZero())
 }

@@ -34,7 +34,7 @@ func syncReview(line string) []byte {
 
 // post is a call of an API server.
 func post(body io.Reader) *http.Request {
-	r := httptest.NewRequest(http.MethodPost, Path+"?timeout=5s", body)
+	r := httptest.NewRequest(http.MethodPost, ValidatePath+"?timeout=5s", body)
 	r.Header.Set("Content-Type", "application/json")
 	return r
 }
@@ -42,7 +42,7 @@ func post(body io.Reader) *http.Request {
 // serveHTTP answers one call.
 func (t *trial) serveHTTP(log logr.Logger, r *http.Request) *httptest.ResponseRecorder {
 	rw := httptest.NewRecorder()
-	server.NewHandler(map[string]admission.Handler{Path: t.gate}, t.metrics, log).ServeHTTP(rw, r)
+	server.NewHandler(map[string]admission.Handler{ValidatePath: t.gate}, t.metrics, log).ServeHTTP(rw, r)
 	return rw
 }
 
@@ -76,7 +76,7 @@ func TestAVerdictIsServedAsAReview(t *testing.T) {
 			g.Expect(rw.Code).To(Equal(200))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Body.String()).To(Equal(tc.want))
-			g.Expect(trial.counted("stepgate_requests_total", Path, "200")).To(Equal(1.0))
+			g.Expect(trial.counted("stepgate_requests_total", ValidatePath, "200")).To(Equal(1.0))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestARequestThatCannotBeJudgedIsServedAs400(t *testing.T) {
 			g.Expect(rw.Body.String()).To(Equal(statusText(400, tc.wantText)))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
 			g.Expect(rw.Header()).NotTo(HaveKey("Allow"))
-			g.Expect(trial.counted("stepgate_requests_total", Path, "400")).To(Equal(1.0))
+			g.Expect(trial.counted("stepgate_requests_total", ValidatePath, "400")).To(Equal(1.0))
 			g.Expect(len(trial.samples("stepgate_requests_total"))).To(Equal(1))
 		})
 	}
@@ -124,5 +124,5 @@ func TestAReadErrorIsServedAs503(t *testing.T) {
 	g.Expect(rw.Code).To(Equal(503), "a review would reject even where failurePolicy is Ignore")
 	g.Expect(rw.Body.String()).To(Equal(statusText(503, cannotDecide)))
 	g.Expect(rw.Header().Get("Connection")).To(Equal("close"), "the next call shall go to another replica")
-	g.Expect(trial.counted("stepgate_requests_total", Path, "503")).To(Equal(1.0))
+	g.Expect(trial.counted("stepgate_requests_total", ValidatePath, "503")).To(Equal(1.0))
 }

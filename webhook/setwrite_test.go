@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -68,7 +70,7 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := NewStamper(scenario.AtNoon), NewApprovalCheck(r.approvers, metrics, func() time.Time { return scenario.Noon.Add(time.Second) })
+	stamper, check := NewStamper(scenario.AtNoon), NewApprovalCheck(r.approvers, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
 
 	if !r.unstamped {
 		resp := stamper.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: req})

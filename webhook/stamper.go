@@ -3,7 +3,8 @@ package webhook
 import (
 	"context"
 	"strings"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	"gomodules.xyz/jsonpatch/v2"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -13,28 +14,28 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// StampPath is where a Stamper is served.
-const StampPath = "/mutate-applicationset"
+// MutateApplicationSetPath is where a Stamper is served.
+const MutateApplicationSetPath = "/mutate-applicationset"
 
 // Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever
 // writes an annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations
 // ApprovedByAnnotation and PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not
 // say who set it.
 type Stamper struct {
-	now    func() time.Time
+	clock  clock.PassiveClock
 	parser *settings.Parser
 }
 
 // NewStamper returns a Stamper with a clock.
-func NewStamper(now func() time.Time) *Stamper {
-	return &Stamper{now: now, parser: settings.NewParser(settings.Config{}, now)}
+func NewStamper(clock clock.PassiveClock) *Stamper {
+	return &Stamper{clock: clock, parser: settings.NewParser(settings.Config{}, clock)}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
 
 // Handle answers with the patches of one write. It reads nothing and records nothing.
 func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
-	w, err := newSetWrite(req.AdmissionRequest, s.now())
+	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now())
 	switch {
 	case err != nil:
 		return badRequest(err)

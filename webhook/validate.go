@@ -15,8 +15,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/release"
 )
 
-// Path is where a Gate is served.
-const Path = "/validate"
+// ValidatePath is where a Gate is served.
+const ValidatePath = "/validate"
 
 // Witness tells whether an Application exists that a request speaks of.
 type Witness interface {

@@ -25,7 +25,7 @@ func (f *Facts) exemptSets(r *Release) Check {
 	if r.Settings != nil {
 		config = r.Settings.Gate
 	}
-	parser, gated := settings.NewParser(config, f.clock), 0
+	parser, gated := settings.NewParser(config, settings.At(f.Now)), 0
 	var exempt, commands, wrong []string
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]

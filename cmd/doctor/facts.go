@@ -84,7 +84,7 @@ func (r *Release) registrations() []*Registration {
 	return all
 }
 
-// Settings are the flags of `stepgate serve` that the checks compare with the cluster.
+// Settings are the flags of `stepgate-webhook serve` that the checks compare with the cluster.
 type Settings struct {
 	Gate settings.Config
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
@@ -110,6 +110,3 @@ func (s *Settings) mutates() bool {
 func (r *Release) gated(namespace string) bool {
 	return r.Settings == nil || r.Settings.Gated(namespace)
 }
-
-// clock is for what ends by itself.
-func (f *Facts) clock() time.Time { return f.Now }

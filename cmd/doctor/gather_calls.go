@@ -77,7 +77,7 @@ func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
 	if r.Settings != nil {
 		config = r.Settings.Gate
 	}
-	parser, all := settings.NewParser(config, f.clock), map[types.UID]*argo.ApplicationSet{}
+	parser, all := settings.NewParser(config, settings.At(f.Now)), map[types.UID]*argo.ApplicationSet{}
 	for i := range f.ApplicationSets.Value {
 		set := &f.ApplicationSets.Value[i]
 		if !isRollingSync(set) || !r.gated(set.Namespace) || f.ignored(set.Namespace) || set.DeletionTimestamp != nil {

@@ -94,7 +94,7 @@ func (r *Release) unsettled(name string) Check {
 	case r.Deployment.Err != nil:
 		return notRead(name, "stepgate's Deployment", r.Deployment.Err)
 	}
-	return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate serve has.").do("Use the command line of the version that is installed.")
+	return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate-webhook serve has.").do("Use the command line of the version that is installed.")
 }
 
 // noDeployment is a check that needs a Deployment, and has none.

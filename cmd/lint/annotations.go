@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -23,7 +22,7 @@ var companions = map[string]string{
 
 // settings are what the webhook's own code reads in an installation that allows every annotation.
 func (c *checker) settings() settings.Settings {
-	parser := settings.NewParser(settings.Config{}, func() time.Time { return c.options.Now })
+	parser := settings.NewParser(settings.Config{}, c.options.Clock)
 	return parser.Of(argocd.NewApplicationSet(c.Set))
 }
 

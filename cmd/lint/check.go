@@ -3,7 +3,8 @@ package lint
 import (
 	"cmp"
 	"slices"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -39,8 +40,8 @@ type Application struct {
 
 // Options say what lint cannot know from the objects.
 type Options struct {
-	// Now is the time for which annotations are judged.
-	Now time.Time
+	// Clock is the time for which annotations are judged.
+	Clock clock.PassiveClock
 	// ProgressiveSyncs says whether the ApplicationSet controller runs with progressive syncs, where nothing shows it.
 	ProgressiveSyncs bool
 	// Installation is the stepgate of the cluster; nil where it is not known.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/cmd/screen"
@@ -165,7 +167,7 @@ func survives(t *testing.T, data []byte) {
 	var in Input
 	in.Text("x.yaml", data)
 	in.Link()
-	r := in.Check(Options{Now: now, ProgressiveSyncs: true})
+	r := in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
 	for _, result := range r.ApplicationSets {
 		for _, finding := range result.Findings {
 			if ruleOf(finding.Rule).Short == "" || finding.Message == "" || strings.ContainsAny(finding.Message, "\n\x1b") {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 )
 
@@ -67,7 +69,7 @@ func checked(t *testing.T, text string) *Report {
 	var in Input
 	in.Text("guestbook.yaml", []byte(text))
 	in.Link()
-	return in.Check(Options{Now: now, ProgressiveSyncs: true})
+	return in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
 }
 
 // findings are those of the only ApplicationSet, in lines.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,7 +89,7 @@ func TestLive(t *testing.T) {
 				in.AddLiveApplication(a)
 			}
 			in.Link()
-			r := in.Check(Options{Now: now, ProgressiveSyncs: true})
+			r := in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
 			if tc.want == nil {
 				tc.want = []string{}
 			}
@@ -125,7 +127,7 @@ func TestInstallation(t *testing.T) {
 			in.AddLive(set(tc.mode))
 			in.Link()
 			var got []string
-			for _, line := range findings(t, in.Check(Options{Now: now, ProgressiveSyncs: true, Installation: tc.installed})) {
+			for _, line := range findings(t, in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true, Installation: tc.installed})) {
 				if strings.Contains(line, "stepgate.io/") {
 					got = append(got, line)
 				}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -26,7 +28,7 @@ func shown(t *testing.T, names ...string) *Report {
 		in.Text("appsets/"+name, data)
 	}
 	in.Link()
-	return in.Check(Options{Now: now, ProgressiveSyncs: true})
+	return in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true})
 }
 
 // The screens, at two widths, plain and coloured.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +67,7 @@ func TestShadowedStepsNeverGetAnApplication(t *testing.T) {
 		steps := argocd.NewApplicationSet(set).Steps
 		gets := map[int]bool{}
 		eachLabels(func(labels map[string]string) { gets[policy.StepOf(steps, labels)] = true })
-		result := Check(&Subject{Set: set}, Options{Now: now})
+		result := Check(&Subject{Set: set}, Options{Clock: clocktesting.NewFakePassiveClock(now)})
 		for i := range steps {
 			path := stepPath(i).String()
 			nothing := slices.ContainsFunc(result.Findings, func(f Finding) bool {
@@ -97,7 +99,7 @@ func TestMembershipIsThatOfTheRule(t *testing.T) {
 			}
 			s.Applications = append(s.Applications, Application{Name: fmt.Sprintf("app-%d", i), Labels: labels})
 		}
-		result := Check(s, Options{Now: now})
+		result := Check(s, Options{Clock: clocktesting.NewFakePassiveClock(now)})
 		said := func(rule, name string) bool {
 			return slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Rule == rule && strings.Contains(f.Message, name) })
 		}

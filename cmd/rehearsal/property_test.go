@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/test/simulation"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/test/simulation"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/cmd/screen"
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 const (

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -132,5 +134,5 @@ func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...judge
 }
 
 func preview(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, func() time.Time { return now })
+	return webhook.NewPreview(settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, clocktesting.NewFakePassiveClock(now))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -43,7 +44,7 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Observations: siblings.NewObservations(func() time.Time { return time.Time{} }), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
+		Observations: siblings.NewObservations(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
@@ -110,7 +113,7 @@ func (v *verb) show(name types.NamespacedName, made edits, lines ...string) erro
 
 // caveats say why an annotation of an ApplicationSet may not do what it says.
 func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation string) []string {
-	s := settings.NewParser(gate.config, time.Now).Of(argocd.NewApplicationSet(set))
+	s := settings.NewParser(gate.config, clock.RealClock{}).Of(argocd.NewApplicationSet(set))
 	var texts []string
 	for _, p := range s.Problems {
 		if p.Annotation == annotation {
@@ -133,7 +136,7 @@ func (v *verb) caveats(gate installed, set *argo.ApplicationSet, annotation stri
 // conditionsOf are the conditions of an ApplicationSet as its annotations say, whether the installation allows them or
 // not.
 func conditionsOf(set *argocd.ApplicationSet) policy.Conditions {
-	return settings.NewParser(settings.Config{}, time.Now).Of(set).Conditions
+	return settings.NewParser(settings.Config{}, clock.RealClock{}).Of(set).Conditions
 }
 
 // stepsOf checks 1-based numbers of steps.
@@ -144,7 +147,7 @@ func stepsOf(set *argocd.ApplicationSet, numbers []int) error {
 	}
 	for _, n := range numbers {
 		if n < 1 || n > steps {
-			return &usageError{fmt.Sprintf("--step: there is no step %d: ApplicationSet %s has the steps 1 to %d", n, name, steps)}
+			return command.Usage("--step: there is no step %d: ApplicationSet %s has the steps 1 to %d", n, name, steps)
 		}
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
@@ -51,7 +53,7 @@ Exit code 1 says that nobody was recorded. The approval does not count then.`
 
 func (a *approve) run(ctx context.Context, args []string) error {
 	if a.step < 0 {
-		return &usageError{fmt.Sprintf("--step: there is no step %d", a.step)}
+		return command.Usage("--step: there is no step %d", a.step)
 	}
 	r, err := a.rollouts()
 	if err != nil {
@@ -65,7 +67,7 @@ func (a *approve) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	gate := installation(ctx, r.clients.clientset, name.Namespace)
+	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	problem := r.addWindows(ctx, gate, known)
 	set, _ := known.Set(name)
 	proposal, err := rollout.Propose(r.preview(gate, known), known, set, a.step, a.revision)
@@ -79,7 +81,7 @@ func (a *approve) run(ctx context.Context, args []string) error {
 }
 
 // approve writes an approval, and shows it first.
-func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.ApplicationSet, gate installed, proposal *rollout.Proposal) error {
+func (a *approve) approve(ctx context.Context, clients *kube.Cluster, set *argocd.ApplicationSet, gate installed, proposal *rollout.Proposal) error {
 	name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
 	if err := a.print(proposal.Lines(a.screen())...); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 		return a.print("It is in " + settings.ApprovedAnnotation + " and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
 	}
 	if !a.dryRun {
-		_, _, err := annotate(ctx, clients.objects, name, false, a.decide(set, func(text string) string {
+		_, _, err := annotate(ctx, clients.Objects, name, false, a.decide(set, func(text string) string {
 			if !hasApproval(text, proposal.Step, proposal.Texts()) {
 				return text
 			}
@@ -103,7 +105,7 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 			return err
 		}
 	}
-	after, made, err := annotate(ctx, clients.objects, name, a.dryRun, a.decide(set, func(text string) string {
+	after, made, err := annotate(ctx, clients.Objects, name, a.dryRun, a.decide(set, func(text string) string {
 		return withApprovals(text, proposal.Step, proposal.Texts(), proposal.Current)
 	}))
 	if err != nil {
@@ -116,7 +118,7 @@ func (a *approve) approve(ctx context.Context, clients *cluster, set *argocd.App
 	if err := a.show(name, made, append(lines, a.caveats(gate, after, settings.ApproveAnnotation)...)...); err != nil || recorded {
 		return err
 	}
-	return errFound
+	return command.ErrFound
 }
 
 // decide changes the approvals of an ApplicationSet that is as it was looked at.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/audit"
+	"github.com/stepgate/stepgate/cmd/command"
 )
 
 const auditLong = `Finds rollouts of the past in which a later step deployed a change before an
@@ -39,7 +40,7 @@ func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
 		if since != "" {
 			var err error
 			if options.Since, err = audit.ParseSince(since); err != nil {
-				return &usageError{"--since: " + err.Error()}
+				return command.Usage("--since: %s", err)
 			}
 		}
 		report, err := c.audit(ctx, allNamespaces, names, options)
@@ -50,7 +51,7 @@ func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
 			return err
 		}
 		if report.Found() {
-			return errFound
+			return command.ErrFound
 		}
 		return nil
 	})
@@ -77,7 +78,7 @@ func (c *cli) audit(ctx context.Context, allNamespaces bool, names []string, opt
 	if err != nil {
 		return nil, err
 	}
-	collected, err := audit.Read(ctx, cluster.objects, namespace, names)
+	collected, err := audit.Read(ctx, cluster.Objects, namespace, names)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
@@ -57,13 +59,13 @@ func (c *cli) bindOutput(cmd *cobra.Command, outputs ...string) {
 // validate looks at the flags that all commands have.
 func (c *cli) validate() error {
 	if c.output != "" && !slices.Contains(c.outputs, c.output) {
-		return &usageError{fmt.Sprintf("--output: %q is not one of %s", c.output, strings.Join(c.outputs, ", "))}
+		return command.Usage("--output: %q is not one of %s", c.output, strings.Join(c.outputs, ", "))
 	}
 	return nil
 }
 
 // cluster makes the clients. It calls the API server only when they are used.
-func (c *cli) cluster() (*cluster, error) {
+func (c *cli) cluster() (*kube.Cluster, error) {
 	if !c.configured() {
 		return nil, errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
 	}
@@ -74,7 +76,7 @@ func (c *cli) cluster() (*cluster, error) {
 	config.QPS = -1
 	config.UserAgent = "stepgate-cli"
 	config.WarningHandler = rest.NoWarnings{}
-	return clients(config)
+	return kube.New(config)
 }
 
 // configured reports whether a kubeconfig, a flag or the service account of a Pod names a cluster. Without this, client-go tries localhost:8080.
@@ -117,7 +119,7 @@ func (c *cli) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, c.Out)
 }
 
-// command is a command that answers questions. Its error says what could not be answered; errFound is an answer.
+// command is a command that answers questions. Its error says what could not be answered; command.ErrFound is an answer.
 func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -133,7 +135,7 @@ func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx
 // explained says what to do about an error of the API server.
 func explained(err error) error {
 	switch {
-	case err == nil || errors.Is(err, errFound):
+	case err == nil || errors.Is(err, command.ErrFound):
 		return err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook"):
 		return err // it says itself what to do
@@ -153,7 +155,7 @@ func explained(err error) error {
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return &usageError{fmt.Sprintf("unexpected argument %q; see %s --help", args[n], cmd.CommandPath())}
+			return command.Usage("unexpected argument %q; see %s --help", args[n], cmd.CommandPath())
 		}
 		return nil
 	}
@@ -163,7 +165,7 @@ func atMost(n int) cobra.PositionalArgs {
 func exactly(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return &usageError{fmt.Sprintf("%s is missing; see %s --help", name, cmd.CommandPath())}
+			return command.Usage("%s is missing; see %s --help", name, cmd.CommandPath())
 		}
 		return atMost(1)(cmd, args)
 	}

@@ -50,7 +50,7 @@ func (c *cli) complete(cmd *cobra.Command, args []string, typed string, resource
 	defer cancel()
 	var names []string
 	for _, resource := range resources {
-		list, err := clients.versions.Resource(argo.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := clients.Versions.Resource(argo.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, none
 		}

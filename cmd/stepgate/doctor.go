@@ -17,7 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/selftest"
 )
 
 // doctorCommand asks whether the gate really works.
@@ -33,7 +36,7 @@ type doctorCommand struct {
 
 func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
 	d := &doctorCommand{cli: newCLI(streams), terminal: isTerminal}
-	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", noArgs, d.run)
+	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", command.NoArgs, d.run)
 	cmd.Long = `Is the gate really working here?
 
 doctor looks at both webhook configurations, the certificate that is served, the replicas, Argo CD's accounts and settings, and at everything
@@ -87,11 +90,11 @@ func (d *doctorCommand) run(ctx context.Context, _ []string) error {
 func (d *doctorCommand) check() error {
 	switch {
 	case d.apply && !d.emergency:
-		return &usageError{"--apply goes with --emergency only"}
+		return command.Usage("--apply goes with --emergency only")
 	case d.emergency && d.selfTest != "":
-		return &usageError{"--selftest and --emergency exclude each other"}
+		return command.Usage("--selftest and --emergency exclude each other")
 	case d.way != doctor.WayNamespace && d.way != doctor.WayWebhooks:
-		return &usageError{fmt.Sprintf("--way: %q is not one of %s, %s", d.way, doctor.WayNamespace, doctor.WayWebhooks)}
+		return command.Usage("--way: %q is not one of %s, %s", d.way, doctor.WayNamespace, doctor.WayWebhooks)
 	}
 	return nil
 }
@@ -110,16 +113,16 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 		return errors.New("stepgate could not be looked for: " + err.Error()) // its own checks say which right to ask for
 	}
 	if report.Found() {
-		return errFound
+		return command.ErrFound
 	}
 	return nil
 }
 
 // test runs the selftest, as `stepgate selftest` does.
-func (d *doctorCommand) test(ctx context.Context, c *cluster, facts *doctor.Facts) *doctor.SelfTest {
+func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) *doctor.SelfTest {
 	var out strings.Builder
-	t := &selfTest{namespace: d.selfTest, name: "stepgate-selftest", mutating: facts.Mutates(d.selfTest), timeout: doctorSelfTest, out: &out}
-	err := t.run(ctx, rest.CopyConfig(c.config))
+	t := &selftest.SelfTest{Namespace: d.selfTest, Name: selftest.DefaultName, Mutating: facts.Mutates(d.selfTest), Timeout: doctorSelfTest, Out: &out}
+	err := t.Run(ctx, rest.CopyConfig(c.Config))
 	return &doctor.SelfTest{Namespace: d.selfTest, Passed: strings.TrimPrefix(strings.TrimSpace(out.String()), "passed: "), Err: err}
 }
 
@@ -127,7 +130,7 @@ func (d *doctorCommand) test(ctx context.Context, c *cluster, facts *doctor.Fact
 const doctorSelfTest = 10 * time.Second
 
 // open prints the ways, or applies one.
-func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Facts) error {
+func (d *doctorCommand) open(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) error {
 	if facts.Configurations != nil {
 		return errors.New("the webhook configurations cannot be read: " + facts.Configurations.Error())
 	}
@@ -150,14 +153,14 @@ func (d *doctorCommand) open(ctx context.Context, c *cluster, facts *doctor.Fact
 	return nil
 }
 
-func (d *doctorCommand) applyWay(ctx context.Context, c *cluster, way doctor.Way) error {
+func (d *doctorCommand) applyWay(ctx context.Context, c *kube.Cluster, way doctor.Way) error {
 	if err := way.Applicable(); err != nil {
 		return fmt.Errorf("--way %s: %w", way.Name, err)
 	}
 	if err := d.agree("This does the same as:\n    " + strings.Join(way.Commands, "\n    ") + "\n" + way.Effect); err != nil {
 		return err
 	}
-	err := way.Apply(ctx, c.clientset, func(text string) { _ = d.print(text) })
+	err := way.Apply(ctx, c.Clientset, func(text string) { _ = d.print(text) })
 	if err != nil {
 		return fmt.Errorf("not all of it was done: %w", err)
 	}
@@ -178,7 +181,7 @@ func (d *doctorCommand) agree(what string) error {
 		return nil
 	}
 	if !d.terminal(d.In) {
-		return &usageError{"this changes the cluster, and there is no terminal to ask at; --yes does it without asking"}
+		return command.Usage("this changes the cluster, and there is no terminal to ask at; --yes does it without asking")
 	}
 	_, _ = fmt.Fprintf(d.ErrOut, "%s\nGo on? [y/N] ", what)
 	text, _ := bufio.NewReader(d.In).ReadString('\n')
@@ -194,34 +197,34 @@ func isTerminal(in io.Reader) bool {
 }
 
 // sourcesOf are what the doctor asks.
-func sourcesOf(c *cluster) *doctor.Sources {
+func sourcesOf(c *kube.Cluster) *doctor.Sources {
 	return &doctor.Sources{
-		Kube: c.clientset, Objects: c.objects, Version: thisBuild().version, Now: time.Now, Parse: settingsOf,
-		OfURL: doctor.OfURL, OfPod: doctor.OfPod(c.config, c.clientset),
+		Kube: c.Clientset, Objects: c.Objects, Version: command.ThisBuild().Version, Now: time.Now, Parse: settingsOf,
+		OfURL: doctor.OfURL, OfPod: doctor.OfPod(c.Config, c.Clientset),
 		Warned: func(handler rest.WarningHandler) (client.Client, error) {
-			config := rest.CopyConfig(c.config)
+			config := rest.CopyConfig(c.Config)
 			config.WarningHandler = handler
-			return argoObjects(config)
+			return kube.Objects(config)
 		},
 	}
 }
 
-// settingsOf understands the arguments of a Deployment as `stepgate serve` does.
+// settingsOf understands the arguments of a Deployment as `stepgate-webhook serve` does.
 func settingsOf(d *appsv1.Deployment) (*doctor.Settings, error) {
 	o, found := flagsOf(d)
 	if !found {
-		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate serve", d.Namespace, d.Name)
+		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate-webhook serve", d.Namespace, d.Name)
 	}
-	config, err := o.config()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
 	s := &doctor.Settings{
-		Gate: config, Namespaces: o.gate.namespaces, Gated: o.gate.namespaces.Gated, Projects: o.gate.projects(), Barrier: o.barrier.name(), OwnCA: o.certificates.mode == "self",
-		Validating: o.certificates.configurations.Validating, Mutating: o.certificates.configurations.Mutating,
+		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(), Barrier: o.Barrier.Name(), OwnCA: o.Certificates.Mode == "self",
+		Validating: o.Certificates.Configurations.Validating, Mutating: o.Certificates.Configurations.Mutating,
 	}
 	if s.OwnCA {
-		s.CASecret, err = o.certificates.secretName()
+		s.CASecret, err = o.Certificates.SecretName()
 	}
 	return s, err
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -41,7 +42,7 @@ func TestDoctorFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, text := askDoctor(t, tc.args...)
 			g := NewWithT(t)
-			g.Expect(code).To(Equal(exitError))
+			g.Expect(code).To(Equal(command.ExitError))
 			g.Expect(text).To(ContainSubstring(tc.want))
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
 )
 
@@ -68,7 +69,7 @@ func (e *explain) run(ctx context.Context, args []string) error {
 		err = e.printObject(explanation)
 	}
 	if err == nil && explanation.Waits() {
-		return errFound
+		return command.ErrFound
 	}
 	return err
 }
@@ -78,7 +79,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	if err != nil {
 		return nil, err
 	}
-	gate := installation(ctx, r.clients.clientset, name.Namespace)
+	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	x := &rollout.Explanation{
 		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: name.Namespace, Application: name.Name,
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"), Settings: gate.by, By: rollout.WriterOf(app),
@@ -162,7 +163,7 @@ func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
 func (r *rollouts) application(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, *argo.Application, error) {
 	live, app := &unstructured.Unstructured{}, &argo.Application{}
 	live.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
-	if err := r.clients.objects.Get(ctx, name, live); err != nil {
+	if err := r.clients.Objects.Get(ctx, name, live); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil, fmt.Errorf("no Application %q in namespace %s", name.Name, name.Namespace)
 		}
@@ -209,7 +210,7 @@ func (r *rollouts) askGate(ctx context.Context, name types.NamespacedName, opera
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	before := app.DeepCopy()
 	app.Operation = operation
-	err := r.clients.objects.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
+	err := r.clients.Objects.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "admission webhook"):
 		return "refused: " + err.Error()
@@ -225,7 +226,7 @@ func (r *rollouts) askGate(ctx context.Context, name types.NamespacedName, opera
 
 // events returns the Events that the gate has posted on an Application.
 func (r *rollouts) events(ctx context.Context, name types.NamespacedName) ([]rollout.Event, error) {
-	list, err := r.clients.clientset.EventsV1().Events(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.kind=Application,regarding.name=" + name.Name})
+	list, err := r.clients.Clientset.EventsV1().Events(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.kind=Application,regarding.name=" + name.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -34,7 +36,7 @@ func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, 
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
 	}
-	known, err := watched(r.clients.config, []string{namespace}, gate.projects)
+	known, err := kube.Watched(r.clients.Config, []string{namespace}, gate.projects)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, 
 // mayWatch asks the API server: an informer without the right tries for ever, and says nothing.
 func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
 	for _, resource := range []string{"applicationsets", "applications"} {
-		review, err := r.clients.clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		review, err := r.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Namespace: namespace, Verb: "watch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
 			}},
@@ -108,7 +110,7 @@ const (
 // follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a line per change.
 func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName) error {
 	if g.output == "json" || g.output == "yaml" {
-		return &usageError{"--watch shows text; for JSON use stepgate wait, or repeat stepgate get"}
+		return command.Usage("--watch shows text; for JSON use stepgate wait, or repeat stepgate get")
 	}
 	if name != nil {
 		if set, err := r.live.ApplicationSet(ctx, *name); err != nil || set == nil {

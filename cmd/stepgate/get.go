@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
 )
 
@@ -57,11 +58,11 @@ func (g *get) run(ctx context.Context, args []string) error {
 	}
 	if g.everywhere {
 		if name != nil {
-			return &usageError{"--all-namespaces goes without the name of an ApplicationSet"}
+			return command.Usage("--all-namespaces goes without the name of an ApplicationSet")
 		}
 		namespace = ""
 	}
-	gate := installation(ctx, r.clients.clientset, namespace)
+	gate := installation(ctx, r.clients.Clientset, namespace)
 	if g.watch {
 		return g.follow(ctx, r, gate, namespace, name)
 	}
@@ -121,11 +122,11 @@ func (g *get) lines(list *rollout.List, name *types.NamespacedName, namespace st
 	return list.Lines(g.screen(), time.Now(), namespace == "", wide)
 }
 
-// unlessComplete is errFound where a rollout is not complete.
+// unlessComplete is command.ErrFound where a rollout is not complete.
 func unlessComplete(list *rollout.List) error {
 	for _, r := range list.Items {
 		if r.Phase == rollout.Progressing || r.Phase == rollout.Waiting {
-			return errFound
+			return command.ErrFound
 		}
 	}
 	return nil

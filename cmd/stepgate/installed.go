@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -29,7 +30,7 @@ type installed struct {
 }
 
 // installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it
-// cannot be read, the defaults of `stepgate serve` count.
+// cannot be read, the defaults of `stepgate-webhook serve` count.
 func installation(ctx context.Context, clientset kubernetes.Interface, namespace string) installed {
 	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
 	if err != nil {
@@ -38,40 +39,40 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 	for i := range list.Items {
 		d := &list.Items[i]
 		o, found := flagsOf(d)
-		if !found || namespace != "" && !o.gate.namespaces.Gated(namespace) {
+		if !found || namespace != "" && !o.Gate.Namespaces.Gated(namespace) {
 			continue
 		}
-		config, err := o.config()
+		config, err := o.Config()
 		if err != nil {
 			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s", d.Namespace, d.Name, err))
 		}
-		return installed{config: config, projects: o.gate.projects(), by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
+		return installed{config: config, projects: o.Gate.Projects(), by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
 	}
 	return defaults("the default settings of stepgate, because no installation was found")
 }
 
 func defaults(by string) installed {
-	o := &options{}
-	o.bind(pflag.NewFlagSet("", pflag.ContinueOnError))
-	config, err := o.config()
+	o := &flags.Options{}
+	o.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
+	config, err := o.Config()
 	if err != nil {
 		return installed{by: err.Error()} // the strictest configuration
 	}
-	return installed{config: config, projects: o.gate.projects(), by: by}
+	return installed{config: config, projects: o.Gate.Projects(), by: by}
 }
 
-// flagsOf parses the arguments of the container that runs `stepgate serve`.
-func flagsOf(d *appsv1.Deployment) (*options, bool) {
+// flagsOf parses the arguments of the container that runs `stepgate-webhook serve`.
+func flagsOf(d *appsv1.Deployment) (*flags.Options, bool) {
 	for _, container := range d.Spec.Template.Spec.Containers {
 		at := slices.Index(container.Args, "serve")
 		if at < 0 {
 			continue
 		}
-		o := &options{}
+		o := &flags.Options{}
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
 		f.ParseErrorsAllowlist.UnknownFlags = true // of another version
-		o.bind(f)
-		bindLog(f, &zap.Options{})
+		o.Bind(f)
+		flags.BindLog(f, &zap.Options{})
 		return o, f.Parse(container.Args[at+1:]) == nil
 	}
 	return nil, false

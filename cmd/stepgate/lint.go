@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -54,14 +56,14 @@ The exit code is 0 if nothing was found, 1 if something was, and 2 if something 
 func (l *linter) run(ctx context.Context, names []string) error {
 	least, err := lint.ParseSeverity(l.severity)
 	if err != nil {
-		return &usageError{"--severity: " + err.Error()}
+		return command.Usage("--severity: %s", err)
 	}
 	var in lint.Input
 	switch {
 	case len(l.files) > 0 && (len(names) > 0 || l.allNamespaces):
-		return &usageError{"-f goes neither with names of ApplicationSets nor with -A"}
+		return command.Usage("-f goes neither with names of ApplicationSets nor with -A")
 	case l.allNamespaces && len(names) > 0:
-		return &usageError{"-A does not go with names of ApplicationSets"}
+		return command.Usage("-A does not go with names of ApplicationSets")
 	case len(l.files) > 0:
 		for _, name := range l.files {
 			in.File(name, l.In)
@@ -72,7 +74,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 		}
 	}
 	in.Link()
-	report := in.Check(lint.Options{Now: time.Now(), ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed})
+	report := in.Check(lint.Options{Clock: clock.RealClock{}, ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed})
 	if err := l.printReport(report); err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	case len(report.Failures) > 0:
 		return notRead(report.Failures)
 	case report.Found(least):
-		return errFound
+		return command.ErrFound
 	}
 	return nil
 }
@@ -106,22 +108,22 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 	if err != nil {
 		return err
 	}
-	if gate := installation(ctx, c.clientset, namespace); gate.exists {
+	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
 		l.installed = &lint.Installation{Mode: gate.config.Mode, PinOff: gate.config.Pin == settings.PinOff}
 	}
 	for _, name := range names {
 		set := &argo.ApplicationSet{}
-		if err := c.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
+		if err := c.Objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
 			return fmt.Errorf("ApplicationSet %s/%s: %w", namespace, name, err)
 		}
 		in.AddLive(set)
 	}
 	if len(names) == 0 {
-		if err := live.ApplicationSets(ctx, c.objects, namespace, in.AddLive); err != nil {
+		if err := live.ApplicationSets(ctx, c.Objects, namespace, in.AddLive); err != nil {
 			return err
 		}
 	}
-	if err := live.Applications(ctx, c.objects, namespace, in.AddLiveApplication); apierrors.IsForbidden(err) {
+	if err := live.Applications(ctx, c.Objects, namespace, in.AddLiveApplication); apierrors.IsForbidden(err) {
 		in.WithoutApplications("you have no right to list applications.argoproj.io")
 	} else if err != nil {
 		return err
@@ -136,7 +138,7 @@ func (l *linter) printReport(report *lint.Report) error {
 	case "github":
 		return l.print(report.GitHub()...)
 	case "sarif":
-		text, err := report.SARIF(thisBuild().version)
+		text, err := report.SARIF(command.ThisBuild().Version)
 		return errors.Join(err, l.print(strings.TrimSpace(string(text))))
 	}
 	return l.printObject(report)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -49,11 +50,11 @@ func (p *pause) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.pause(ctx, clients, name, installation(ctx, clients.clientset, name.Namespace))
+	return p.pause(ctx, clients, name, installation(ctx, clients.Clientset, name.Namespace))
 }
 
-func (p *pause) pause(ctx context.Context, clients *cluster, name types.NamespacedName, gate installed) error {
-	set, made, err := annotate(ctx, clients.objects, name, p.dryRun, p.decide)
+func (p *pause) pause(ctx context.Context, clients *kube.Cluster, name types.NamespacedName, gate installed) error {
+	set, made, err := annotate(ctx, clients.Objects, name, p.dryRun, p.decide)
 	if err != nil {
 		return err
 	}

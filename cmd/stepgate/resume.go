@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -46,8 +47,8 @@ func (r *resume) run(ctx context.Context, args []string) error {
 	return r.resume(ctx, clients, name)
 }
 
-func (r *resume) resume(ctx context.Context, clients *cluster, name types.NamespacedName) error {
-	set, made, err := annotate(ctx, clients.objects, name, r.dryRun, r.decide)
+func (r *resume) resume(ctx context.Context, clients *kube.Cluster, name types.NamespacedName) error {
+	set, made, err := annotate(ctx, clients.Objects, name, r.dryRun, r.decide)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/judge"
@@ -19,7 +21,7 @@ import (
 // rollouts is what get, explain and wait work with.
 type rollouts struct {
 	*cli
-	clients *cluster
+	clients *kube.Cluster
 	live    *siblings.APIServer
 	reader  *rollout.Reader
 }
@@ -29,13 +31,13 @@ func (c *cli) rollouts() (*rollouts, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := siblings.NewAPIServer(clients.objects, clients.versions, rollout.NoObserver{})
-	return &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.objects, live)}, nil
+	live := siblings.NewAPIServer(clients.Objects, clients.Versions, rollout.NoObserver{})
+	return &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Objects, live)}, nil
 }
 
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
-	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, time.Now)
+	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, clock.RealClock{})
 	preview.LookAt(judge.ProjectWindows{Known: known})
 	return preview
 }
@@ -47,7 +49,7 @@ func (r *rollouts) addWindows(ctx context.Context, gate installed, known *rollou
 		return ""
 	}
 	var projects argo.AppProjectList
-	if err := r.clients.objects.List(ctx, &projects, client.InNamespace(gate.projects)); err != nil {
+	if err := r.clients.Objects.List(ctx, &projects, client.InNamespace(gate.projects)); err != nil {
 		return "every sync window counts as open, because the AppProjects cannot be read: " + err.Error()
 	}
 	known.AddProjects(projects.Items...)
@@ -58,7 +60,7 @@ func (r *rollouts) addWindows(ctx context.Context, gate installed, known *rollou
 func (c *cli) name(arg string) (types.NamespacedName, error) {
 	if namespace, name, qualified := strings.Cut(arg, "/"); qualified {
 		if namespace == "" || name == "" || strings.Contains(name, "/") {
-			return types.NamespacedName{}, &usageError{fmt.Sprintf("%q is not NAME or NAMESPACE/NAME", arg)}
+			return types.NamespacedName{}, command.Usage("%q is not NAME or NAMESPACE/NAME", arg)
 		}
 		return types.NamespacedName{Namespace: namespace, Name: name}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rehearsal"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -60,7 +61,7 @@ Exit code 0: the rollout completes in order. 1: something waits in the end, or a
 
 func (s *simulate) run(ctx context.Context, args []string) error {
 	if err := s.flags(); err != nil {
-		return &usageError{err.Error()}
+		return command.Usage("%s", err.Error())
 	}
 	rollout, err := s.rollout(ctx, args)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *simulate) run(ctx context.Context, args []string) error {
 		err = s.print(report.Text(s.screen())...)
 	}
 	if err == nil && !report.Fine() {
-		err = errFound
+		err = command.ErrFound
 	}
 	return err
 }
@@ -110,7 +111,7 @@ func (s *simulate) rollout(ctx context.Context, args []string) (*rehearsal.Rollo
 			}
 		}
 	case name == "":
-		return nil, &usageError{"simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"}
+		return nil, command.Usage("simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster")
 	default:
 		if err := s.fetch(ctx, &objects, name); err != nil {
 			return nil, err
@@ -142,11 +143,11 @@ func (s *simulate) fetch(ctx context.Context, objects *rehearsal.Objects, name s
 		return err
 	}
 	set := &argo.ApplicationSet{}
-	if err := cluster.objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
+	if err := cluster.Objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
 		return fmt.Errorf("get ApplicationSet %s in namespace %s: %w", name, namespace, err)
 	}
 	objects.Sets = append(objects.Sets, set)
-	err = live.Applications(ctx, cluster.objects, namespace, func(app *argo.Application) {
+	err = live.Applications(ctx, cluster.Objects, namespace, func(app *argo.Application) {
 		if metav1.IsControlledBy(app, set) {
 			objects.Applications = append(objects.Applications, app.DeepCopy())
 		}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rehearsal"
 )
 
@@ -41,25 +42,25 @@ func TestSimulateExitCodes(t *testing.T) {
 		want string
 	}{
 		"in order":           {[]string{"-f", simulated}, 0, "complete after 2m41s, in order: 4 Applications"},
-		"one fails":          {[]string{"-f", simulated, "--fail", "guestbook-dev=sync"}, exitFound, "the sync has failed, after 5 retries"},
-		"without stepgate":   {[]string{"-f", simulated, "--without-gate"}, exitFound, "2 Applications start too early: guestbook-prod-eu and guestbook-prod-us"},
+		"one fails":          {[]string{"-f", simulated, "--fail", "guestbook-dev=sync"}, command.ExitFound, "the sync has failed, after 5 retries"},
+		"without stepgate":   {[]string{"-f", simulated, "--without-gate"}, command.ExitFound, "2 Applications start too early: guestbook-prod-eu and guestbook-prod-us"},
 		"its name":           {[]string{"-f", simulated, "guestbook"}, 0, "complete"},
-		"another name":       {[]string{"-f", simulated, "podinfo"}, exitError, "the files have no ApplicationSet podinfo, but guestbook"},
-		"no such file":       {[]string{"-f", "nothing.yaml"}, exitError, "open nothing.yaml: no such file"},
-		"nothing":            {nil, exitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
-		"mode":               {[]string{"-f", simulated, "--mode", "off"}, exitUsage, `--mode: "off" is not one of enforce, audit`},
-		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, exitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},
-		"an unknown Argo CD": {[]string{"-f", simulated, "--argocd", "2.9"}, exitUsage, `--argocd: "2.9" is not one of`},
-		"seed":               {[]string{"-f", simulated, "--seed", "-1"}, exitUsage, `invalid argument "-1" for "--seed" flag`},
-		"output":             {[]string{"-f", simulated, "-o", "wide"}, exitUsage, `--output: "wide" is not one of json, yaml`},
-		"two names":          {[]string{"a", "b"}, exitUsage, `unexpected argument "b"; see stepgate simulate --help`},
+		"another name":       {[]string{"-f", simulated, "podinfo"}, command.ExitError, "the files have no ApplicationSet podinfo, but guestbook"},
+		"no such file":       {[]string{"-f", "nothing.yaml"}, command.ExitError, "open nothing.yaml: no such file"},
+		"nothing":            {nil, command.ExitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
+		"mode":               {[]string{"-f", simulated, "--mode", "off"}, command.ExitUsage, `--mode: "off" is not one of enforce, audit`},
+		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, command.ExitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},
+		"an unknown Argo CD": {[]string{"-f", simulated, "--argocd", "2.9"}, command.ExitUsage, `--argocd: "2.9" is not one of`},
+		"seed":               {[]string{"-f", simulated, "--seed", "-1"}, command.ExitUsage, `invalid argument "-1" for "--seed" flag`},
+		"output":             {[]string{"-f", simulated, "-o", "wide"}, command.ExitUsage, `--output: "wide" is not one of json, yaml`},
+		"two names":          {[]string{"a", "b"}, command.ExitUsage, `unexpected argument "b"; see stepgate simulate --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			r := runWith("", append([]string{"simulate"}, tc.args...)...)
 			g.Expect(r.code).To(Equal(tc.code), r.err)
 			g.Expect(r.out + r.err).To(ContainSubstring(tc.want))
-			if tc.code == exitError {
+			if tc.code == command.ExitError {
 				g.Expect(r.out).To(BeEmpty())
 				g.Expect(strings.Count(r.err, "\n")).To(Equal(1), r.err)
 			}
@@ -73,7 +74,7 @@ func TestSimulateReadsStandardInput(t *testing.T) {
 	text, err := os.ReadFile(simulated)
 	g.Expect(err).NotTo(HaveOccurred())
 	r := runWith(string(text), "simulate", "-f", "-", "-o", "json", "--fail", "guestbook-qa")
-	g.Expect(r.code).To(Equal(exitFound), r.err)
+	g.Expect(r.code).To(Equal(command.ExitFound), r.err)
 	var report rehearsal.Report
 	g.Expect(json.Unmarshal([]byte(r.out), &report)).To(Succeed())
 	g.Expect(report.Complete).To(BeFalse())
@@ -129,6 +130,6 @@ func TestSimulateFromCluster(t *testing.T) {
 	}))
 
 	r = runWith("", "simulate", "podinfo", "-n", "argocd", "--server", server.URL)
-	g.Expect(r.code).To(Equal(exitError))
+	g.Expect(r.code).To(Equal(command.ExitError))
 	g.Expect(r.err).To(ContainSubstring("get ApplicationSet podinfo in namespace argocd: "))
 }

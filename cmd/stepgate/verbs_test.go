@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/webhook/approval"
@@ -44,7 +45,7 @@ type stage struct {
 func newStage(t *testing.T, annotations map[string]string, stamps bool) *stage {
 	t.Helper()
 	s := &stage{}
-	scheme, err := argoScheme()
+	scheme, err := kube.Scheme()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	set := guestbook.Set("argocd")
 	set.UID, set.Annotations = "set", annotations
@@ -166,7 +167,7 @@ func TestPause(t *testing.T) {
 			}
 			p := &pause{verb: verbOf(&out), steps: tc.steps, reason: tc.reason}
 			p.dryRun, p.verbose = tc.dryRun, tc.verbose
-			err := p.pause(t.Context(), &cluster{objects: s}, acted, gate)
+			err := p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, gate)
 			if tc.wantError != "" {
 				g.Expect(err).To(MatchError(tc.wantError))
 				return
@@ -210,7 +211,7 @@ func TestResume(t *testing.T) {
 			var out bytes.Buffer
 			s := newStage(t, maps.Clone(tc.before), true)
 			r := &resume{verb: verbOf(&out), steps: tc.steps}
-			g.Expect(r.resume(t.Context(), &cluster{objects: s}, acted)).To(Succeed())
+			g.Expect(r.resume(t.Context(), &kube.Cluster{Objects: s}, acted)).To(Succeed())
 			g.Expect(s.annotations(t)).To(Equal(tc.want))
 			g.Expect(out.String()).To(Equal(tc.text + "\n"))
 		})
@@ -229,7 +230,7 @@ func TestConflict(t *testing.T) {
 		g.Expect(c.Update(t.Context(), set)).To(Succeed())
 	}
 	p := &pause{verb: verbOf(&out), steps: []int{2}}
-	g.Expect(p.pause(t.Context(), &cluster{objects: s}, acted, enforcing)).To(Succeed())
+	g.Expect(p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, enforcing)).To(Succeed())
 	g.Expect(s.patches).To(HaveLen(2))
 	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
 	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(settings.PauseAnnotation, "2,3"), HaveKeyWithValue(settings.PauseReasonAnnotation, "bob's")))
@@ -258,7 +259,7 @@ func approved(t *testing.T, s *stage, out *bytes.Buffer, dryRun bool) error {
 	g.Expect(err).NotTo(HaveOccurred())
 	a := &approve{verb: verbOf(out)}
 	a.dryRun = dryRun
-	return a.approve(t.Context(), &cluster{objects: s}, seen, enforcing, proposal)
+	return a.approve(t.Context(), &kube.Cluster{Objects: s}, seen, enforcing, proposal)
 }
 
 func TestApprove(t *testing.T) {

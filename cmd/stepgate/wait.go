@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -46,10 +47,10 @@ const shortestRevision = 4
 
 func (w *wait) run(ctx context.Context, args []string) error {
 	if w.timeout < 0 {
-		return &usageError{"--timeout: it cannot be negative"}
+		return command.Usage("--timeout: it cannot be negative")
 	}
 	if w.revision != "" && len(w.revision) < shortestRevision {
-		return &usageError{fmt.Sprintf("--revision: %q is too short; give %d characters at least", w.revision, shortestRevision)}
+		return command.Usage("--revision: %q is too short; give %d characters at least", w.revision, shortestRevision)
 	}
 	r, err := w.rollouts()
 	if err != nil {
@@ -59,7 +60,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	gate := installation(ctx, r.clients.clientset, set.Namespace)
+	gate := installation(ctx, r.clients.Clientset, set.Namespace)
 	waiting := ctx
 	if w.timeout > 0 {
 		var cancel context.CancelFunc
@@ -92,9 +93,9 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		_, _ = fmt.Fprintf(w.ErrOut, "stepgate: after %s it still waits; stepgate get %s -n %s says for whom\n", w.timeout, set.Name, set.Namespace)
-		return errFound
+		return command.ErrFound
 	case errors.Is(err, context.Canceled):
-		return errFound
+		return command.ErrFound
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.
 		case found != nil && kind == "":
 			app, err := r.live.Application(ctx, name)
 			if err == nil && app != nil {
-				return goal, set, &usageError{fmt.Sprintf("%s is an Application and an ApplicationSet: write app/%s or appset/%s", name, name.Name, name.Name)}
+				return goal, set, command.Usage("%s is an Application and an ApplicationSet: write app/%s or appset/%s", name, name.Name, name.Name)
 			}
 			return goal, name, err
 		case found != nil:

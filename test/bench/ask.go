@@ -79,7 +79,7 @@ type poster struct {
 
 func newPoster(address string) *poster {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: concurrent}
-	return &poster{client: &http.Client{Transport: transport}, url: "https://" + address + webhook.Path + "?timeout=30s"}
+	return &poster{client: &http.Client{Transport: transport}, url: "https://" + address + webhook.ValidatePath + "?timeout=30s"}
 }
 
 // post sends one AdmissionReview. The wrong answer is an error.

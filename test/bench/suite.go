@@ -90,7 +90,7 @@ func (s *suite) startGate(ctx context.Context, o release.Options) *release.Repli
 	return gate
 }
 
-// config is the configuration of `stepgate serve`: the same service account, and no limit of its own.
+// config is the configuration of `stepgate-webhook serve`: the same service account, and no limit of its own.
 func (s *suite) config(ctx context.Context, server string) *rest.Config {
 	path := script.Get(s.Kubeconfig(ctx, "stepgate", "stepgate", server))
 	config := script.Get(clientcmd.BuildConfigFromFlags("", path))

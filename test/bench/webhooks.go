@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -91,7 +93,7 @@ func host(ctx context.Context, s *suite) *hosted {
 // serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its
 // address.
 func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *record.Metrics) (string, error) {
-	handlers := map[string]admission.AdmissionHandler{webhook.Path: validating}
+	handlers := map[string]admission.AdmissionHandler{webhook.ValidatePath: validating}
 	if mutating != nil {
 		handlers[webhook.MutatePath] = mutating
 	}
@@ -119,8 +121,8 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	}
 	metrics := record.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
-	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", time.Now), record.NewBlocked(known, time.Now))
-	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Now: time.Now})
+	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}), record.NewBlocked(known, clock.RealClock{}))
+	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Clock: clock.RealClock{}})
 	gate := webhook.NewGate(j, webhook.Dependencies{Witness: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
@@ -137,7 +139,7 @@ func (h *hosted) register(ctx context.Context, s *suite, user, address string) e
 		return err
 	}
 	c.ObjectMeta = metav1.ObjectMeta{Name: user}
-	url, timeout := "https://"+address+webhook.Path, int32(30)
+	url, timeout := "https://"+address+webhook.ValidatePath, int32(30)
 	c.Webhooks = c.Webhooks[:1] // not the one for ApplicationSets
 	w := &c.Webhooks[0]
 	w.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: h.bundle}

@@ -31,8 +31,8 @@ func TestTheImagesBuildHasAllThatItNeeds(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred(), string(log))
 		}
 	}
-	out := filepath.Join(dir, "stepgate")
-	build := exec.CommandContext(t.Context(), "make", "build", "STEPGATE="+out, "VERSION=v9.8.7", "COMMIT=c0ffee")
+	out := filepath.Join(dir, "stepgate-webhook")
+	build := exec.CommandContext(t.Context(), "make", "build-webhook", "WEBHOOK="+out, "VERSION=v9.8.7", "COMMIT=c0ffee")
 	build.Dir = dir
 	log, err := build.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(log))

@@ -85,7 +85,7 @@ func denied(t *testing.T, set *argo.ApplicationSet) {
 // requests counts the calls of the validating webhook.
 func requests(t *testing.T, replica *release.Replica) float64 {
 	t.Helper()
-	n, err := replica.Metric(t.Context(), "stepgate_requests_total", "path", webhook.Path)
+	n, err := replica.Metric(t.Context(), "stepgate_requests_total", "path", webhook.ValidatePath)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -170,7 +170,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	args := append(append([]string{}, pod.Spec.Containers[0].Args...), "--kubeconfig="+kubeconfig)
-	text, runErr := exec.CommandContext(t.Context(), shared.Binary, append(args, extra...)...).CombinedOutput()
+	text, runErr := exec.CommandContext(t.Context(), shared.Webhook, append(args, extra...)...).CombinedOutput()
 	pod.Status.Phase = corev1.PodSucceeded
 	if runErr != nil {
 		pod.Status.Phase = corev1.PodFailed
@@ -194,6 +194,13 @@ func TestHelmTest(t *testing.T) {
 	decisions, err := replica.Metric(ctx, "stepgate_decisions_total")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decisions).To(BeZero(), "a server dry-run is not counted")
+
+	// The same test with somebody's own kubeconfig.
+	kubeconfig, err := shared.AdminKubeconfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	own, err := exec.CommandContext(ctx, shared.Binary, "selftest", "--kubeconfig="+kubeconfig, "--namespace=tested").CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(own))
+	g.Expect(string(own)).To(HavePrefix("passed: "))
 
 	// Without the mutating webhook, the test fails and says so.
 	mutating, err := release.Mutating(ctx, shared, "stepgate")

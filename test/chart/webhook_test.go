@@ -70,7 +70,7 @@ func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 			path, _, err := unstructured.NestedString(m, "clientConfig", "service", "path")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(path).To(Equal(webhook.MutatePath))
-			g.Expect(unstructured.SetNestedField(m, webhook.Path, "clientConfig", "service", "path")).To(Succeed())
+			g.Expect(unstructured.SetNestedField(m, webhook.ValidatePath, "clientConfig", "service", "path")).To(Succeed())
 			g.Expect(m).To(Equal(v))
 		})
 	}
@@ -91,7 +91,7 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 				for kind, want := range map[string]struct {
 					path, policy string
 					seconds      int
-				}{"ValidatingWebhookConfiguration": {webhook.ApprovalPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.StampPath, "Ignore", 3}} {
+				}{"ValidatingWebhookConfiguration": {webhook.ValidateApplicationSetPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.MutateApplicationSetPath, "Ignore", 3}} {
 					_, hook := webhookNamed(g, objects, kind, setWebhooks[kind])
 					g.Expect(hook).NotTo(BeNil(), kind)
 					g.Expect(hook["failurePolicy"]).To(Equal(want.policy), "whatever webhook.failurePolicy and config.mode are")
@@ -100,7 +100,7 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 					g.Expect(hook["namespaceSelector"]).To(Equal(operation["namespaceSelector"]))
 					g.Expect(hook).NotTo(HaveKey("objectSelector"), "it is about Applications")
 					g.Expect(nested(hook, "clientConfig", "service", "path")).To(Equal(want.path))
-					g.Expect(unstructured.SetNestedField(hook, webhook.Path, "clientConfig", "service", "path")).To(Succeed())
+					g.Expect(unstructured.SetNestedField(hook, webhook.ValidatePath, "clientConfig", "service", "path")).To(Succeed())
 					g.Expect(hook["clientConfig"]).To(Equal(operation["clientConfig"]))
 					rules := hook["rules"].([]any)
 					g.Expect(rules).To(HaveLen(1))
@@ -116,7 +116,7 @@ func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
 	g := NewWithT(t)
 	objects := rendered(g, t, "--set=config.mode=enforce,webhook.url=https://10.0.0.1:8443/validate", "--set-literal=argocd.namespaces[0]=team-*")
 	paths := map[string]string{
-		"operation.stepgate.io": webhook.Path, "hold.stepgate.io": webhook.MutatePath, "approval.stepgate.io": webhook.ApprovalPath, "annotations.stepgate.io": webhook.StampPath,
+		"operation.stepgate.io": webhook.ValidatePath, "hold.stepgate.io": webhook.MutatePath, "approval.stepgate.io": webhook.ValidateApplicationSetPath, "annotations.stepgate.io": webhook.MutateApplicationSetPath,
 	}
 	for _, names := range []map[string]string{operationWebhooks, setWebhooks} {
 		for kind, name := range names {

@@ -57,12 +57,12 @@ func run(ctx context.Context, out *printer, chart bool) (unexpected int, err err
 // startGate starts stepgate as it is installed from the chart or from config/.
 func (p *play) startGate(chart bool) (*release.Replica, error) {
 	if chart {
-		p.out.progress("stepgate serve, installed from the chart, under its own service account")
+		p.out.progress("stepgate-webhook serve, installed from the chart, under its own service account")
 		return release.StartChart(p.ctx, p.Environment, release.Chart{
 			Name: "stepgate", Namespace: "stepgate", Values: []string{"config.mode=enforce", "config.bypassUsers={alice}"},
 		})
 	}
-	p.out.progress("stepgate serve, installed from config/, under its own service account")
+	p.out.progress("stepgate-webhook serve, installed from config/, under its own service account")
 	return release.StartOne(p.ctx, p.Environment, release.Options{
 		Registration: release.Registration{Name: "stepgate"}, Args: []string{"--bypass-user=alice"},
 	})

@@ -92,7 +92,7 @@ func (p *play) waitUntilCalled() {
 		before := app.DeepCopy()
 		app.Operation = guestbook.UserSync("probe")
 		_ = jane.Patch(p.ctx, app, client.MergeFrom(before), client.DryRunAll)
-		for _, path := range []string{webhook.Path, webhook.MutatePath} {
+		for _, path := range []string{webhook.ValidatePath, webhook.MutatePath} {
 			n, err := p.gate.Metric(p.ctx, "stepgate_requests_total", "path", path)
 			if err == nil && n == 0 {
 				err = errors.New("the API server does not call stepgate's " + path)

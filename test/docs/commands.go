@@ -91,8 +91,9 @@ type makefile struct {
 
 var (
 	rule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):([^=\n]*)$`)
-	// several is the recipe of a target that makes others at a time.
-	several = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*(?:\n\t.*)*?\n\t@\$\(MAKE\) -j\d+ (.*)$`)
+	// recipe is a target with its recipe, and several a line of one that makes others at a time.
+	recipe  = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):.*((?:\n\t.*)+)`)
+	several = regexp.MustCompile(`\n\t@\$\(MAKE\) -j\d+ (.*)`)
 	goal    = regexp.MustCompile(`^[a-z]`)
 	// list is a variable with names, $(LIST) the use of one.
 	list = regexp.MustCompile(`(?m)^([A-Z_]+) := (.*)$`)
@@ -112,11 +113,9 @@ func parse(text string) makefile {
 		}
 		m.needs[match[1]] = all
 	}
-	for _, match := range several.FindAllStringSubmatch(text, -1) {
-		for _, word := range strings.Fields(match[2]) {
-			if goal.MatchString(word) {
-				m.needs[match[1]] = append(m.needs[match[1]], word)
-			}
+	for _, match := range recipe.FindAllStringSubmatch(text, -1) {
+		for _, line := range several.FindAllStringSubmatch(match[2], -1) {
+			m.needs[match[1]] = append(m.needs[match[1]], slices.DeleteFunc(strings.Fields(line[1]), func(word string) bool { return !goal.MatchString(word) })...)
 		}
 	}
 	return m

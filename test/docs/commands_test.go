@@ -119,33 +119,33 @@ func TestTheWorkflows(t *testing.T) {
 // is named by its first two words. kubectl is missing: test/pages runs the console blocks, and the tests make the calls
 // of the other commands as clients.
 var run = map[string]struct{ file, text string }{
-	"stepgate serve":    {"test/release/replica.go", `"serve"`},
-	"stepgate selftest": {"test/chart/serve_test.go", "selftest"},
-	"stepgate version":  {"test/chart/image_test.go", `"version"`},
-	"stepgate get":      {"test/integration/cli_test.go", `"get"`},
-	"stepgate explain":  {"test/integration/cli_test.go", `"explain"`},
-	"stepgate wait":     {"test/integration/cli_test.go", `"wait"`},
-	"stepgate pause":    {"test/integration/verbs_test.go", `"pause"`},
-	"stepgate resume":   {"test/integration/verbs_test.go", `"resume"`},
-	"stepgate approve":  {"test/integration/verbs_test.go", `"approve"`},
-	"stepgate audit":    {"test/integration/cli_test.go", `"audit"`},
-	"stepgate lint":     {"test/integration/cli_test.go", `"lint"`},
-	"stepgate simulate": {"test/integration/cli_test.go", `"simulate"`},
-	"stepgate doctor":   {"test/chart/doctor_test.go", `"doctor"`},
-	"helm install":      {"test/chart/certmanager_test.go", `"install", "stepgate"`},
-	"helm test":         {"test/chart/serve_test.go", `"test", release`},
-	"helm upgrade":      {"test/chart/release_test.go", `"upgrade", "stepgate"`},
-	"helm rollback":     {"test/chart/release_test.go", `"rollback", "stepgate"`},
-	"helm uninstall":    {"test/chart/release_test.go", `"uninstall", "stepgate"`},
-	"helm template":     {"test/chart/template_test.go", `"template", "stepgate"`},
-	"docker build":      {"test/chart/image_test.go", `"make", "build"`},
-	"argocd appset":     {"test/argocd/cli.go", `"appset", "generate"`},
-	"argocd stepgate":   {"test/e2e/commandline.go", `"stepgate", "get"`},
-	"argocd app":        {"test/argocd/cli.go", `c.app(ctx, "sync"`},
-	"go test":           {"Makefile", "go test -run '^$$' -bench ."},
-	"go build":          {"Makefile", "go build"},
-	"go run":            {"Makefile", "go run"},
-	"go version":        {"test/image/sbom_test.go", `"version", "-m"`},
+	"stepgate-webhook serve": {"test/release/replica.go", `"serve"`},
+	"stepgate selftest":      {"test/chart/serve_test.go", `"selftest"`},
+	"stepgate version":       {"cmd/command/version_test.go", `"version"`},
+	"stepgate get":           {"test/integration/cli_test.go", `"get"`},
+	"stepgate explain":       {"test/integration/cli_test.go", `"explain"`},
+	"stepgate wait":          {"test/integration/cli_test.go", `"wait"`},
+	"stepgate pause":         {"test/integration/verbs_test.go", `"pause"`},
+	"stepgate resume":        {"test/integration/verbs_test.go", `"resume"`},
+	"stepgate approve":       {"test/integration/verbs_test.go", `"approve"`},
+	"stepgate audit":         {"test/integration/cli_test.go", `"audit"`},
+	"stepgate lint":          {"test/integration/cli_test.go", `"lint"`},
+	"stepgate simulate":      {"test/integration/cli_test.go", `"simulate"`},
+	"stepgate doctor":        {"test/chart/doctor_test.go", `"doctor"`},
+	"helm install":           {"test/chart/certmanager_test.go", `"install", "stepgate"`},
+	"helm test":              {"test/chart/serve_test.go", `"test", release`},
+	"helm upgrade":           {"test/chart/release_test.go", `"upgrade", "stepgate"`},
+	"helm rollback":          {"test/chart/release_test.go", `"rollback", "stepgate"`},
+	"helm uninstall":         {"test/chart/release_test.go", `"uninstall", "stepgate"`},
+	"helm template":          {"test/chart/template_test.go", `"template", "stepgate"`},
+	"docker build":           {"test/chart/image_test.go", `"make", "build-webhook"`},
+	"argocd appset":          {"test/argocd/cli.go", `"appset", "generate"`},
+	"argocd stepgate":        {"test/e2e/commandline.go", `"stepgate", "get"`},
+	"argocd app":             {"test/argocd/cli.go", `c.app(ctx, "sync"`},
+	"go test":                {"Makefile", "go test -run '^$$' -bench ."},
+	"go build":               {"Makefile", "go build"},
+	"go run":                 {"Makefile", "go run"},
+	"go version":             {"test/image/sbom_test.go", `"version", "-m"`},
 }
 
 func TestSomeJobRunsEveryOtherDocumentedCommand(t *testing.T) {
@@ -207,7 +207,7 @@ func TestCommandsOfAPage(t *testing.T) {
 
 func TestClosureOfATarget(t *testing.T) {
 	m := parse("PARTS := test slow\ntest: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\n" +
-		"two:\n\t@go list\n\t@$(MAKE) -j2 --output-sync=target pages chart-test\nall: $(PARTS)\n")
+		"two:\n\t@$(MAKE) -j3 pages\n\t@go list\n\t@$(MAKE) -j2 --output-sync=target chart-test\nall: $(PARTS)\n")
 	g := NewWithT(t)
 	g.Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
 	g.Expect(m.closure("all", "unit")[:4]).To(Equal([]string{"all", "unit", "test", "slow"}))

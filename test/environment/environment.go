@@ -29,8 +29,8 @@ type Environment struct {
 	*cluster.Cluster
 	// Admin is a client of the cluster's administrator.
 	Admin client.Client
-	// Binary is the program of stepgate.
-	Binary string
+	// Binary is the command line, and Webhook the program that the image holds.
+	Binary, Webhook string
 }
 
 // Options are how an Environment is started.
@@ -58,7 +58,7 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 	if e.Admin, err = e.Client(""); err != nil {
 		return e, err
 	}
-	if e.Binary, err = build(ctx, e.Root, e.Dir()); err != nil {
+	if err = e.build(ctx); err != nil {
 		return e, err
 	}
 	if !o.OnlyArgoCD {
@@ -67,17 +67,17 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 	return e, err
 }
 
-// build compiles stepgate into a folder, with the flags of the Makefile, whoever calls it. The program has no version: the doctor would
-// compare the one of a commit with the chart's.
-func build(ctx context.Context, root, dir string) (string, error) {
-	binary := filepath.Join(dir, "stepgate")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", binary, "./cmd/stepgate")
-	command.Dir = root
+// build compiles both programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor would compare the one of a
+// commit with the chart's.
+func (e *Environment) build(ctx context.Context) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", e.Dir(), "./cmd/stepgate", "./cmd/stepgate-webhook")
+	command.Dir = e.Root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build stepgate: %w: %s", err, text)
+		return fmt.Errorf("build stepgate: %w: %s", err, text)
 	}
-	return binary, nil
+	e.Binary, e.Webhook = filepath.Join(e.Dir(), "stepgate"), filepath.Join(e.Dir(), "stepgate-webhook")
+	return nil
 }
 
 // Main starts an Environment for the tests of a package, runs them, and returns the exit code. prepare may do more

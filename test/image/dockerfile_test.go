@@ -58,7 +58,7 @@ func TestTheDockerfileMakesTheSameImage(t *testing.T) {
 	g.Expect(last).To(Equal([]instruction{
 		{"FROM", "scratch"},
 		{"LABEL", labels.args},
-		{"COPY", "--from=build /stepgate /stepgate"},
+		{"COPY", "--from=build /stepgate-webhook /stepgate-webhook"},
 		{"USER", config.Config.User},
 		{"ENTRYPOINT", string(entrypoint)},
 	}))

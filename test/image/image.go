@@ -52,7 +52,7 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = platform.OS, platform.Architecture, v1.Time{Time: r.time}
-	config.Config = v1.Config{User: user, Entrypoint: []string{"/stepgate"}, Labels: r.labels()}
+	config.Config = v1.Config{User: user, Entrypoint: []string{"/stepgate-webhook"}, Labels: r.labels()}
 	image, err = mutate.ConfigFile(image, config)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 func layer(binary []byte, modified time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	header := &tar.Header{Name: "stepgate", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified}
+	header := &tar.Header{Name: "stepgate-webhook", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified}
 	if err := w.WriteHeader(header); err != nil {
 		return nil, err
 	}

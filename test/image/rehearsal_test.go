@@ -114,7 +114,7 @@ func expectSameAgain(t *testing.T, digest, platforms string) {
 	}
 	for _, platform := range strings.Fields(platforms) {
 		os, architecture, _ := strings.Cut(platform, "/")
-		build := exec.CommandContext(t.Context(), "make", "build", "STEPGATE="+filepath.Join(dir, platform, "stepgate"), "VERSION="+version, "COMMIT="+commit)
+		build := exec.CommandContext(t.Context(), "make", "build-webhook", "WEBHOOK="+filepath.Join(dir, platform, "stepgate-webhook"), "VERSION="+version, "COMMIT="+commit)
 		build.Dir = sources
 		build.Env = append(build.Environ(), "GOOS="+os, "GOARCH="+architecture)
 		text, err := build.CombinedOutput()

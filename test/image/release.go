@@ -21,7 +21,7 @@ type release struct {
 
 // binary is the path of a platform's binary.
 func (r release) binary(platform v1.Platform) string {
-	return filepath.Join(r.dir, platform.OS, platform.Architecture, "stepgate")
+	return filepath.Join(r.dir, platform.OS, platform.Architecture, "stepgate-webhook")
 }
 
 // labels describe the image to a registry. The Dockerfile has those that do not change from release to release.

@@ -83,7 +83,7 @@ func (r release) describe(platform v1.Platform) (*spdx.Package, *debug.BuildInfo
 	}
 	p := golang(module, r.version)
 	p.PackageSPDXIdentifier = identifier("Binary", platform.String())
-	p.PackageFileName = "/stepgate"
+	p.PackageFileName = "/stepgate-webhook"
 	p.PackageComment = fmt.Sprintf("The binary for %s, built with %s from commit %s", platform, info.GoVersion, r.commit)
 	p.PackageLicenseDeclared = "Apache-2.0"
 	p.PrimaryPackagePurpose = "APPLICATION"

@@ -35,7 +35,7 @@ func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
 	g.Expect(config.Platform().String()).To(Equal(platform.String()))
 	g.Expect(config.Created.UTC().Format(time.RFC3339)).To(Equal("2023-11-14T22:13:20Z"))
 	g.Expect(config.Config).To(Equal(v1.Config{
-		User: "65532:65532", Entrypoint: []string{"/stepgate"}, Labels: release{version: version, commit: commit}.labels(),
+		User: "65532:65532", Entrypoint: []string{"/stepgate-webhook"}, Labels: release{version: version, commit: commit}.labels(),
 	}))
 	layers, err := image.Layers()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -64,8 +64,8 @@ func unpack(t *testing.T, image v1.Image) string {
 			g.Expect(os.WriteFile(filepath.Join(dir, filepath.Base(header.Name)), content, header.FileInfo().Mode())).To(Succeed())
 		}
 	}
-	g.Expect(files).To(Equal([]file{{name: "stepgate", kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"}}))
-	return filepath.Join(dir, "stepgate")
+	g.Expect(files).To(Equal([]file{{name: "stepgate-webhook", kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"}}))
+	return filepath.Join(dir, "stepgate-webhook")
 }
 
 // expectStatic expects that a binary needs no loader and no library: the image has neither.

@@ -38,7 +38,7 @@ func newApprovals(t *testing.T, args ...string) *approvals {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: writers}},
 	})).To(Succeed())
 	a.Eventually(func() error { return a.annotateAs("probe", map[string]any{"probe": "x"}, client.DryRunAll) }).Should(Succeed())
-	for _, path := range []string{webhook.StampPath, webhook.ApprovalPath} {
+	for _, path := range []string{webhook.MutateApplicationSetPath, webhook.ValidateApplicationSetPath} {
 		a.Eventually(func() float64 {
 			_ = a.annotateAs("probe", map[string]any{settings.ApprovedAnnotation: "1@1.0"}, client.DryRunAll)
 			return a.called(path)

@@ -1,4 +1,4 @@
-// Package integration tests `stepgate serve` as a process of its own, under the RBAC of config/, called over TLS by a
+// Package integration tests `stepgate-webhook serve` as a process of its own, under the RBAC of config/, called over TLS by a
 // real kube-apiserver through real webhook configurations with their matchConditions.
 package integration
 

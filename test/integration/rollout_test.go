@@ -92,7 +92,7 @@ func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
 	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)
 	r.Expect(err).NotTo(HaveOccurred())
-	paths := []string{webhook.Path}
+	paths := []string{webhook.ValidatePath}
 	if mutating.Webhooks[release.ChangesOperations] != nil {
 		paths = append(paths, webhook.MutatePath)
 	}

@@ -95,7 +95,7 @@ func (r *rollout) post(prod *argo.Application, traceparent string) {
 	review.Request.UserInfo.Username = cluster.ControllerAccount
 	body, err := json.Marshal(review)
 	r.Expect(err).NotTo(HaveOccurred())
-	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://"+r.replica.Webhook+webhook.Path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://"+r.replica.Webhook+webhook.ValidatePath, bytes.NewReader(body))
 	r.Expect(err).NotTo(HaveOccurred())
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Traceparent", traceparent)

@@ -207,7 +207,7 @@ func (n *node) test(ctx context.Context) error {
 		return err
 	}
 	args := append(slices.Clone(p.Spec.Containers[0].Args), "--kubeconfig="+kubeconfig)
-	text, err := exec.CommandContext(ctx, shared.Binary, args...).CombinedOutput()
+	text, err := exec.CommandContext(ctx, shared.Webhook, args...).CombinedOutput()
 	p.Status.Phase = corev1.PodSucceeded
 	if err != nil {
 		p.Status.Phase = corev1.PodFailed

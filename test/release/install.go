@@ -46,30 +46,28 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 	if err != nil {
 		return err
 	}
-	texts, err := manifests(ctx, e)
+	text, err := manifests(ctx, e)
 	if err != nil {
 		return err
 	}
-	for _, text := range texts {
-		objects, err := read(e.Admin.Scheme(), text, r.Name)
-		if err != nil {
-			return err
+	objects, err := read(e.Admin.Scheme(), text, r.Name)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if needsKubelet(object) {
+			continue
 		}
-		for _, object := range objects {
-			if needsKubelet(object) {
-				continue
-			}
-			if mutating, is := object.(*admissionregistrationv1.MutatingWebhookConfiguration); is && !o.mutates() {
-				mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == ChangesOperations })
-			}
-			r.adapt(object)
-			err := e.Admin.Create(ctx, object)
-			if ignore != nil {
-				err = ignore(err)
-			}
-			if err != nil {
-				return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
-			}
+		if mutating, is := object.(*admissionregistrationv1.MutatingWebhookConfiguration); is && !o.mutates() {
+			mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == ChangesOperations })
+		}
+		r.adapt(object)
+		err := e.Admin.Create(ctx, object)
+		if ignore != nil {
+			err = ignore(err)
+		}
+		if err != nil {
+			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	return nil

@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/test/environment"
@@ -22,65 +24,89 @@ import (
 
 // manifests are those of config/enforce. They are for Kubernetes 1.30 and later; for an older API server, Helm renders them from the chart, with
 // the same values.
-func manifests(ctx context.Context, e *environment.Environment) ([][]byte, error) {
+func manifests(ctx context.Context, e *environment.Environment) ([]byte, error) {
 	if e.HasAdmissionPolicies() {
-		return resources(filepath.Join(e.Root, "config", "enforce"))
+		return Kustomize(filepath.Join(e.Root, "config", "enforce"))
 	}
 	helm, err := NewHelm(e)
 	if err != nil {
 		return nil, err
 	}
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate", "--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce")
-	return [][]byte{[]byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n"), []byte(text)}, err
+	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 
-// resources are the files that a kustomization names.
-func resources(folder string) ([][]byte, error) {
-	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
+// Kustomize is what `kubectl kustomize` makes of a folder.
+func Kustomize(folder string) ([]byte, error) {
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kustomize %s: %w", folder, err)
 	}
-	var kustomization struct{ Resources []string }
-	if err := yaml.Unmarshal(text, &kustomization); err != nil {
-		return nil, fmt.Errorf("%s/kustomization.yaml: %w", folder, err)
-	}
-	var files [][]byte
-	for _, name := range kustomization.Resources {
-		file, err := os.ReadFile(filepath.Join(folder, name))
+	return objects.AsYaml()
+}
+
+// Objects are the objects of a manifest.
+func Objects(text []byte) ([]map[string]any, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	var all []map[string]any
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file)
+		var object map[string]any
+		if err := yaml.Unmarshal(document, &object); err != nil {
+			return nil, fmt.Errorf("%.200s: %w", document, err)
+		}
+		if object != nil {
+			all = append(all, object)
+		}
 	}
-	return files, nil
 }
 
-// The places in the manifests that name stepgate's own objects and its namespace.
+// The values in the manifests that name stepgate's own objects, its namespace and its account.
 var (
-	ownNames    = regexp.MustCompile(`(?m)^([ -]*(?:name|namespace|policyName): )stepgate(-\S+)?$`)
-	ownResource = regexp.MustCompile(`(?m)^( *resourceNames: \[)stepgate`)
-	ownText     = regexp.MustCompile(`'stepgate(-ca|-barrier)?'`)
-	ownAccount  = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
+	ownName    = regexp.MustCompile(`^stepgate(-\S+)?$`)
+	ownText    = regexp.MustCompile(`'stepgate(-ca|-barrier)?'`)
+	ownAccount = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
 )
 
-// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name.
-func rename(text []byte, name string) []byte {
-	text = ownNames.ReplaceAll(text, []byte("${1}"+name+"${2}"))
-	text = ownResource.ReplaceAll(text, []byte("${1}"+name))
-	text = ownText.ReplaceAll(text, []byte("'"+name+"${1}'"))
-	return ownAccount.ReplaceAll(text, []byte("system:serviceaccount:"+name+":"+name))
+// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name. key is the field that a value
+// is in.
+func rename(value any, key, name string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for field := range v {
+			v[field] = rename(v[field], field, name)
+		}
+	case []any:
+		for i := range v {
+			v[i] = rename(v[i], key, name)
+		}
+	case string:
+		switch key {
+		case "name", "namespace", "policyName", "resourceNames":
+			return ownName.ReplaceAllString(v, name+"${1}")
+		}
+		return ownAccount.ReplaceAllString(ownText.ReplaceAllString(v, "'"+name+"${1}'"), "system:serviceaccount:"+name+":"+name)
+	}
+	return value
 }
 
 // read decodes the objects of a manifest for an instance, strictly.
 func read(scheme *runtime.Scheme, text []byte, name string) ([]client.Object, error) {
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rename(text, name))))
+	manifests, err := Objects(text)
+	if err != nil {
+		return nil, err
+	}
 	var objects []client.Object
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
+	for _, manifest := range manifests {
+		renamed := &unstructured.Unstructured{Object: rename(manifest, "", name).(map[string]any)}
+		document, err := renamed.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
@@ -90,4 +116,5 @@ func read(scheme *runtime.Scheme, text []byte, name string) ([]client.Object, er
 		}
 		objects = append(objects, object.(client.Object))
 	}
+	return objects, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/stepgate/stepgate/test/eventually"
 )
 
-// Replica is a running `stepgate serve`.
+// Replica is a running `stepgate-webhook serve`.
 type Replica struct {
 	// Name is the name of its Registration.
 	Name string
@@ -105,7 +105,7 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 }
 
 func (r *Replica) start(ctx context.Context, e *environment.Environment, args []string) error {
-	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Binary, args...)
+	r.command = exec.CommandContext(context.WithoutCancel(ctx), e.Webhook, args...)
 	r.command.Stdout, r.command.Stderr = r.output, r.output
 	r.command.Env = append(os.Environ(), "GOMEMLIMIT="+cmp.Or(r.memoryLimit, memoryLimit))
 	if err := r.command.Start(); err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -37,7 +39,7 @@ const (
 var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // AtNoon is a clock that stands still.
-func AtNoon() time.Time { return Noon }
+var AtNoon = clocktesting.NewFakePassiveClock(Noon)
 
 // Cluster is a judge.Evaluator over objects of Argo CD.
 type Cluster struct {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
@@ -40,8 +42,8 @@ type Dependencies struct {
 	Watch Watch
 	// Windows are the sync windows that syncs are held for; nil where they are left to Argo CD alone.
 	Windows SyncWindows
-	// Now is the clock for the end of a bypass and of conditions.
-	Now func() time.Time
+	// Clock is that for the end of a bypass and of conditions.
+	Clock clock.PassiveClock
 }
 
 // Judge judges writes.
@@ -58,7 +60,7 @@ type Judge struct {
 // New returns a Judge.
 func New(config settings.Config, dependencies Dependencies) *Judge {
 	return &Judge{
-		Config: config, Parser: settings.NewParser(config, dependencies.Now), Dependencies: dependencies,
+		Config: config, Parser: settings.NewParser(config, dependencies.Clock), Dependencies: dependencies,
 		wishes: cache.NewLRUExpireCache(wishMemory),
 	}
 }
@@ -114,7 +116,7 @@ func (j *Judge) judgeOn(ctx context.Context, w *Write, owner metav1.OwnerReferen
 
 // Input is what is known about a write without a read and without the past.
 func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings) policy.Input {
-	in := policy.Input{Target: w.Target, Settings: s.Settings, Now: j.Now(), Window: j.window(w), StartedBy: j.startedBy(w)}
+	in := policy.Input{Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w)}
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}

@@ -9,7 +9,7 @@ import (
 
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
-	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Now(), j.WindowOf(p)
+	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
 	in.Seen = j.Watch.Seen(in.ApplicationSet, j.Watch.Changed(p.UID, in.Target.Compared, p.Compared), j.Watch.ComparedAt(p.UID, in.Target.ReconciledAt))
 	around, proven := j.Watch.DeployedWith(p.UID)
 	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, j.Watch.ContentSince(p.UID, p.Content)

@@ -42,7 +42,7 @@ func (j *Judge) window(w *Write) policy.Window {
 	if j.Windows == nil {
 		return policy.Window{}
 	}
-	return j.Windows.Window(w.App.Project(), w.App.WindowSubject(), w.Target.Operation.Automated, j.Now())
+	return j.Windows.Window(w.App.Project(), w.App.WindowSubject(), w.Target.Operation.Automated, j.Clock.Now())
 }
 
 // WindowOf is the sync window of an automated sync that an Application waits for.
@@ -50,5 +50,5 @@ func (j *Judge) WindowOf(p *argocd.Projection) policy.Window {
 	if j.Windows == nil {
 		return policy.Window{}
 	}
-	return j.Windows.Window(p.Project, p.WindowSubject, true, j.Now())
+	return j.Windows.Window(p.Project, p.WindowSubject, true, j.Clock.Now())
 }

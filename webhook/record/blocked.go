@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
@@ -34,7 +36,7 @@ type Known interface {
 // every replica which Applications wait, and when one gets through. It forgets by itself: by time, and when it is full.
 type Blocked struct {
 	known Known
-	now   func() time.Time
+	clock clock.PassiveClock
 
 	mu      sync.Mutex
 	waiting *cache.LRUExpireCache // *waiting by the types.UID of the Application
@@ -55,8 +57,8 @@ type waiting struct {
 }
 
 // NewBlocked returns a Blocked that looks in known whether an Application has got through.
-func NewBlocked(known Known, now func() time.Time) *Blocked {
-	return &Blocked{known: known, now: now, waiting: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now))}
+func NewBlocked(known Known, clock clock.PassiveClock) *Blocked {
+	return &Blocked{known: known, clock: clock, waiting: cache.NewLRUExpireCacheWithClock(mostWaiting, clock)}
 }
 
 // wait is how long an Application has waited for its turn, and for whom last. It is zero where it has not waited, or
@@ -93,7 +95,7 @@ func (b *Blocked) get(app types.UID) *waiting {
 func (b *Blocked) Wait(app, owner types.UID, d policy.Decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, w := b.now(), b.get(app)
+	now, w := b.clock.Now(), b.get(app)
 	if w == nil {
 		w = &waiting{owner: owner, first: now}
 	}
@@ -111,7 +113,7 @@ func (b *Blocked) stop(app types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w := b.get(app); w != nil {
-		w.stopped = b.now()
+		w.stopped = b.clock.Now()
 	}
 }
 
@@ -138,7 +140,7 @@ func (b *Blocked) release(app types.UID) (over wait) {
 		return wait{}
 	}
 	b.waiting.Remove(app)
-	return wait{b.now().Sub(w.first), w.names}
+	return wait{b.clock.Now().Sub(w.first), w.names}
 }
 
 // Seen drops an Application that waits no longer, as the watches show it.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,21 +66,21 @@ func TestBlockedSince(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			now := noon.Add(500 * time.Millisecond)
+			at := clocktesting.NewFakeClock(noon.Add(500 * time.Millisecond))
 			known := watched{set: {}}
 			if tc.known != nil {
 				known[set][app] = *tc.known
 			}
-			b := NewBlocked(known, func() time.Time { return now })
+			b := NewBlocked(known, at)
 			w, v := denial(string(set), string(app))
 			if tc.write != nil {
 				tc.write(w, &v)
 			}
 			b.note(w, v)
-			now = now.Add(tc.after)
+			at.Step(tc.after)
 			if tc.after < 0 {
 				for range 3 {
-					now = now.Add(15 * time.Minute)
+					at.Step(15 * time.Minute)
 					b.note(w, v)
 				}
 			}
@@ -94,11 +96,11 @@ func TestBlockedSince(t *testing.T) {
 // are.
 func TestBlockedIsBounded(t *testing.T) {
 	g := NewWithT(t)
-	now := noon
+	at := clocktesting.NewFakeClock(noon)
 	known := watched{"set": {}}
-	b := NewBlocked(known, func() time.Time { return now })
+	b := NewBlocked(known, at)
 	for i := range 2 * mostWaiting {
-		now = noon.Add(time.Duration(i/mostWaiting) * time.Minute)
+		at.SetTime(noon.Add(time.Duration(i/mostWaiting) * time.Minute))
 		app := fmt.Sprint("app-", i)
 		known["set"][types.UID(app)] = policy.Application{}
 		b.note(denial("set", app))
@@ -130,8 +132,8 @@ func TestBlockedForgetsWithoutScrapes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			now := noon
-			b := NewBlocked(watched{}, func() time.Time { return now })
+			at := clocktesting.NewFakeClock(noon)
+			b := NewBlocked(watched{}, at)
 			for i := range tc.before {
 				b.note(denial("set", fmt.Sprint("before-", i)))
 			}
@@ -142,7 +144,7 @@ func TestBlockedForgetsWithoutScrapes(t *testing.T) {
 				}
 				b.note(denial("set", fmt.Sprint("after-", i)))
 			}
-			now = now.Add(tc.pass)
+			at.Step(tc.pass)
 			g.Expect(b.Waits("prod")).To(Equal(tc.want))
 			g.Expect(len(b.waiting.Keys())).To(BeNumerically("<=", mostWaiting))
 		})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +52,7 @@ type Events struct {
 	metrics  *Metrics
 	log      logr.Logger
 	instance string
-	now      func() time.Time
+	clock    clock.PassiveClock
 	// lane is for all Events but those of exemptions, which do not wait for others, and are not dropped because of
 	// them.
 	lane
@@ -70,24 +72,18 @@ func newLane() lane {
 	return lane{bucket: rate.NewLimiter(eventRate, eventBurst), queue: make(chan queued, eventBurst)}
 }
 
-// nowFunc is a clock for a bounded cache.
-type nowFunc func() time.Time
-
-// Now is the time.
-func (f nowFunc) Now() time.Time { return f() }
-
 // queued is an Event that waits to be created, and the key by which repetitions of it are known.
 type queued struct {
 	event *eventsv1.Event
 	key   string
 }
 
-// NewEvents returns Events that creates with create. instance names this replica; now is the clock of the window.
-func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance string, now func() time.Time) *Events {
+// NewEvents returns Events that creates with create. instance names this replica; clock is that of the window.
+func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance string, clock clock.PassiveClock) *Events {
 	return &Events{
-		create: create, metrics: metrics, log: log, instance: instance, now: now,
+		create: create, metrics: metrics, log: log, instance: instance, clock: clock,
 		lane: newLane(), exemptions: newLane(),
-		posted: cache.NewLRUExpireCacheWithClock(eventMemory, nowFunc(now)),
+		posted: cache.NewLRUExpireCacheWithClock(eventMemory, clock),
 	}
 }
 
@@ -142,7 +138,7 @@ func (e *Events) post(w *judge.Write, v judge.Verdict, over wait) {
 		e.count("repeated")
 		return
 	}
-	lane, now := e.lane, e.now()
+	lane, now := e.lane, e.clock.Now()
 	if v.Exempt() {
 		lane = e.exemptions
 	}

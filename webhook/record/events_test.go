@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,32 +23,14 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// clock is a clock that a test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // creatorFunc is an EventCreator of one function.
 type creatorFunc func(context.Context, *eventsv1.Event) error
 
 func (f creatorFunc) CreateEvent(ctx context.Context, e *eventsv1.Event) error { return f(ctx, e) }
 
-func newTestEvents(create EventCreator) (*Events, *clock) {
-	at := &clock{now: noon}
-	return NewEvents(create, NewMetrics(prometheus.NewRegistry()), logr.Discard(), "replica-1", at.Now), at
+func newTestEvents(create EventCreator) (*Events, *clocktesting.FakeClock) {
+	at := clocktesting.NewFakeClock(noon)
+	return NewEvents(create, NewMetrics(prometheus.NewRegistry()), logr.Discard(), "replica-1", at), at
 }
 
 // denialOf is a denied sync of an Application. Blockers are NAME:REASON.
@@ -101,9 +85,9 @@ func TestEventsOnePerApplicationReasonAndBlockers(t *testing.T) {
 	events.post(w, v, none)
 	g.Expect(drain(events)).To(Equal(1), "another kind of Event")
 
-	clock.advance(10*time.Minute - time.Nanosecond)
+	clock.Step(10*time.Minute - time.Nanosecond)
 	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(0), "within the window")
-	clock.advance(time.Nanosecond)
+	clock.Step(time.Nanosecond)
 	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(1), "the window has passed")
 	g.Expect(post("prod", "qa:NotHealthy")).To(Equal(0), "and begins again")
 }
@@ -143,7 +127,7 @@ func TestEventsTokenBucket(t *testing.T) {
 	}
 	g.Expect(post(250, "a")).To(Equal(100), "the burst")
 	g.Expect(counted(events, "dropped")).To(Equal(150))
-	clock.advance(5 * time.Second)
+	clock.Step(5 * time.Second)
 	g.Expect(post(50, "b")).To(Equal(10), "two a second")
 	g.Expect(counted(events, "dropped")).To(Equal(190))
 }
@@ -188,7 +172,7 @@ func TestEventsFullQueue(t *testing.T) {
 	go func() {
 		defer close(posted)
 		for i := range 150 {
-			clock.advance(time.Second)
+			clock.Step(time.Second)
 			events.post(denialOf(fmt.Sprint(i), "qa:NotHealthy"))
 		}
 	}()
@@ -229,7 +213,7 @@ func TestEventsMemoryIsBounded(t *testing.T) {
 	for i := range 20_000 {
 		events.post(denialOf(fmt.Sprint("a", i), "qa:NotHealthy"))
 		drain(events)
-		clock.advance(100 * time.Millisecond)
+		clock.Step(100 * time.Millisecond)
 		g.Expect(len(events.posted.Keys())).To(BeNumerically("<=", eventMemory))
 	}
 }
@@ -243,7 +227,7 @@ func TestALostEventIsPostedByTheNextDenial(t *testing.T) {
 			events.post(denialOf(fmt.Sprint("a", i), "qa:NotHealthy"))
 		}
 		drain(events)
-		clock.advance(time.Second)
+		clock.Step(time.Second)
 		events.post(denialOf(fmt.Sprint("a", eventBurst), "qa:NotHealthy"))
 		g.Expect(drain(events)).To(Equal(1))
 	})

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,19 +97,13 @@ type requested struct {
 	again      int
 }
 
-// nowFunc is a clock for a bounded cache.
-type nowFunc func() time.Time
-
-// Now is the time.
-func (f nowFunc) Now() time.Time { return f() }
-
-// NewQueue returns a Queue that asks with asker once it runs. now is the clock of the window.
-func NewQueue(asker Asker, observe Observer, watch Watch, now func() time.Time) *Queue {
+// NewQueue returns a Queue that asks with asker once it runs. clock is that of the window.
+func NewQueue(asker Asker, observe Observer, watch Watch, clock clock.PassiveClock) *Queue {
 	return &Queue{
 		asker: asker, observe: observe, watch: watch,
 		waiting:   make(chan ask, mostWaiting),
 		bucket:    rate.NewLimiter(asksPerSecond, burst),
-		requested: cache.NewLRUExpireCacheWithClock(mostWaiting, nowFunc(now)),
+		requested: cache.NewLRUExpireCacheWithClock(mostWaiting, clock),
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,7 +77,7 @@ func (f *fake) became() map[string]int {
 // trial runs a Queue in a bubble with a clock of its own.
 func trial(t *testing.T, f *fake, run bool, body func(g *WithT, q *Queue)) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(f, f, f, time.Now)
+		q := NewQueue(f, f, f, clock.RealClock{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if run {

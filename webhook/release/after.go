@@ -37,7 +37,7 @@ func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 	if w.DryRun || v.Err != nil || !v.Rejects() {
 		return
 	}
-	needed := comparisons(v.Decision, &w.Target)
+	needed := needs(v.Decision, &w.Target)
 	if v.Held {
 		needed = needed[:min(len(needed), atOnce)]
 	}

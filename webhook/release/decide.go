@@ -14,7 +14,7 @@ func Decide(j *judge.Judge, in policy.Input, p *argocd.Projection) policy.Decisi
 // weigher is policy.Weigh.
 type weigher func(in policy.Input, open policy.Decision) policy.Decision
 
-// decide is Decide. While a known blocker still blocks, and waits for more than a comparison, nothing else matters.
+// decide is Decide. While a known blocker still blocks, and waits for more than a need, nothing else matters.
 func decide(j *judge.Judge, weigh weigher, in policy.Input, p, blocker *argocd.Projection) policy.Decision {
 	in = j.Waiting(in, p)
 	d, settled := policy.Scope(in)

@@ -21,23 +21,23 @@ func TestWhatSoaksIsReleasedAtTheMoment(t *testing.T) {
 	c, r := prodMayStart()
 	c.Sets[0].Annotations = map[string]string{settings.SoakAnnotation: "2m"}
 	c.Apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Minute)))
-	g.Expect(r.Review(guestbook)).To(Equal(61*time.Second), "a second is added, for Argo CD cuts its times")
+	g.Expect(r.Reconcile(guestbook)).To(Equal(61*time.Second), "a second is added, for Argo CD cuts its times")
 	g.Expect(r.refreshes.Take()).To(BeEmpty())
 
-	r.now = scenario.Noon.Add(61 * time.Second)
-	again := r.Review(guestbook)
+	r.clock.SetTime(scenario.Noon.Add(61 * time.Second))
+	again := r.Reconcile(guestbook)
 	g.Expect(again).To(Equal(jitter))
 	late := newReleasing(scenario.Releasing(), c)
 	for _, replica := range []*releasing{r, late} {
-		replica.now = scenario.Noon.Add(61 * time.Second)
-		replica.Review(guestbook)
-		replica.now = replica.now.Add(jitter)
-		replica.Review(guestbook)
+		replica.clock.SetTime(scenario.Noon.Add(61 * time.Second))
+		replica.Reconcile(guestbook)
+		replica.clock.Step(jitter)
+		replica.Reconcile(guestbook)
 		g.Expect(replica.refreshes.Take()).To(Equal([]string{prodReleased}))
 	}
 
 	c.Apps[0].Status.Health.LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon.Add(time.Minute)))
-	g.Expect(r.Review(guestbook)).To(Equal(2*time.Minute-jitter), "it starts again when one degrades")
+	g.Expect(r.Reconcile(guestbook)).To(Equal(2*time.Minute-jitter), "it starts again when one degrades")
 }
 
 // TestThePausedFirstStepIsReleased although a step that waits for nothing is never released otherwise.
@@ -65,7 +65,7 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 				c.Sets[0].Status.ApplicationStatus[0].LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon))
 			}
 			r := newReleasing(scenario.Releasing(), c)
-			g.Expect(r.Review(guestbook)).To(Equal(reviewEvery))
+			g.Expect(r.Reconcile(guestbook)).To(Equal(reconcileEvery))
 			if tc.restarted {
 				r = newReleasing(scenario.Releasing(), c)
 			}

@@ -49,8 +49,8 @@ func newMonorepo(waiting ...string) *monorepo {
 // run plays until a time: the Releaser looks ten times a second, for something changes all the time.
 func (m *monorepo) run(until time.Duration) {
 	const step = 100 * time.Millisecond
-	for ; m.now.Before(scenario.Noon.Add(until)); m.now = m.now.Add(step) {
-		m.Review(guestbook)
+	for ; m.clock.Now().Before(scenario.Noon.Add(until)); m.clock.Step(step) {
+		m.Reconcile(guestbook)
 		for _, text := range m.refreshes.Take() {
 			name := strings.Fields(strings.TrimPrefix(text, "argocd/"))[0]
 			m.all, m.waiting = append(m.all, name), append(m.waiting, name)
@@ -66,7 +66,7 @@ func (m *monorepo) run(until time.Duration) {
 func (m *monorepo) compare(name string) {
 	for _, app := range m.cluster.Apps {
 		if app.Name == name {
-			app.Status.Sync.Revision, app.Status.ReconciledAt = scenario.Commit("b"), &metav1.Time{Time: m.now}
+			app.Status.Sync.Revision, app.Status.ReconciledAt = scenario.Commit("b"), &metav1.Time{Time: m.clock.Now()}
 			if slices.Contains(m.changed, name) {
 				app.Status.Sync.Status = argo.SyncStatusCodeOutOfSync
 			}
@@ -129,8 +129,8 @@ func TestTheOrderOfTheRefreshes(t *testing.T) {
 	}
 }
 
-// TestComparisonsOfADecision says up to which step siblings are compared.
-func TestComparisonsOfADecision(t *testing.T) {
+// TestWhatADecisionNeeds says up to which step siblings are compared.
+func TestWhatADecisionNeeds(t *testing.T) {
 	stale := func(step int) policy.Blocker {
 		return policy.Blocker{Application: fmt.Sprint("stale-", step), Step: step, Reason: policy.RevisionMismatch}
 	}
@@ -151,7 +151,7 @@ func TestComparisonsOfADecision(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, c := range comparisons(policy.Decision{Reason: tc.blockers[0].Reason, Blockers: tc.blockers}, &policy.Target{}) {
+			for _, c := range needs(policy.Decision{Reason: tc.blockers[0].Reason, Blockers: tc.blockers}, &policy.Target{}) {
 				got = append(got, c.app)
 			}
 			NewWithT(t).Expect(got).To(Equal(tc.want))
@@ -165,8 +165,8 @@ func TestOneComparisonServesAll(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")
 	scenario.Pending(c, "east", "prod")
 	r := newReleasing(scenario.Releasing(), c)
-	r.now = r.now.Add(r.Review(guestbook))
-	r.Review(guestbook)
+	r.clock.Step(r.Reconcile(guestbook))
+	r.Reconcile(guestbook)
 	g.Expect(r.sets[guestbook].requests).To(HaveLen(2))
 	g.Expect(r.refreshes.Take()).To(HaveLen(1))
 }
@@ -175,7 +175,7 @@ func TestOneComparisonServesAll(t *testing.T) {
 func TestEachRepetitionIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	why := func(started time.Time) string {
-		all := comparisons(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
+		all := needs(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
 		g.Expect(all).To(HaveLen(1))
 		return all[0].why
 	}

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
@@ -30,17 +33,16 @@ var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
 // releasing is a Releaser over a cluster, with a clock that stands still until it is moved.
 type releasing struct {
 	*Releaser
-	now       time.Time
+	clock     *clocktesting.FakeClock
 	watch     *scenario.Watch
 	blocked   *record.Blocked
 	refreshes *scenario.Refreshes
 }
 
 func newReleasing(config settings.Config, c *scenario.Cluster) *releasing {
-	r := &releasing{now: scenario.Noon, watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{}}
-	now := func() time.Time { return r.now }
-	r.blocked = record.NewBlocked(scenario.Watched{Cluster: c}, now)
-	j := judge.New(config, judge.Dependencies{Live: c, Watch: r.watch, Now: now})
+	r := &releasing{clock: clocktesting.NewFakeClock(scenario.Noon), watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{}}
+	r.blocked = record.NewBlocked(scenario.Watched{Cluster: c}, r.clock)
+	j := judge.New(config, judge.Dependencies{Live: c, Watch: r.watch, Clock: r.clock})
 	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration { return jitter })
 	return r
 }
@@ -55,21 +57,21 @@ func prodMayStart() (*scenario.Cluster, *releasing) {
 	return c, newReleasing(scenario.Releasing(), c)
 }
 
-// until lets time pass from review to review, and returns what was asked for and when.
+// until lets time pass from one reconciliation to the next, and returns what was asked for and when.
 func (r *releasing) until(end time.Duration) (at []time.Duration) {
-	for again := r.Review(guestbook); again > 0; again = r.Review(guestbook) {
+	for again := r.Reconcile(guestbook); again > 0; again = r.Reconcile(guestbook) {
 		if len(r.refreshes.Take()) > 0 {
-			at = append(at, r.now.Sub(scenario.Noon))
+			at = append(at, r.clock.Now().Sub(scenario.Noon))
 		}
-		if r.now = r.now.Add(again); r.now.After(scenario.Noon.Add(end)) {
+		if r.clock.Step(again); r.clock.Now().After(scenario.Noon.Add(end)) {
 			break
 		}
 	}
 	return at
 }
 
-// TestReview looks once, and once more when what it wants is due.
-func TestReview(t *testing.T) {
+// TestReconcile looks once, and once more when what it wants is due.
+func TestReconcile(t *testing.T) {
 	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
 	prod := func(c *scenario.Cluster) *argo.Application { return c.Apps[2] }
 	autoSynced := func(c *scenario.Cluster) {
@@ -150,13 +152,13 @@ func TestReview(t *testing.T) {
 				tc.edit(c)
 			}
 			r := newReleasing(config, c)
-			again := r.Review(guestbook)
+			again := r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nothing is asked for at once")
 			if tc.want != nil {
-				g.Expect(again).To(BeNumerically("<", reviewEvery))
+				g.Expect(again).To(BeNumerically("<", reconcileEvery))
 			}
-			r.now = r.now.Add(again)
-			r.Review(guestbook)
+			r.clock.Step(again)
+			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
 		})
 	}
@@ -203,18 +205,18 @@ func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 				tc.edit(c, c.Apps[1])
 			}
 			r := newReleasing(config, c)
-			if again := r.Review(guestbook); tc.want == nil {
+			if again := r.Reconcile(guestbook); tc.want == nil {
 				g.Expect(again).To(BeZero(), "nothing waits")
 			} else {
 				g.Expect(again).To(Equal(unrecordedAfter + jitter))
 			}
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "it may be about to record it")
-			r.now = scenario.Noon.Add(unrecordedAfter + jitter)
-			r.Review(guestbook)
+			r.clock.SetTime(scenario.Noon.Add(unrecordedAfter + jitter))
+			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
 
-			r.now = r.now.Add(time.Second)
-			r.Review(guestbook)
+			r.clock.Step(time.Second)
+			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "once")
 		})
 	}
@@ -233,32 +235,32 @@ func TestBackoff(t *testing.T) {
 	g.Expect(r.until(18 * time.Minute)).To(Equal(want))
 
 	c.Apps[0].Status.Health.Status = health.HealthStatusProgressing
-	g.Expect(r.Review(guestbook)).To(Equal(reviewEvery), "it waits, and nothing is due")
+	g.Expect(r.Reconcile(guestbook)).To(Equal(reconcileEvery), "it waits, and nothing is due")
 	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
-	g.Expect(r.Review(guestbook)).To(Equal(jitter))
+	g.Expect(r.Reconcile(guestbook)).To(Equal(jitter))
 	c.Apps[2].Operation = &argo.Operation{}
-	g.Expect(r.Review(guestbook)).To(BeZero(), "it has started")
+	g.Expect(r.Reconcile(guestbook)).To(BeZero(), "it has started")
 	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
 }
 
-// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next review.
+// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next reconciliation.
 func TestItsTurnHasComeAgain(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()
 	prod := c.Apps[2]
 	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
 	metrics := record.NewMetrics(prometheus.NewRegistry())
-	recorder := record.NewRecorder(metrics, record.NewEvents(nil, metrics, logr.Discard(), "replica-1", r.judge.Now), r.blocked)
+	recorder := record.NewRecorder(metrics, record.NewEvents(nil, metrics, logr.Discard(), "replica-1", r.judge.Clock), r.blocked)
 	r.blocked.Wait(prod.UID, c.Sets[0].UID, policy.Decision{})
-	r.now = scenario.Noon.Add(time.Second)
-	g.Expect(r.Review(guestbook)).To(BeNumerically(">", 20*time.Second), "a review alone is no new opening")
+	r.clock.SetTime(scenario.Noon.Add(time.Second))
+	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "a reconciliation alone is no new opening")
 	for _, wait := range []time.Duration{2, 4, 8} {
-		asked := r.sets[guestbook].requests[comparisonKey{app: "prod", why: turnHasCome}].askedAt
-		r.now = asked.Add(time.Second)
+		asked := r.sets[guestbook].requests[needKey{app: "prod", why: turnHasCome}].askedAt
+		r.clock.SetTime(asked.Add(time.Second))
 		recorder.Record(logr.Discard(), &judge.Write{UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}}}, judge.Verdict{}, true)
-		g.Expect(r.Review(guestbook)).To(Equal((wait - 1) * time.Second))
-		r.now = asked.Add(wait * time.Second)
-		r.Review(guestbook)
+		g.Expect(r.Reconcile(guestbook)).To(Equal((wait - 1) * time.Second))
+		r.clock.SetTime(asked.Add(wait * time.Second))
+		r.Reconcile(guestbook)
 		g.Expect(r.refreshes.Take()).To(HaveLen(1))
 	}
 }
@@ -273,11 +275,11 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("a")}}, FinishedAt: &metav1.Time{Time: scenario.Noon},
 	}
 	reasons := map[string]time.Duration{}
-	for again := r.Review(guestbook); r.now.Before(scenario.Noon.Add(8 * time.Second)); again = r.Review(guestbook) {
+	for again := r.Reconcile(guestbook); r.clock.Now().Before(scenario.Noon.Add(8 * time.Second)); again = r.Reconcile(guestbook) {
 		for _, reason := range r.refreshes.Take() {
-			reasons[reason] = r.now.Sub(scenario.Noon)
+			reasons[reason] = r.clock.Now().Sub(scenario.Noon)
 		}
-		r.now = r.now.Add(again)
+		r.clock.Step(again)
 	}
 	const reason = "argocd/dev HealthStale compared in the second in which its last operation ended"
 	g.Expect(reasons).To(Equal(map[string]time.Duration{
@@ -288,7 +290,7 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 	}))
 }
 
-// TestNobodyPolls asks for a comparison of a sibling that is not Synced only after Argo CD itself has not made one for
+// TestNobodyPolls asks for a need of a sibling that is not Synced only after Argo CD itself has not made one for
 // long.
 func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)
@@ -296,8 +298,8 @@ func TestNobodyPolls(t *testing.T) {
 	c.Apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
 	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter}))
 
-	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.now}
-	compared := r.now.Sub(scenario.Noon)
+	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.clock.Now()}
+	compared := r.clock.Now().Sub(scenario.Noon)
 	g.Expect(r.until(20 * time.Minute)[0]).To(Equal(compared + unpolledAfter))
 }
 
@@ -307,12 +309,12 @@ func TestTheOtherReplicaWasFaster(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 	scenario.Pending(c, "prod")
 	r := newReleasing(scenario.Releasing(), c)
-	r.now = r.now.Add(r.Review(guestbook))
+	r.clock.Step(r.Reconcile(guestbook))
 	r.watch.Requested = 6
-	again := r.Review(guestbook)
+	again := r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(BeEmpty())
-	r.now = r.now.Add(again)
-	r.Review(guestbook)
+	r.clock.Step(again)
+	r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(HaveLen(1), "it did not help")
 }
 
@@ -322,16 +324,16 @@ func TestAnAnsweredRequestIsNotMadeAgain(t *testing.T) {
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 	scenario.Pending(c, "prod")
 	r := newReleasing(scenario.Releasing(), c)
-	r.now = r.now.Add(r.Review(guestbook))
-	r.Review(guestbook)
+	r.clock.Step(r.Reconcile(guestbook))
+	r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(HaveLen(1))
 	c.Apps[2].Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal"}
-	r.now = r.now.Add(time.Second)
-	r.Review(guestbook)
+	r.clock.Step(time.Second)
+	r.Reconcile(guestbook)
 	c.Apps[2].Annotations = nil
 	for range 10 {
-		r.now = r.now.Add(time.Second)
-		r.Review(guestbook)
+		r.clock.Step(time.Second)
+		r.Reconcile(guestbook)
 	}
 	g.Expect(r.refreshes.Take()).To(BeEmpty())
 }
@@ -345,12 +347,12 @@ func TestNotBefore(t *testing.T) {
 	opens := scenario.Noon.Add(90 * time.Second)
 	r.weigh = func(in policy.Input, open policy.Decision) policy.Decision {
 		d := policy.Weigh(in, open)
-		if r.now.Before(opens) {
+		if r.clock.Now().Before(opens) {
 			d.Outcome, d.NotBefore = policy.Deny, opens
 		}
 		return d
 	}
-	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+	g.Expect(r.Reconcile(guestbook)).To(Equal(90 * time.Second))
 	g.Expect(r.refreshes.Take()).To(BeEmpty())
 	g.Expect(r.until(2 * time.Minute)).To(Equal([]time.Duration{90*time.Second + 100*time.Millisecond}))
 }
@@ -367,11 +369,11 @@ func TestOnlyTheFirstBlockerIsLookedAt(t *testing.T) {
 		return policy.Weigh(in, open)
 	}
 	for range 3 {
-		r.Review(guestbook)
+		r.Reconcile(guestbook)
 	}
 	g.Expect(evaluated).To(Equal(1))
 	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
-	r.Review(guestbook)
+	r.Reconcile(guestbook)
 	g.Expect(evaluated).To(Equal(2), "dev is done, eu is not")
 }
 
@@ -383,10 +385,10 @@ func TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff(t *testing.T) {
 			c := scenario.Of("1:dev=Degraded 3:prod=Healthy")
 			scenario.Pending(c, "prod")
 			r := newReleasing(scenario.Releasing(), c)
-			r.Review(guestbook)
+			r.Reconcile(guestbook)
 			c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: mode}
-			r.now = r.now.Add(r.Review(guestbook))
-			r.Review(guestbook)
+			r.clock.Step(r.Reconcile(guestbook))
+			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(HaveLen(1))
 		})
 	}
@@ -405,7 +407,7 @@ func TestTheEarliestTimeCounts(t *testing.T) {
 		}
 		return d
 	}
-	g.Expect(r.Review(guestbook)).To(Equal(90 * time.Second))
+	g.Expect(r.Reconcile(guestbook)).To(Equal(90 * time.Second))
 }
 
 // TestTheTrainIsReleasedAtWhatIsProven has dev go on to c while prod waits for b.
@@ -425,23 +427,23 @@ func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
 	}
 	c.Apps[1].Status.Sync.Status = "OutOfSync"
 	r := newReleasing(config, c)
-	r.Review(guestbook)
+	r.Reconcile(guestbook)
 	g.Expect(r.sets[guestbook].blockedBy).To(Equal(map[string]string{"prod": "dev"}), "nobody has seen dev complete b")
 	r.watch.Completed = map[string][]policy.Source{"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}}}
-	r.now = r.now.Add(r.Review(guestbook))
-	r.Review(guestbook)
+	r.clock.Step(r.Reconcile(guestbook))
+	r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
 }
 
-// TestReviews collects changes, and looks again by itself.
-func TestReviews(t *testing.T) {
+// TestController collects changes, and looks again by itself.
+func TestController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 		scenario.Pending(c, "prod")
 		watched, refreshes := scenario.Watched{Cluster: c}, &scenario.Refreshes{}
-		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Watch: &scenario.Watch{}, Now: time.Now})
-		r := NewReviews(New(j, watched, record.NewBlocked(watched, time.Now), refreshes, rand.N[time.Duration]).Review)
+		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Watch: &scenario.Watch{}, Clock: clock.RealClock{}})
+		r := NewController(New(j, watched, record.NewBlocked(watched, clock.RealClock{}), refreshes, rand.N[time.Duration]).Reconcile)
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { r.Run(ctx); close(done) }()
@@ -474,13 +476,13 @@ func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
 			}
 			b.Wait(prod.UID, c.Sets[0].UID, policy.Decision{})
 			r.judge.Config.Mode = settings.Audit
-			r.judge.Parser = settings.NewParser(r.judge.Config, r.judge.Now)
-			r.now = r.now.Add(r.Review(guestbook))
-			r.Review(guestbook)
+			r.judge.Parser = settings.NewParser(r.judge.Config, r.judge.Clock)
+			r.clock.Step(r.Reconcile(guestbook))
+			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
 
 			prod.Operation = &argo.Operation{}
-			r.Review(guestbook)
+			r.Reconcile(guestbook)
 			g.Expect(b.Waits(prod.UID)).To(BeFalse(), "it has got through")
 		})
 	}

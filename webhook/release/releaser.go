@@ -33,8 +33,8 @@ const (
 	// overdueAfter is how long Argo CD has to start a sync in step 1. If it does not, the sync may have been held by a
 	// condition that holds no more, and this replica may not know that.
 	overdueAfter = 5 * time.Second
-	// reviewEvery is how often an ApplicationSet of which something waits is looked at without a change.
-	reviewEvery = 5 * time.Minute
+	// reconcileEvery is how often an ApplicationSet of which something waits is looked at without a change.
+	reconcileEvery = 5 * time.Minute
 )
 
 const (
@@ -82,20 +82,20 @@ type Releaser struct {
 
 // waitingSet is an ApplicationSet of which something waits.
 type waitingSet struct {
-	requests map[comparisonKey]*request
+	requests map[needKey]*request
 	// blockedBy is a blocker of each Application that waits, as last found.
 	blockedBy map[string]string
-	// asked are the Applications that were asked for in this review: one comparison serves everybody who waits for it.
+	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits for it.
 	asked map[string]bool
 }
 
-// comparisonKey tells comparisons apart.
-type comparisonKey struct {
+// needKey tells needs apart.
+type needKey struct {
 	app, why string
 	pending  bool
 }
 
-// request is a comparison that is needed, from the first review that finds this to the last.
+// request is a need that is needed, from the first reconciliation that finds this to the last.
 type request struct {
 	position uint64
 	next     time.Time
@@ -109,18 +109,18 @@ func New(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresh
 	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
-// Review looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long
+// Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long
 // to look again, even if nothing changes; zero when nothing waits.
-func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
+func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.sets[name]
 	if before == nil {
 		before = &waitingSet{}
 	}
-	now, next := &waitingSet{requests: map[comparisonKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{}}, time.Duration(0)
+	now, next := &waitingSet{requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{}}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
-		next = r.review(set, before, now)
+		next = r.reconcile(set, before, now)
 	}
 	delete(r.sets, name)
 	if next > 0 {
@@ -129,21 +129,21 @@ func (r *Releaser) Review(name types.NamespacedName) (again time.Duration) {
 	return next
 }
 
-func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
+func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
 	owned := r.known.Owned(types.UID(set.UID))
 	byName := map[string]*argocd.Projection{}
 	s := r.judge.Parser.Of(set)
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned)}
 	in.Peers = in.Siblings
-	var wanted []comparison
+	var wanted []need
 	for _, p := range owned {
 		byName[p.Name] = p
 		r.waiting.Seen(p)
 	}
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
-			again = soonest(again, reviewEvery)
-			wanted = append(wanted, comparison{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
+			again = soonest(again, reconcileEvery)
+			wanted = append(wanted, need{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
 		}
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
@@ -159,13 +159,13 @@ func (r *Releaser) review(set *argocd.ApplicationSet, before, now *waitingSet) (
 			again = soonest(again, overdue)
 			continue
 		}
-		if until := d.NotBefore.Sub(r.judge.Now()); until > 0 {
+		if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 {
 			again = soonest(again, until)
 		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
 			continue // nobody has asked for it yet
 		}
-		again = soonest(again, reviewEvery)
+		again = soonest(again, reconcileEvery)
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 			r.waiting.Wait(p.UID, types.UID(set.UID), d)
 		}
@@ -185,16 +185,16 @@ func soonest(again, other time.Duration) time.Duration {
 	return min(again, other)
 }
 
-// needed are the comparisons without which the sync of an Application that waits does not start.
-func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []comparison {
-	if d.NotBefore.After(r.judge.Now()) {
+// needed is what has to be compared before the sync of an Application that waits can start.
+func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
+	if d.NotBefore.After(r.judge.Clock.Now()) {
 		return nil
 	}
 	target := judge.WaitingTarget(p, false)
-	all := comparisons(d, &target)
+	all := needs(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []comparison{{app: p.Name, step: toWake, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+		all = []need{{app: p.Name, step: toWake, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested

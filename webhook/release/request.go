@@ -18,18 +18,18 @@ const atOnce = 40
 
 // inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those
 // of the earliest step.
-func inTurn(wanted []comparison) []comparison {
-	slices.SortStableFunc(wanted, func(a, b comparison) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
+func inTurn(wanted []need) []need {
+	slices.SortStableFunc(wanted, func(a, b need) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
 	return wanted
 }
 
-// starts reports whether a request has Argo CD make a comparison that it would not make now.
-func (c comparison) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !c.unpolled }
+// starts reports whether a request has Argo CD make a need that it would not make now.
+func (c need) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !c.unpolled }
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
-// have been made: each is a change, and so another review. It returns after how long the next one is due.
-func (r *Releaser) requestAll(wanted []comparison, known map[string]*argocd.Projection, before, now *waitingSet) (again time.Duration) {
-	again = reviewEvery
+// have been made: each is a change, and so another reconciliation. It returns after how long the next one is due.
+func (r *Releaser) requestAll(wanted []need, known map[string]*argocd.Projection, before, now *waitingSet) (again time.Duration) {
+	again = reconcileEvery
 	underWay := map[string]bool{}
 	for _, c := range wanted {
 		p := known[c.app]
@@ -49,27 +49,27 @@ func (r *Releaser) requestAll(wanted []comparison, known map[string]*argocd.Proj
 	return again
 }
 
-// knows reports whether a comparison has been wanted before, and had a place.
-func (s *waitingSet) knows(c comparison) bool {
-	return s.requests[comparisonKey{app: c.app, why: c.why, pending: c.pending}] != nil
+// knows reports whether a need has been wanted before, and had a place.
+func (s *waitingSet) knows(c need) bool {
+	return s.requests[needKey{app: c.app, why: c.why, pending: c.pending}] != nil
 }
 
-// reason is why a comparison is asked for. Where an operation has just ended, each request has a reason of its own: the
+// reason is why a need is asked for. Where an operation has just ended, each request has a reason of its own: the
 // last one may have been answered in the second in which the operation ended, and then the time of the comparison is
 // still the same.
-func (q *request) reason(c comparison) string {
+func (q *request) reason(c need) string {
 	if !c.settling || q.asked == 0 {
 		return c.why
 	}
 	return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
 }
 
-// request asks for a comparison if it is due. It returns after how long it is due next, and whether it takes one of the
+// request asks for a need if it is due. It returns after how long it is due next, and whether it takes one of the
 // places of those that are under way: it was asked for, or is about to be. One that has not been made for long has lost
 // its place.
-func (r *Releaser) request(c comparison, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
-	key, clock := comparisonKey{app: c.app, why: c.why, pending: c.pending}, r.judge.Now()
-	if first := (comparisonKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
+func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
+	key, clock := needKey{app: c.app, why: c.why, pending: c.pending}, r.judge.Clock.Now()
+	if first := (needKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
 		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
 	}
 	q := now.requests[key]

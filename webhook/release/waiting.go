@@ -46,7 +46,7 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 		since = recorded.TransitionedAt
 	}
 	if last.Full && last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
-		return reviewEvery
+		return reconcileEvery
 	}
-	return max(0, since.Add(overdueAfter).Sub(r.judge.Now()))
+	return max(0, since.Add(overdueAfter).Sub(r.judge.Clock.Now()))
 }

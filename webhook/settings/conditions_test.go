@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/policy"
@@ -20,7 +22,7 @@ func conditionsOf(annotations map[string]string) (policy.Conditions, []string) {
 	return s.Conditions, problems
 }
 
-func atNoon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+var atNoon = clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
 func withThreeSteps(annotations map[string]string) *argocd.ApplicationSet {
 	return &argocd.ApplicationSet{ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)}, Annotations: annotations}

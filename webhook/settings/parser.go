@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
@@ -80,11 +82,13 @@ func (s Settings) ProblemTexts() []string {
 // Parser makes Settings.
 type Parser struct {
 	config Config
-	now    func() time.Time
+	clock  clock.PassiveClock
 }
 
-// NewParser returns a Parser of an installation; now is the clock for the end of a bypass and of an exclusion.
-func NewParser(config Config, now func() time.Time) *Parser { return &Parser{config: config, now: now} }
+// NewParser returns a Parser of an installation; clock is that for the end of a bypass and of an exclusion.
+func NewParser(config Config, clock clock.PassiveClock) *Parser {
+	return &Parser{config: config, clock: clock}
+}
 
 // Claim is what an operation claims of who has started it, and who wrote it.
 type Claim struct {
@@ -189,7 +193,7 @@ func namesIn(list string) map[string]bool {
 // validUntil returns the end and the reason of an exemption that is in force now, or "". An expired one is no error.
 func (p *Parser) validUntil(until, reasonAnnotation, reason string) (string, error) {
 	end, err := time.Parse(time.RFC3339, until)
-	now := p.now()
+	now := p.clock.Now()
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%q is not an RFC 3339 time such as %s", until, now.UTC().Add(time.Hour).Format(time.RFC3339))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	. "github.com/onsi/gomega"
 )
 
@@ -23,7 +25,7 @@ func TestParser(t *testing.T) {
 	g.Expect(s.Excluded).To(Equal(map[string]bool{"prod-us": true, "prod-eu": true}))
 	g.Expect(s.Exclusion).To(Equal("prod-us, prod-eu until 2026-03-01T13:00:00Z: INC-2?next"))
 
-	s = NewParser(Config{}, func() time.Time { return atNoon().Add(time.Hour) }).Of(set)
+	s = NewParser(Config{}, clocktesting.NewFakePassiveClock(atNoon.Now().Add(time.Hour))).Of(set)
 	g.Expect(s.Problems).To(Equal(problems))
 	g.Expect(s.Bypassed).To(BeFalse())
 	g.Expect(s.Excluded).To(BeEmpty())

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,15 +54,15 @@ type Barrier struct {
 
 	mu sync.Mutex
 	// rest is when a barrier that has failed is tried again.
-	rest time.Time
-	now  func() time.Time
+	rest  time.Time
+	clock clock.PassiveClock
 }
 
 // NewBarrier returns a Barrier that writes the Application of a name, which has to exist.
 func NewBarrier(objects metadata.Interface, name types.NamespacedName, watch Arrivals, observe Observer) *Barrier {
 	return &Barrier{
 		objects: objects.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(name.Namespace), name: name.Name,
-		watch: watch, observe: observe, writes: newBatches[struct{}](), now: time.Now,
+		watch: watch, observe: observe, writes: newBatches[struct{}](), clock: clock.RealClock{},
 	}
 }
 
@@ -127,7 +129,7 @@ func (b *Barrier) write(ctx context.Context) (string, error) {
 func (b *Barrier) resting() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.now().Before(b.rest)
+	return b.clock.Now().Before(b.rest)
 }
 
 // failed has the Barrier rest, unless nobody waits for it any more.
@@ -136,7 +138,7 @@ func (b *Barrier) failed(ctx context.Context, err error) {
 		return
 	}
 	b.mu.Lock()
-	b.rest = b.now().Add(barrierRest)
+	b.rest = b.clock.Now().Add(barrierRest)
 	b.mu.Unlock()
 	logr.FromContextOrDiscard(ctx).Info("the write barrier has failed: stepgate lists the Applications instead, and tries it again later", "after", barrierRest.String(), "problem", err.Error())
 }

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -90,7 +92,7 @@ func (r *readsSeen) ReadDone(_ string, _ time.Duration, err error) {
 
 func newBarrier(object *barrierObject, watch Arrivals) (*Barrier, *readsSeen) {
 	seen := &readsSeen{}
-	return &Barrier{objects: object, name: "barrier", watch: watch, observe: seen, writes: newBatches[struct{}](), now: time.Now}, seen
+	return &Barrier{objects: object, name: "barrier", watch: watch, observe: seen, writes: newBatches[struct{}](), clock: clock.RealClock{}}, seen
 }
 
 func TestABarrierSaysOnlyWhatIsProven(t *testing.T) {

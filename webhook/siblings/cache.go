@@ -4,7 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,7 +43,7 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{Observations: NewObservations(time.Now), changed: func(types.NamespacedName) {}}
+	c := &Cache{Observations: NewObservations(clock.RealClock{}), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),

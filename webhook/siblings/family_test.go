@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ import (
 // found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &familyWorld{Observations: NewObservations(time.Now), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		w := &familyWorld{Observations: NewObservations(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"application": w.observe,
 			"gone":        w.forget,
@@ -159,7 +160,7 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 // TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not connected.
 func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations(time.Now)
+	s := NewObservations(clock.RealClock{})
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
 	before := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Around: "a"}
 	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}

@@ -54,7 +54,7 @@ func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Project
 func (s *Observations) Place(set *policy.ApplicationSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.family(OwnerOf(set)).place(set, s.now())
+	s.family(OwnerOf(set)).place(set, s.clock.Now())
 }
 
 // Displace forgets an ApplicationSet that is gone.

@@ -16,8 +16,8 @@ import (
 // decodes and encodes all of it. Above that number the Reader reads its version first.
 const fewRecorded = 20
 
-// mostGets is how many Applications one decision reads at a time.
-const mostGets = 8
+// maxConcurrentGets is how many Applications one decision reads at a time.
+const maxConcurrentGets = 8
 
 // Version is the metadata of one live Application or ApplicationSet.
 type Version struct {
@@ -221,7 +221,7 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
 	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(mostGets)
+	group.SetLimit(maxConcurrentGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
 			found[i], err = Recovered(func() (*argocd.Projection, error) { return r.Application(ctx, set, name) })

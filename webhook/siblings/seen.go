@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
@@ -18,7 +20,7 @@ import (
 //
 // They also keep the places of the Applications in the steps of their ApplicationSets.
 type Observations struct {
-	now      func() time.Time
+	clock    clock.PassiveClock
 	mu       sync.Mutex
 	position uint64
 	apps     map[types.UID]*observed
@@ -26,12 +28,14 @@ type Observations struct {
 }
 
 // NewObservations returns Observations of nothing.
-func NewObservations(now func() time.Time) *Observations {
-	return &Observations{now: now, apps: map[types.UID]*observed{}, families: map[Owner]*family{}}
+func NewObservations(clock clock.PassiveClock) *Observations {
+	return &Observations{clock: clock, apps: map[types.UID]*observed{}, families: map[Owner]*family{}}
 }
 
 // Observe remembers a Projection that the watch gave.
-func (s *Observations) Observe(p *argocd.Projection) { s.observe(p, history.Event{Appeared: s.now()}) }
+func (s *Observations) Observe(p *argocd.Projection) {
+	s.observe(p, history.Event{Appeared: s.clock.Now()})
+}
 
 // Listed remembers a Projection of the first list: nobody has seen it appear.
 func (s *Observations) Listed(p *argocd.Projection) { s.observe(p, history.Event{}) }
@@ -43,7 +47,7 @@ func (s *Observations) observe(p *argocd.Projection, e history.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.position++
-	e.Position, e.At = s.position, s.now()
+	e.Position, e.At = s.position, s.clock.Now()
 	before := s.apps[p.UID]
 	record, respecified := before.known().Next(p, e)
 	o := &observed{name: p.Name, owner: Owner{p.Namespace, p.Owner}, Record: record}
@@ -178,7 +182,7 @@ func (s *Observations) ContentSince(app types.UID, content argocd.Fingerprint) t
 	if since, known := s.record(app).ContentSince(content); known {
 		return since
 	}
-	return s.now()
+	return s.clock.Now()
 }
 
 // Seen returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the position of a change and
@@ -188,12 +192,12 @@ func (s *Observations) Seen(set *policy.ApplicationSet, changed, compared uint64
 	defer s.mu.Unlock()
 	f := s.families[OwnerOf(set)]
 	if f == nil {
-		return policy.Seen{Joined: s.now()}
+		return policy.Seen{Joined: s.clock.Now()}
 	}
 	f.arraysShared, f.namesShared = true, true
 	names, all, joined := f.names, f.observed, f.joined
 	if f.set != nil && !reflect.DeepEqual(f.set.Steps, set.Steps) {
-		joined = s.now()
+		joined = s.clock.Now()
 	}
 	return policy.Seen{Joined: joined, Respecified: f.respecified, Of: func(name string) policy.Past {
 		if i, is := names[name]; is {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +25,7 @@ func at(repo, revision string) []policy.Source {
 // comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a comparison that finds it deployed
 // elsewhere, @AROUND, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
 func watching(events string) *Observations {
-	s := NewObservations(time.Now)
+	s := NewObservations(clock.RealClock{})
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
 	statuses := map[string]string{"S": "Synced", "O": "OutOfSync", "U": "Unknown"}
 	for _, event := range strings.Fields(events) {
@@ -95,7 +97,7 @@ func TestChanged(t *testing.T) {
 // TestChangedParameters has prod be compared with other parameters at the same revision.
 func TestChangedParameters(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations(time.Now)
+	s := NewObservations(clock.RealClock{})
 	prod := func(parameters argocd.Fingerprint) *argocd.Projection {
 		return &argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{UID: "prod"}, Owner: "set", Compared: parameters,
@@ -163,7 +165,7 @@ func TestLater(t *testing.T) {
 // TestFailed has a sync that fails, one that tries again, and one that succeeds.
 func TestFailed(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations(time.Now)
+	s := NewObservations(clock.RealClock{})
 	compared := []policy.Source{{Key: "repo", Revision: "b"}}
 	observe := func(phase string, full, at bool) []policy.Source {
 		s.Observe(&argocd.Projection{
@@ -186,7 +188,7 @@ func TestFailed(t *testing.T) {
 // TestApplied has an operation whose first attempt applies everything, and whose second one does not.
 func TestApplied(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations(time.Now)
+	s := NewObservations(clock.RealClock{})
 	attempt := func(started int64, applied bool) {
 		s.Observe(&argocd.Projection{
 			ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set",
@@ -258,7 +260,7 @@ func TestDeployedWith(t *testing.T) {
 // TestDeployedInOneSecond has prod be Synced with a commit that did not touch it, in the second in which its sync ended.
 func TestDeployedInOneSecond(t *testing.T) {
 	g := NewWithT(t)
-	s, second := NewObservations(time.Now), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s, second := NewObservations(clock.RealClock{}), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	see := func(phase string, refresh bool) bool {
 		status := "Synced"
 		if phase == "Running" {
@@ -344,7 +346,7 @@ func TestCompleted(t *testing.T) {
 		"another revision is compared by then": {[]policy.Application{edited(done("b", 1, 2), func(a *policy.Application) { a.LastSync.AtCompared = false })}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewObservations(time.Now)
+			s := NewObservations(clock.RealClock{})
 			for _, app := range row.events {
 				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
 			}
@@ -360,7 +362,7 @@ func TestCompleted(t *testing.T) {
 // TestARollbackIsNotWhatWasCompared has the end of a rollback stored before the next comparison.
 func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 	g := NewWithT(t)
-	s, at := NewObservations(time.Now), time.Unix(100, 0)
+	s, at := NewObservations(clock.RealClock{}), time.Unix(100, 0)
 	p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2}
 	p.Application = policy.Application{SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at}
 	observe := func(edit func(*policy.Application)) {
@@ -394,7 +396,7 @@ func TestARepetitionProvesNothingNew(t *testing.T) {
 		"it is not on record": {time.Time{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, at := NewObservations(time.Now), time.Unix(101, 0)
+			s, at := NewObservations(clock.RealClock{}), time.Unix(101, 0)
 			see := func(phase string, since time.Time, refresh bool) bool {
 				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
@@ -416,7 +418,7 @@ func TestAnOperationThatWasNotSeen(t *testing.T) {
 	for name, first := range map[string]time.Time{"after a sync": time.Unix(100, 0), "the first operation": {}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s, second := NewObservations(time.Now), time.Unix(200, 0)
+			s, second := NewObservations(clock.RealClock{}), time.Unix(200, 0)
 			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
 				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
 					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+
+	"k8s.io/utils/clock"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +55,7 @@ func TestWitness(t *testing.T) {
 	} {
 		t.Run(it, func(t *testing.T) {
 			g := NewWithT(t)
-			live, seen := &oneApplication{app: row.live, err: row.err}, NewObservations(time.Now)
+			live, seen := &oneApplication{app: row.live, err: row.err}, NewObservations(clock.RealClock{})
 			if row.seen != nil {
 				seen.Observe(row.seen)
 			}
@@ -73,6 +74,6 @@ func TestWitness(t *testing.T) {
 		})
 	}
 	g, live := NewWithT(t), &oneApplication{app: &argocd.Projection{}}
-	g.Expect(NewWitness(live, NewObservations(time.Now)).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
+	g.Expect(NewWitness(live, NewObservations(clock.RealClock{})).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
 	g.Expect(live.reads).To(BeZero())
 }

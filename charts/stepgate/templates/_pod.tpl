@@ -28,7 +28,7 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* The arguments of `stepgate serve`. */}}
+{{/* The arguments of `stepgate-webhook serve`. */}}
 {{- define "stepgate.args" -}}
 - serve
 - --mode={{ .Values.config.mode }}

@@ -1,7 +1,7 @@
 // Command cmd plays many random histories against the gate, or one from a file:
 //
 //	go run ./test/simulation/cmd -n 1000000
-//	go run ./test/simulation/cmd -scenario test/simulation/testdata/a1.txt
+//	go run ./test/simulation/cmd -scenario cmd/simulation/testdata/a1.txt
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/test/report"
-	"github.com/stepgate/stepgate/test/simulation"
 	"github.com/stepgate/stepgate/test/simulation/random"
 )
 

@@ -16,8 +16,8 @@ func ofConditions() []part {
 		take("SoakDeployed", soak, `if a.LastSync.Since.After(since) {`, `if false {`),
 		take("SoakSecond", soak, `since.Truncate(time.Second).Add(time.Second + wait)`, `since.Truncate(time.Second).Add(wait)`),
 		take("SoakUnreadable", soak, `case soak.Unreadable && step > 0:`, `case false:`),
-		take("SoakUnnoticed", release, `if until := d.NotBefore.Sub(r.judge.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.judge.Now()); until > 0 && !unnoticed(p, &set.ApplicationSet) {`),
-		take("NotBefore", release, `if until := d.NotBefore.Sub(r.judge.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.judge.Now()); until > 0 && false {`),
+		take("SoakUnnoticed", release, `if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 && !unnoticed(p, &set.ApplicationSet) {`),
+		take("NotBefore", release, `if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 {`, `if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 && false {`),
 		take("ReleaseStep1", release, `if d.Reason == policy.NotSelected {`, `if d.Reason == policy.NotSelected || d.Reason == policy.FirstStep {`),
 		take("PausedStep1", "policy/reason_first_step.go", `return step == 0 && !in.conditional(step)`, `return step == 0`),
 		row("Paused", "paused"),
@@ -38,7 +38,7 @@ func ofConditions() []part {
 		take("ReadOwnStep", unmet, `if in.Settings.Conditions.MaxFailures != nil {`, `if false {`),
 		take("Window", window, `return d, in.Window.Closed`, `return d, false`),
 		take("WindowOpens", window, `Printable(in.Window.Detail, maxText), in.Window.OpensAt`, `Printable(in.Window.Detail, maxText), d.NotBefore`),
-		take("WindowOf", "webhook/judge/window.go", `return j.Windows.Window(p.Project, p.WindowSubject, true, j.Now())`, `return policy.Window{}`),
+		take("WindowOf", "webhook/judge/window.go", `return j.Windows.Window(p.Project, p.WindowSubject, true, j.Clock.Now())`, `return policy.Window{}`),
 	}
 	for i := range all {
 		all[i].conditions = true

@@ -24,8 +24,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/test/report"
-	"github.com/stepgate/stepgate/test/simulation"
 )
 
 func main() {
@@ -50,7 +50,7 @@ func run(only string, histories int, out *report.Printer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	kept, err := filepath.Glob("test/simulation/testdata/*.txt")
+	kept, err := filepath.Glob("cmd/simulation/testdata/*.txt")
 	if err != nil {
 		return err
 	}

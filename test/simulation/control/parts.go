@@ -28,24 +28,24 @@ func (p part) and(file string, texts ...string) part {
 }
 
 const (
-	evaluate   = "policy/evaluate.go"
-	done       = "policy/done.go"
-	revision   = "policy/revision.go"
-	target     = "webhook/argocd/target.go"
-	pin        = "webhook/argocd/pin.go"
-	settings   = "webhook/settings/parser.go"
-	hold       = "webhook/hold.go"
-	release    = "webhook/release/releaser.go"
-	comparison = "webhook/release/comparison.go"
-	deployed   = "webhook/history/deployed.go"
-	settling   = "policy/reason_spec_settling.go"
-	failing    = "policy/reason_application_set_failing.go"
-	older      = "policy/reason_comparison_older.go"
-	outdated   = "policy/reason_target_outdated.go"
-	notSynced  = "policy/reason_not_synced.go"
-	operation  = "policy/reason_operation_failed.go"
-	stale      = "policy/reason_health_stale.go"
-	again      = "policy/reason_already_synced.go"
+	evaluate  = "policy/evaluate.go"
+	done      = "policy/done.go"
+	revision  = "policy/revision.go"
+	target    = "webhook/argocd/target.go"
+	pin       = "webhook/argocd/pin.go"
+	settings  = "webhook/settings/parser.go"
+	hold      = "webhook/hold.go"
+	release   = "webhook/release/releaser.go"
+	need      = "webhook/release/need.go"
+	deployed  = "webhook/history/deployed.go"
+	settling  = "policy/reason_spec_settling.go"
+	failing   = "policy/reason_application_set_failing.go"
+	older     = "policy/reason_comparison_older.go"
+	outdated  = "policy/reason_target_outdated.go"
+	notSynced = "policy/reason_not_synced.go"
+	operation = "policy/reason_operation_failed.go"
+	stale     = "policy/reason_health_stale.go"
+	again     = "policy/reason_already_synced.go"
 )
 
 const (
@@ -98,11 +98,11 @@ func ofFindings() []part {
 		take("ChangedBehind", older, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
 		take("B1", evaluate, `step >= 0 && step == recorded`, `false`),
 		take("Hold", hold, `if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {`, `if true || respecified {`),
-		take("Release", "test/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reviewAt > 0 && r.reviewAt <= at {`, `if r != nil {`),
+		take("Release", "cmd/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reconcileAt > 0 && r.reconcileAt <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`, `append(wanted, r.needed(d, p)...)`),
 		take("Unrecorded", release, `if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {`, `if false && unrecorded(p, &set.ApplicationSet) {`),
-		take("Refresh", comparison, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false && b.Step <= last {`),
-		take("RefreshUnpolled", comparison, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
+		take("Refresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`, `if false && b.Step <= last {`),
+		take("RefreshUnpolled", need, `b.Reason.Stale() || b.Reason.OfRevision()`, `b.Reason.Stale()`),
 		take("FailedUnpolled", operation, `ofRevision: true`, `ofRevision: false`),
 		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 

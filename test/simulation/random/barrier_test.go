@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // TestBarrier plays the same random histories without the gate on the controllers of 3.5 and 3.6, and counts those in which the

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // Conditions generates random histories in which the steps wait for more than the order: pauses, soak times, approvals, budgets of failures and

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // Histories generates random histories of one version of Argo CD, or of "all". A seed gives the same history for ever,

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // TestHistories plays the same random histories in every run, and wants no violation. `make simulate` looks further.

@@ -3,7 +3,7 @@ package random
 import (
 	"testing"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // BenchmarkHistory is one random history after the other.

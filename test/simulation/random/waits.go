@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stepgate/stepgate/test/simulation"
+	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
 // Waits are what came of conditions.

@@ -1,0 +1,231 @@
+package flags
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Options are the flags of `stepgate-webhook serve`.
+type Options struct {
+	Kubeconfig   string
+	Gate         Gate
+	Accounts     Accounts
+	Approvals    Approvals
+	Addresses    Addresses
+	Certificates Certificates
+	Client       Client
+	Tracing      Tracing
+	Barrier      Barrier
+}
+
+// Bind adds the flags.
+func (o *Options) Bind(f *pflag.FlagSet) {
+	kube.BindKubeconfig(f, &o.Kubeconfig)
+	o.Gate.bind(f)
+	o.Accounts.bind(f)
+	o.Approvals.bind(f)
+	o.Addresses.bind(f)
+	o.Certificates.bind(f)
+	o.Client.bind(f)
+	o.Tracing.bind(f)
+	o.Barrier.bind(f)
+}
+
+// Validate says what is wrong with the flags: a command.UsageError.
+func (o *Options) Validate() error {
+	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses, &o.Certificates, &o.Client, &o.Tracing, &o.Barrier} {
+		if err := group.validate(); err != nil {
+			return err
+		}
+	}
+	return o.oneWatch()
+}
+
+// Config is the part of the valid flags that the gate decides by.
+func (o *Options) Config() (settings.Config, error) {
+	config, err := o.Gate.parse()
+	if err != nil {
+		return settings.Config{}, err
+	}
+	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
+	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
+	config.FourEyes = o.Approvals.fourEyes
+	return config, nil
+}
+
+// Gate decide which syncs are denied.
+type Gate struct {
+	mode                  string
+	require               string
+	pin                   string
+	rollbacks             bool
+	allowFailedOperations bool
+	settling              time.Duration
+	hold                  bool
+	release               bool
+	annotations           []string
+	Namespaces            Namespaces
+	SyncWindows           bool
+	argocdNamespace       string
+}
+
+func (g *Gate) bind(f *pflag.FlagSet) {
+	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+settings.ModeAnnotation)
+	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet overrides it with the annotation "+settings.RequireAnnotation)
+	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
+	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
+	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
+	f.DurationVar(&g.settling, "spec-settling", policy.SettlingTime, "how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec waits for that long after the last one; 0 waits for none")
+	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
+	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
+	f.BoolVar(&g.SyncWindows, "sync-windows", true, "an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of --argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; Argo CD keeps them all the same")
+	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd", "namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
+	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
+	f.StringSliceVar((*[]string)(&g.Namespaces), "application-namespaces", nil, "namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; default: all)")
+}
+
+func (g *Gate) validate() error {
+	if _, err := g.parse(); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Label(g.argocdNamespace); len(problems) > 0 {
+		return command.Usage("--argocd-namespace: %q is not the name of a namespace", g.argocdNamespace)
+	}
+	return g.Namespaces.validate()
+}
+
+// Projects is the namespace whose AppProjects are watched; empty if none are.
+func (g *Gate) Projects() string {
+	if !g.SyncWindows {
+		return ""
+	}
+	return g.argocdNamespace
+}
+
+func (g *Gate) parse() (c settings.Config, err error) {
+	if c.Mode, err = settings.ParseMode(g.mode); err != nil || c.Mode == settings.Off {
+		return c, command.Usage("--mode: %q is not one of enforce, audit", g.mode)
+	}
+	if c.Require, err = policy.ParseRequire(g.require); err != nil {
+		return c, command.Usage("--require: %s", err)
+	}
+	if c.Pin, err = settings.ParsePin(g.pin); err != nil {
+		return c, command.Usage("--pin: %s", err)
+	}
+	switch {
+	case g.settling < 0:
+		return c, command.Usage("--spec-settling: %s is negative", g.settling)
+	case g.settling == 0:
+		c.Settling = -1
+	default:
+		c.Settling = g.settling
+	}
+	for _, name := range g.annotations {
+		if !slices.Contains(settings.Annotations(), name) {
+			return c, command.Usage("--allowed-annotations: %q is not one of %s", name, strings.Join(settings.Annotations(), ", "))
+		}
+	}
+	for _, name := range settings.Annotations() {
+		if !slices.Contains(g.annotations, name) {
+			c.IgnoredAnnotations = append(c.IgnoredAnnotations, name)
+		}
+	}
+	c.GateRollbacks, c.AllowFailedOperations, c.Hold, c.Release = g.rollbacks, g.allowFailedOperations, g.hold, g.release
+	return c, nil
+}
+
+// Accounts name Argo CD's service accounts, and the users who may bypass the gate.
+type Accounts struct {
+	server         []string
+	controller     []string
+	applicationSet []string
+	bypassUsers    []string
+}
+
+func (a *Accounts) bind(f *pflag.FlagSet) {
+	f.StringSliceVar(&a.server, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account (repeatable)")
+	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every service account whose name ends in applicationset-controller counts, too (repeatable)")
+	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+settings.BypassInfo+"=REASON (repeatable)")
+}
+
+func (a *Accounts) validate() error {
+	return noneEmpty(
+		names{"--argocd-server-account", a.server}, names{"--argocd-controller-account", a.controller},
+		names{"--argocd-applicationset-account", a.applicationSet}, names{"--bypass-user", a.bypassUsers},
+	)
+}
+
+// Disabled is the address of an endpoint that is not served.
+const Disabled = "0"
+
+// Addresses say where stepgate listens, and for how long.
+type Addresses struct {
+	Webhook       string
+	Metrics       string
+	Probe         string
+	Profiling     bool
+	ShutdownDelay time.Duration
+}
+
+func (a *Addresses) bind(f *pflag.FlagSet) {
+	f.StringVar(&a.Webhook, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
+	f.StringVar(&a.Metrics, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 disables it")
+	f.BoolVar(&a.Profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ of the address of /metrics, to everybody who reaches it")
+	f.StringVar(&a.Probe, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 disables it")
+	f.DurationVar(&a.ShutdownDelay, "shutdown-delay", 10*time.Second, "how long stepgate still serves, and reports that it is not ready, after SIGTERM")
+}
+
+func (a *Addresses) validate() error {
+	for _, f := range []struct {
+		flag, address string
+		optional      bool
+	}{
+		{"--webhook-bind-address", a.Webhook, false},
+		{"--metrics-bind-address", a.Metrics, true},
+		{"--health-probe-bind-address", a.Probe, true},
+	} {
+		if disabled := f.optional && f.address == Disabled; !disabled && !isAddress(f.address) {
+			return command.Usage("%s: %q is not HOST:PORT or :PORT", f.flag, f.address)
+		}
+	}
+	if a.ShutdownDelay < 0 {
+		return command.Usage("--shutdown-delay: it cannot be negative")
+	}
+	return nil
+}
+
+func isAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// names are the values of a repeatable flag.
+type names struct {
+	flag   string
+	values []string
+}
+
+func noneEmpty(flags ...names) error {
+	for _, f := range flags {
+		if slices.Contains(f.values, "") {
+			return command.Usage("%s: a name cannot be empty", f.flag)
+		}
+	}
+	return nil
+}

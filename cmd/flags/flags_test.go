@@ -1,0 +1,104 @@
+package flags
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	"github.com/stepgate/stepgate/certs"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+func TestDefaults(t *testing.T) {
+	g := NewWithT(t)
+	o := &Options{}
+	o.Bind(pflag.NewFlagSet("serve", pflag.ContinueOnError))
+	g.Expect(*o).To(Equal(Options{
+		Gate: Gate{mode: "enforce", require: "revision", pin: "compared", settling: 10 * time.Second, hold: true, release: true, annotations: settings.Annotations(), SyncWindows: true, argocdNamespace: "argocd"},
+		Accounts: Accounts{
+			server:         []string{"system:serviceaccount:argocd:argocd-server"},
+			controller:     []string{"system:serviceaccount:argocd:argocd-application-controller"},
+			applicationSet: []string{"system:serviceaccount:argocd:argocd-applicationset-controller"},
+		},
+		Addresses:    Addresses{Webhook: ":10250", Metrics: ":8080", Probe: ":8081", ShutdownDelay: 10 * time.Second},
+		Certificates: Certificates{Mode: "self", LeafDuration: 168 * time.Hour, CADuration: 8760 * time.Hour},
+		Barrier:      Barrier{Above: barrierAbove},
+	}))
+	config, err := o.Config()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(config).To(Equal(settings.Config{
+		Mode: settings.Enforce, Require: policy.RequireRevision,
+		ServerAccounts: o.Accounts.server, ControllerAccounts: o.Accounts.controller, ApplicationSetAccounts: o.Accounts.applicationSet,
+		Settling: 10 * time.Second, Hold: true, Release: true,
+	}), "the strictest, and nobody may bypass")
+}
+
+func TestConfigTakesEveryFlag(t *testing.T) {
+	g := NewWithT(t)
+	o := &Options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.Bind(flags)
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
+		" --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
+		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
+		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
+	g.Expect(o.Validate()).To(Succeed())
+	g.Expect(o.Config()).To(Equal(settings.Config{
+		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
+		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
+		FourEyes:           true,
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
+	}))
+	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
+}
+
+// complete is a command line without a mistake.
+const complete = "--cert-secret argocd/stepgate-ca --cert-dns-name stepgate.argocd.svc"
+
+// parsed are the Options of a complete command line with more flags.
+func parsed(t *testing.T, args string) *Options {
+	o := &Options{}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.Bind(flags)
+	NewWithT(t).Expect(flags.Parse(append(strings.Fields(complete), strings.Fields(args)...))).To(Succeed())
+	return o
+}
+
+// Both kinds of configuration are optional and repeatable.
+func TestConfigurationFlags(t *testing.T) {
+	for args, want := range map[string]certs.Configurations{
+		"":                         {},
+		"--webhook-configuration=": {Validating: []string{}},
+		"--webhook-configuration a --webhook-configuration b,c":                      {Validating: []string{"a", "b", "c"}},
+		"--mutating-webhook-configuration a --mutating-webhook-configuration b":      {Mutating: []string{"a", "b"}},
+		"--webhook-configuration stepgate --mutating-webhook-configuration stepgate": {Validating: []string{"stepgate"}, Mutating: []string{"stepgate"}},
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			o := parsed(t, args)
+			g.Expect(o.Validate()).To(Succeed())
+			g.Expect(o.Certificates.Configurations).To(Equal(want))
+		})
+	}
+}
+
+// The AppProjects are those of Argo CD's namespace, if anybody wants to know them.
+func TestProjectsNamespace(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                    "argocd",
+		"--argocd-namespace openshift-gitops": "openshift-gitops",
+		"--sync-windows=false --argocd-namespace openshift-gitops": "",
+	} {
+		t.Run(args, func(t *testing.T) {
+			g := NewWithT(t)
+			o := parsed(t, args)
+			g.Expect(o.Validate()).To(Succeed())
+			g.Expect(o.Gate.Projects()).To(Equal(want))
+		})
+	}
+}

@@ -1,0 +1,142 @@
+// Package kube makes the clients of the API server.
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/pflag"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// Cluster has the clients of the API server.
+type Cluster struct {
+	Config    *rest.Config
+	Clientset kubernetes.Interface
+	Objects   client.Client      // Argo CD's objects
+	Versions  metadata.Interface // the metadata of any object
+}
+
+// New makes the clients. They call the API server only when they are used.
+func New(config *rest.Config) (c *Cluster, err error) {
+	c = &Cluster{Config: config}
+	if c.Clientset, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	if c.Objects, err = Objects(config); err != nil {
+		return nil, err
+	}
+	if c.Versions, err = metadata.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	return c, nil
+}
+
+// BindKubeconfig adds --kubeconfig.
+func BindKubeconfig(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "kubeconfig", "", "kubeconfig file; if empty, stepgate uses the service account of its Pod")
+}
+
+// RESTConfig reads a kubeconfig, or else the service account of the Pod. It has no client-side rate limit: a decision must not wait behind others in its own process, and the API
+// server protects itself by priority and fairness.
+func RESTConfig(kubeconfig string) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	} else {
+		config, err = rest.InClusterConfig()
+	}
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, errors.New("not running in a Pod: --kubeconfig is needed")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	config.UserAgent = "stepgate"
+	return config, nil
+}
+
+// EventCreator creates Events with a clientset. It is a record.EventCreator.
+type EventCreator struct{ Clientset kubernetes.Interface }
+
+// CreateEvent creates one Event.
+func (c EventCreator) CreateEvent(ctx context.Context, event *eventsv1.Event) error {
+	_, err := c.Clientset.EventsV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
+	return err
+}
+
+// Objects returns a client of Argo CD's objects. It has no cache: every call goes to the API server.
+func Objects(config *rest.Config) (client.Client, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := client.New(config, client.Options{Scheme: scheme, Mapper: argoMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	return objects, nil
+}
+
+// Watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects, unless it is empty.
+func Watched(config *rest.Config, namespaces []string, projects string) (*siblings.Cache, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/apis", &argo.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	var sources []siblings.Source
+	for _, namespace := range namespaces {
+		sources = append(sources, siblings.Source{
+			Applications:    cache.NewListWatchFromClient(client, "applications", namespace, fields.Everything()),
+			ApplicationSets: cache.NewListWatchFromClient(client, "applicationsets", namespace, fields.Everything()),
+		})
+	}
+	known := siblings.NewCache(sources...)
+	if projects != "" {
+		known.WatchProjects(cache.NewListWatchFromClient(client, "appprojects", projects, fields.Everything()))
+	}
+	return known, nil
+}
+
+// Scheme has Argo CD's types.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := argo.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+// argoMapper knows the resources that stepgate reads, and so a decision never waits for discovery.
+func argoMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets", "AppProject": "appprojects"} {
+		gv := argo.SchemeGroupVersion
+		mapper.AddSpecific(gv.WithKind(kind), gv.WithResource(plural), gv.WithResource(plural), meta.RESTScopeNamespace)
+	}
+	return mapper
+}

@@ -1,0 +1,290 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	admission "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
+// API server behind, and release.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
+// siblings.Observations. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
+// time.
+type stepgate struct {
+	w        *world
+	replicas []*replica
+	turn     int
+	encoded  map[*argo.Application][]byte
+	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
+	projecting sync.Mutex
+	projected  map[*argo.Application]*argocd.Projection
+}
+
+// replica is one process of stepgate.
+type replica struct {
+	*siblings.Observations
+	w          *world
+	cache      *watch
+	projection func(*argo.Application) *argocd.Projection
+	records    records
+	gate       *webhook.Gate
+	mutator    *webhook.Mutator
+	asked      map[request]asked
+	// releaser reconciles at reconcileAt, unless the replica has been started again since; zero when it does not.
+	releaser    *release.Releaser
+	reconcileAt time.Duration
+	starts      int
+}
+
+type request struct{ app, why string }
+
+type asked struct {
+	at         time.Duration
+	comparedAt time.Time
+	again      int
+}
+
+func newStepgate(w *world, records records) *stepgate {
+	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
+	for range w.scenario.Replicas {
+		s.replicas = append(s.replicas, newReplica(w, s.projection, records))
+	}
+	return s
+}
+
+func newReplica(w *world, projection func(*argo.Application) *argocd.Projection, records records) *replica {
+	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
+	r.cache.onApp = r.saw
+	r.cache.onSet = func(old, set *argo.ApplicationSet) {
+		if old.UID != set.UID {
+			r.Displace(&argocd.NewApplicationSet(old).ApplicationSet)
+		}
+		r.Place(&argocd.NewApplicationSet(set).ApplicationSet)
+		r.reconcileIn(settle)
+	}
+	for _, name := range w.names {
+		r.cache.apps[name] = w.api.apps[name]
+	}
+	r.cache.set = w.api.set
+	r.start()
+	return r
+}
+
+// start begins with no memory: it lists everything.
+func (r *replica) start() {
+	r.Observations = siblings.NewObservations(virtualClock{r.w})
+	r.asked = map[request]asked{}
+	r.starts, r.reconcileAt = r.starts+1, 0
+	config := settings.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
+	if r.w.scenario.Audit {
+		config.Mode = settings.Audit
+	}
+	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
+	// world.
+	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Watch: r, Windows: r, Clock: virtualClock{r.w}})
+	recorder := r.records.recorder(virtualClock{r.w})
+	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Witness: siblings.NewWitness(r, r.Observations), Refresh: r})
+	r.mutator = webhook.NewMutator(r.gate, r)
+	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
+	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
+	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
+		r.Listed(r.projection(r.cache.apps[name]))
+	}
+	r.reconcileIn(settle)
+}
+
+// pinOf is how the scenario pins operations: it is compared unless it says otherwise.
+func pinOf(s *Scenario) settings.Pin {
+	pin, err := settings.ParsePin(cmp.Or(s.Pin, "compared"))
+	if err != nil {
+		panic(err) // Parse has checked it
+	}
+	return pin
+}
+
+// Restart loses the memory of one replica.
+func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
+
+// Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
+func (s *stepgate) Mutate(write Write) *argo.Application {
+	r := s.replicas[s.turn%len(s.replicas)]
+	answer := r.mutator.Handle(s.w.heard(), s.admissionOf(write))
+	if len(answer.Patches) == 0 {
+		return write.New
+	}
+	app := *write.New
+	app.Operation = patched(app.Operation, answer.Patches)
+	if why := answer.AuditAnnotations["reason"]; why != "" {
+		s.w.logf("the mutating webhook: %s %s", why, answer.AuditAnnotations["blockers"])
+		s.w.stopped(write.New.Name, policy.Reason(why))
+	}
+	return &app
+}
+
+// Decide asks one replica after the other.
+func (s *stepgate) Decide(write Write) Verdict {
+	r := s.replicas[s.turn%len(s.replicas)]
+	s.turn++
+	v := r.decide(s.admissionOf(write))
+	if !v.Allowed {
+		s.w.stopped(write.New.Name, v.Reason)
+	}
+	return v
+}
+
+func (r *replica) decide(request admission.AdmissionRequest) Verdict {
+	answer := r.gate.Handle(r.w.heard(), request)
+	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
+	if answer.Result != nil {
+		v.Message = answer.Result.Message
+	}
+	return v
+}
+
+// projection is what the real webhook keeps of an Application.
+func (s *stepgate) projection(app *argo.Application) *argocd.Projection {
+	s.projecting.Lock()
+	defer s.projecting.Unlock()
+	p := s.projected[app]
+	if p == nil {
+		p = argocd.NewProjection(app)
+		s.projected[app] = p
+	}
+	return p
+}
+
+// saw is told by the watch of the world.
+func (r *replica) saw(old, app *argo.Application) {
+	switch {
+	case app != nil:
+		r.Observe(r.projection(app))
+	case old != nil:
+		r.Forget(r.projection(old))
+	}
+	r.reconcileIn(settle)
+}
+
+// settle is the one of webhook/release/controller.go, which does this in real time.
+const settle = 100 * time.Millisecond
+
+// reconcileIn has the releaser look after d, or before.
+func (r *replica) reconcileIn(d time.Duration) {
+	at, start := r.w.now+d, r.starts
+	if r.reconcileAt > 0 && r.reconcileAt <= at {
+		return
+	}
+	r.reconcileAt = at
+	r.w.after(d, func() {
+		if r.reconcileAt != at || r.starts != start {
+			return
+		}
+		r.reconcileAt = 0
+		if d > settle && r.w.conditions.restarts > 0 {
+			r.w.conditions.restarts--
+			r.w.restarted = r.w.now
+			r.start()
+			return
+		}
+		if again := r.releaser.Reconcile(r.w.scenario.set()); again > 0 {
+			r.reconcileIn(again)
+		}
+	})
+}
+
+// Window is webhook.SyncWindows. Argo CD's library would read the real clock.
+func (r *replica) Window(_ string, app argocd.WindowSubject, _ bool, now time.Time) policy.Window {
+	if m := r.w.members[app.Name]; m != nil && now.Before(epoch.Add(m.closedUntil)) {
+		return policy.Window{Closed: true, OpensAt: epoch.Add(m.closedUntil), Detail: "deny"}
+	}
+	return policy.Window{}
+}
+
+// approvalOf is the text that approves what an Application was compared with.
+func approvalOf(app *argo.Application) string {
+	return policy.ApprovalOf(argocd.NewProjection(app).Application.Compared)
+}
+
+// Ask is release.Refresher: webhook/refresh/queue.go in virtual time, and the server-side apply without force.
+func (r *replica) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
+	key, next := request{app.Name, why}, asked{at: r.w.now, comparedAt: comparedAt}
+	if last, ok := r.asked[key]; ok && r.w.now-last.at < 30*time.Second {
+		if last.comparedAt.Equal(comparedAt) || last.again == 2 {
+			return
+		}
+		next.again = last.again + 1
+	}
+	r.asked[key] = next
+	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefresh(app.Name, "stepgate") })
+}
+
+// AskAgain is release.Refresher.
+func (r *replica) AskAgain(app types.NamespacedName, _ time.Time) {
+	r.w.after(r.w.delay(10*time.Millisecond), func() { r.w.askRefreshAgain(app.Name) })
+}
+
+// Owned is siblings.Known.
+func (r *replica) Owned(owner types.UID) []*argocd.Projection {
+	all := make([]*argocd.Projection, 0, len(r.cache.apps))
+	for _, name := range r.w.names {
+		if app := r.cache.apps[name]; app != nil && app.OwnerReferences[0].UID == owner {
+			all = append(all, r.projection(app))
+		}
+	}
+	return all
+}
+
+// Set is siblings.Known, and what the Mutator knows.
+func (r *replica) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return argocd.NewApplicationSet(r.cache.set), siblings.Version{}
+}
+
+// ApplicationSet is siblings.Live.
+func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return argocd.NewApplicationSet(r.w.api.set), nil
+}
+
+// SetVersion is siblings.Live.
+func (r *replica) SetVersion(context.Context, types.NamespacedName, int) (siblings.Version, error) {
+	return siblings.Version{}, nil
+}
+
+// Application is siblings.Live.
+func (r *replica) Application(_ context.Context, name types.NamespacedName) (*argocd.Projection, error) {
+	if app := r.w.api.apps[name.Name]; app != nil {
+		return r.projection(app), nil
+	}
+	return nil, nil
+}
+
+// Versions is siblings.Live.
+func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector) ([]siblings.Version, error) {
+	var all []siblings.Version
+	for _, name := range r.w.names {
+		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
+			all = append(all, siblings.Version{Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion, Labels: app.Labels})
+		}
+	}
+	return all, nil
+}
+
+// virtualClock is the time in a world.
+type virtualClock struct{ w *world }
+
+func (c virtualClock) Now() time.Time                  { return epoch.Add(c.w.now) }
+func (c virtualClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

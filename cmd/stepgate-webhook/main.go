@@ -1,0 +1,26 @@
+// Command stepgate-webhook is the admission webhook that enforces the order of Argo CD's progressive syncs. The image holds it.
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/selftest"
+)
+
+func main() { command.Main(run) }
+
+// subCommands are all sub-commands.
+func subCommands() []*cobra.Command {
+	return []*cobra.Command{newServe(), selftest.NewCommand(), command.NewVersion()}
+}
+
+// run executes a command line, which begins with the name of the program, and returns the exit code.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := command.Root("stepgate-webhook", "Keeps the order of Argo CD's progressive syncs")
+	root.AddCommand(subCommands()...)
+	return command.Execute(ctx, root, args[1:], streams, func(*cobra.Command) int { return command.ExitFailure })
+}

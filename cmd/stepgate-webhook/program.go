@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/stepgate/stepgate/certs"
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/refresh"
+	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/server"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// program is all that `stepgate-webhook serve` runs.
+type program struct {
+	server    *server.Server
+	source    certs.Source
+	known     *siblings.Cache
+	recorder  *record.Recorder
+	refreshes *refresh.Queue
+	releases  *release.Controller
+	endpoints []endpoint
+	traces    *tracer
+}
+
+// newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
+func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (*program, error) {
+	log, p := logr.FromContextOrDiscard(ctx), &program{}
+	var err error
+	if p.traces, err = startTracer(ctx, &o.Tracing, command.ThisBuild().Version); err != nil {
+		return nil, err
+	}
+	restConfig, err := kube.RESTConfig(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	p.traces.call(restConfig)
+	c, err := kube.New(restConfig)
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(command.ThisBuild()))
+	if p.source, err = certificateSource(&o.Certificates, c.Config, registry); err != nil {
+		return nil, err
+	}
+	if p.known, err = kube.Watched(c.Config, o.Gate.Namespaces.Watched(), o.Gate.Projects()); err != nil {
+		return nil, err
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("host name for Events: %w", err)
+	}
+	metrics, blocked := record.NewMetrics(registry), record.NewBlocked(p.known, clock.RealClock{})
+	metrics.Initialise()
+	registry.MustRegister(blocked)
+	p.recorder = record.NewRecorder(metrics, record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, metrics, log, hostname, clock.RealClock{}), blocked)
+	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), metrics, p.known, clock.RealClock{})
+	live := siblings.NewAPIServer(c.Objects, c.Versions, metrics)
+	j := judge.New(config, judge.Dependencies{
+		Live: judge.NewLiveEvaluator(readerOf(&o.Barrier, live, p.known, c, metrics)), Known: p.known, Watch: p.known,
+		Windows: judge.ProjectWindows{Known: p.known}, Clock: clock.RealClock{},
+	})
+	gate := webhook.NewGate(j, webhook.Dependencies{
+		Record: p.recorder, Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes,
+	})
+	registry.MustRegister(record.NewWatches(p.known.Watched, o.Gate.Namespaces.Watched()))
+	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{Namespaces: o.Gate.Namespaces, versions: c.Versions}, log))
+	if config.Release {
+		p.releases = release.NewController(release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Reconcile)
+		p.known.OnChange(func(set types.NamespacedName) {
+			if o.Gate.Namespaces.Gated(set.Namespace) {
+				p.releases.Changed(set)
+			}
+		})
+	}
+	clients, err := clientsOf(&o.Client)
+	if err != nil {
+		return nil, err
+	}
+	p.server, err = server.Listen(server.Options{
+		Address: o.Addresses.Webhook,
+		Handlers: map[string]admission.Handler{
+			webhook.ValidatePath: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known),
+			webhook.MutateApplicationSetPath: webhook.NewStamper(clock.RealClock{}), webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, metrics, clock.RealClock{}),
+		},
+		Wrap:           p.traces.serve,
+		Requests:       metrics,
+		GetCertificate: p.source.GetCertificate, Clients: clients, ShutdownDelay: o.Addresses.ShutdownDelay, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready := &readiness{server: p.server, source: p.source, known: p.known, discovery: c.Clientset.Discovery().RESTClient()}
+	p.endpoints = []endpoint{
+		{flag: "--health-probe-bind-address", address: o.Addresses.Probe, handler: ready.mux()},
+		{flag: "--metrics-bind-address", address: o.Addresses.Metrics, handler: metricsMux(registry, o.Addresses.Profiling)},
+	}
+	return p, nil
+}
+
+// run runs all parts until ctx is done or one of them fails. The others go on while the webhook drains, and end with
+// it.
+func (p *program) run(ctx context.Context) error {
+	defer p.traces.stop(ctx)
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, running := errgroup.WithContext(running)
+	group.Go(func() error {
+		defer end()
+		until, cancel := either(ctx, running)
+		defer cancel()
+		return p.server.Run(until)
+	})
+	group.Go(func() error { return ended(running, "certificates", p.source.Start(running)) })
+	group.Go(func() error { p.recorder.Run(running); return nil })
+	group.Go(func() error { p.refreshes.Run(running); return nil })
+	group.Go(func() error { p.release(running); return nil })
+	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
+	for _, e := range p.endpoints {
+		group.Go(func() error { return e.serve(running) })
+	}
+	return group.Wait()
+}
+
+// release releases what waits until ctx is done, once the watches are complete.
+func (p *program) release(ctx context.Context) {
+	if p.releases != nil && cache.WaitForCacheSync(ctx.Done(), p.known.Synced) {
+		p.releases.Run(ctx)
+	}
+}
+
+// either returns a context that is done when one of the two is.
+func either(a, b context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancel(a)
+	stop := context.AfterFunc(b, cancel)
+	return both, func() { stop(); cancel() }
+}
+
+// ended returns an error if a part ends before ctx is done.
+func ended(ctx context.Context, part string, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("ended unexpectedly")
+	}
+	return fmt.Errorf("%s: %w", part, err)
+}
+
+// readerOf proves what is known by the barrier, if there is one.
+func readerOf(b *flags.Barrier, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics) *siblings.Reader {
+	reader := siblings.NewReader(live, known)
+	if b.Application == "" {
+		return reader
+	}
+	return reader.WithBarrier(siblings.NewBarrier(c.Versions, b.Name(), known, metrics), known, b.Above)
+}

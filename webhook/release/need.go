@@ -1,0 +1,94 @@
+package release
+
+import (
+	"math"
+	"time"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// need is an Application that Argo CD has to compare again, so that a sync can go on.
+type need struct {
+	app string
+	// step is the step of the Application; toWake where a sync of its own waits for nothing else.
+	step int
+	// why is the reason and its detail.
+	why string
+	// comparedAt is when Argo CD last compared it.
+	comparedAt time.Time
+	// settling says that its operation has just ended: up to Argo CD 3.5, its controller may overlook a request at that
+	// moment.
+	settling bool
+	// synced says that the ApplicationSet controller only has to notice that it has synced, and is about to.
+	synced bool
+	// pending says that a refresh of it is requested already.
+	pending bool
+	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while it records the
+	// end of another, and a refresh has it look again.
+	idle bool
+	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
+	unrecorded bool
+	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
+	// polling is switched off.
+	unpolled bool
+}
+
+// needs are what has to be compared again before a denied sync can go on: the siblings that hold it up only because
+// they were compared too early, or the target itself where it is not ready. A sibling that is not Synced may be so only at
+// the revision that it was compared with: that is looked at again where nobody polls.
+//
+// They are in the order of the steps, up to the first step with a sibling that no comparison makes done: what comes after that
+// one has to wait anyway, and may have to be compared once more then.
+func needs(d policy.Decision, t *policy.Target) []need {
+	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
+		return []need{{app: d.Application, step: toWake, why: string(d.Reason), comparedAt: t.ReconciledAt}}
+	}
+	if d.Reason == policy.AlreadySynced {
+		// Each sync is another reason: several rollouts may follow one another.
+		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
+		return []need{{app: d.Application, step: toWake, why: why, comparedAt: t.ReconciledAt, synced: true}}
+	}
+	var all []need
+	last := lastToCompare(d.Blockers)
+	for _, b := range d.Blockers {
+		if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {
+			all = append(all, need{
+				app: b.Application, step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
+				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
+			})
+		}
+	}
+	return all
+}
+
+// toWake goes before all steps.
+const toWake = -1
+
+// lastToCompare is the first step with a blocker that no comparison makes done. One that only soaks ends by itself.
+func lastToCompare(blockers []policy.Blocker) int {
+	last := math.MaxInt
+	for _, b := range blockers {
+		if !b.Reason.Stale() && b.Reason != policy.Soaking {
+			last = min(last, b.Step)
+		}
+	}
+	return last
+}
+
+// notRecorded is why an Application is refreshed that the ApplicationSet controller does not record as done.
+const notRecorded = "the ApplicationSet controller has not recorded that it is done"
+
+// notStarted is why an Application is refreshed whose operation has been overlooked.
+const notStarted = "its operation has not started"
+
+// idle are the Applications that hold up a sync because of an operation that has not started.
+func idle(d policy.Decision, known map[string]*argocd.Projection) []need {
+	var all []need
+	for _, b := range d.Blockers {
+		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet && !p.Application.LastOperation.Running() {
+			all = append(all, need{app: b.Application, why: notStarted, comparedAt: b.ComparedAt, idle: true})
+		}
+	}
+	return all
+}
