@@ -61,6 +61,9 @@ type Seen struct {
 
 // Past is what was seen of a sibling. Its zero value is nothing.
 type Past struct {
+	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 where it was seen in none. It is known of the target,
+	// too.
+	Step int
 	// Freshness says how new its last comparison is.
 	Freshness Freshness
 	// Completions are what it has completed, oldest first, as far as that was seen.

@@ -366,3 +366,47 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 		})
 	}
 }
+
+// TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate has a user give prod the label of another step, and then sync it: the ApplicationSet's
+// status does not say which one it has, as while progressive syncs are switched off in Argo CD. dev is not Healthy.
+func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
+	inStep := func(step string) func(*argo.Application) {
+		return func(app *argo.Application) { app.Labels = map[string]string{"step": step} }
+	}
+	for name, tc := range map[string]struct {
+		edit       func(w *watchedWorld)
+		want       bool
+		wantReason policy.Reason
+	}{
+		"a second ago":              {edit: func(w *watchedWorld) { w.at(time.Second, w.prod, inStep("1")) }, wantReason: policy.NotHealthy},
+		"no label":                  {edit: func(w *watchedWorld) { w.at(time.Second, w.prod, inStep("")) }, wantReason: policy.NotHealthy},
+		"the watch has not seen it": {edit: func(w *watchedWorld) { inStep("1")(w.prod) }, wantReason: policy.NotHealthy},
+		"step by step": {edit: func(w *watchedWorld) {
+			w.at(12*time.Second, w.prod, inStep("2"))
+			w.at(9*time.Second, w.prod, inStep("1"))
+		}, wantReason: policy.NotHealthy},
+		"and back": {edit: func(w *watchedWorld) {
+			w.at(2*time.Second, w.prod, inStep("1"))
+			w.at(time.Second, w.prod, inStep("3"))
+		}, wantReason: policy.NotHealthy},
+		"the ApplicationSet controller has let it be": {edit: func(w *watchedWorld) { w.at(11*time.Second, w.prod, inStep("1")) }, want: true, wantReason: policy.FirstStep},
+		"the ApplicationSet has moved it": {edit: func(w *watchedWorld) {
+			w.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "1"}}
+			w.at(time.Second, w.prod, inStep("1"))
+		}, want: true, wantReason: policy.FirstStep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWatchedWorld()
+			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+			w.at(time.Minute, w.dev, degraded)
+			for _, app := range w.Apps {
+				w.at(30*time.Second, app, committed)
+			}
+			tc.edit(w)
+			allowed, reason := w.syncsProd()
+			g.Expect(policy.Reason(reason)).To(Equal(tc.wantReason))
+			g.Expect(allowed).To(Equal(tc.want))
+		})
+	}
+}

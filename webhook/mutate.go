@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"gomodules.xyz/jsonpatch/v2"
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -120,15 +119,37 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 	log.Info("operation pinned")
 }
 
+// hold reports whether the operation of a write has to wait, and why. Only the ApplicationSet controller's operations
+// are held: it leaves the Application Pending, and asks again when something changes. A refusal would take the rest of
+// its patch along, show an error on the ApplicationSet, and make it try again at once. Everybody else has to see the
+// refusal: argocd-server would report a sync that does not run.
+//
+// The judgment is the Gate's own, on live reads. What it lets through, the Gate lets through a moment later without
+// reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
+func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin pinned) (v judge.Verdict, held bool) {
+	// A new spec has to be stored before Argo CD can compare it.
+	respecified := in.Settings.Pin && !w.Target.SpecCompared
+	if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {
+		return judge.Verdict{}, false
+	}
+	asPinned := w.With(pin.Pinned(w.App))
+	v = m.judge.Judge(ctx, asPinned).OrRepeated()
+	switch {
+	case v.Err != nil:
+		return judge.Verdict{}, false // the Gate says so, or succeeds
+	case v.Rejects() && (m.judge.Config.Hold || v.Reason == policy.TargetNotCompared):
+		return v.HeldBack(m.judge.Config.Release), true
+	}
+	if !v.Rejects() {
+		m.gate.passes.remember(asPinned, v)
+	}
+	return judge.Verdict{}, false
+}
+
 // withoutOperation takes the operation out of a write, or puts the old one back.
 func withoutOperation(w *judge.Write) []jsonpatch.Operation {
 	if w.Old != nil && w.Old.Operation != nil {
 		return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/operation", w.Old.Operation.Sent())}
 	}
 	return []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/operation", nil)}
-}
-
-// unchanged admits a write as it is.
-func unchanged() webhook.AdmissionResponse {
-	return webhook.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
 }

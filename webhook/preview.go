@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -135,4 +136,20 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 		answer.Message = v.Message()
 	}
 	return answer, nil
+}
+
+// inputOf is what a write is judged from as a member of one of its ApplicationSets, "namespace/name".
+func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) policy.Input {
+	for _, owner := range w.Owners {
+		set, err := p.judge.Live.ApplicationSet(ctx, types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+		if err != nil || set == nil || set.UID != string(owner.UID) || set.Namespace+"/"+set.Name != name {
+			continue
+		}
+		in := p.judge.Input(w, set, p.judge.Parser.OfWrite(set, w.Claim()))
+		in.Seen = p.judge.Seen(w, &set.ApplicationSet)
+		in.Siblings = judge.Placed(&set.ApplicationSet, p.known.Owned(types.UID(set.UID)))
+		in.Peers = in.Siblings
+		return in
+	}
+	return policy.Input{}
 }

@@ -78,3 +78,8 @@ func failed(code int32, message string) webhook.AdmissionResponse {
 }
 
 func warning(s string) string { return policy.Printable(s, maxWarning) }
+
+// unchanged admits a write as it is.
+func unchanged() webhook.AdmissionResponse {
+	return webhook.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}}
+}

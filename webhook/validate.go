@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/policy"
@@ -41,13 +40,12 @@ type Dependencies struct {
 type Gate struct {
 	judge *judge.Judge
 	Dependencies
-	// passes are the judgments of writes that the Mutator has let through a moment ago, by Application.
-	passes *cache.LRUExpireCache
+	passes passes
 }
 
 // NewGate returns a Gate.
 func NewGate(j *judge.Judge, dependencies Dependencies) *Gate {
-	return &Gate{judge: j, Dependencies: dependencies, passes: cache.NewLRUExpireCache(passMemory)}
+	return &Gate{judge: j, Dependencies: dependencies, passes: newPasses()}
 }
 
 var _ webhook.AdmissionHandler = (*Gate)(nil)
@@ -76,7 +74,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	if err != nil {
 		return badRequest(err)
 	}
-	v, judged := g.passed(w)
+	v, judged := g.passes.take(w)
 	if !judged {
 		v = g.judge.Judge(ctx, w)
 	}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -46,6 +45,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stepgate/stepgate/cmd/doctor"
+	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -158,28 +158,20 @@ func healthy(t *testing.T) *world {
 
 // installed reads config/enforce, which is rendered from the chart.
 func installed(g Gomega) []runtime.Object {
-	var all []runtime.Object
-	files, err := filepath.Glob(filepath.Join("..", "..", "config", "enforce", "*.yaml"))
+	text, err := release.Kustomize(filepath.Join("..", "..", "config", "enforce"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, file := range files {
-		if filepath.Base(file) == "kustomization.yaml" {
-			continue
+	var all []runtime.Object
+	documents := yaml.NewYAMLReader(newReader(text))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all
 		}
-		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		documents := yaml.NewYAMLReader(newReader(text))
-		for {
-			document, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			g.Expect(err).NotTo(HaveOccurred())
-			object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
-			g.Expect(err).NotTo(HaveOccurred(), file)
-			all = append(all, object)
-		}
+		object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		g.Expect(err).NotTo(HaveOccurred(), string(document))
+		all = append(all, object)
 	}
-	return all
 }
 
 // run adds what controllers make of the Deployment.

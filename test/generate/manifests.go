@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gomodules.xyz/jsonpatch/v2"
@@ -179,11 +180,21 @@ func difference(from, to document) (string, error) {
 	a, errA := json.Marshal(before)
 	b, errB := json.Marshal(to.object)
 	rest, err := jsonpatch.CreatePatch(a, b)
+	// Fields are compared in no order. Those of one list are in theirs.
+	slices.SortStableFunc(rest, func(a, b jsonpatch.Operation) int { return cmp.Compare(listOf(a.Path), listOf(b.Path)) })
 	if patch = append(patch, rest...); errors.Join(errA, errB, err) != nil || len(patch) == 0 {
 		return "", errors.Join(errA, errB, err)
 	}
 	text, err := yaml.Marshal(patch)
 	return string(text), err
+}
+
+// listOf is the list that a path leads to an item of, or else the path.
+func listOf(path string) string {
+	if _, err := strconv.Atoi(filepath.Base(path)); err == nil {
+		return filepath.Dir(path)
+	}
+	return path
 }
 
 // addedWebhooks are the webhooks that one configuration has and the other lacks, and the other one with them.

@@ -35,8 +35,8 @@ type family struct {
 	arraysShared, namesShared bool
 }
 
-// put adds an Application, or replaces the one of its name. It reports whether that one was in another step.
-func (f *family) put(o *observed, a *policy.Application) (moved bool) {
+// put adds an Application, or replaces the one of its name. It reports whether that one was in another step, and in which.
+func (f *family) put(o *observed, a *policy.Application) (from int, moved bool) {
 	f.unshareArrays()
 	i, is := f.names[o.name]
 	if !is {
@@ -51,7 +51,7 @@ func (f *family) put(o *observed, a *policy.Application) (moved bool) {
 		f.siblings[i] = f.set.Place(a)
 		moved = is && f.siblings[i].Step != before.Step
 	}
-	return moved
+	return before.Step, moved
 }
 
 // remove takes an Application out, unless another one has its name now. The last one takes its place in the arrays.

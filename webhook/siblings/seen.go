@@ -60,7 +60,9 @@ func (s *Observations) observe(p *argocd.Projection, e history.Event) {
 		return
 	}
 	f := s.family(o.owner)
-	switch moved := f.put(o, &p.Application); {
+	from, moved := f.put(o, &p.Application)
+	o.leave(before, from, moved, e.At)
+	switch {
 	case moved || adopted:
 		f.joined = e.At
 	case before == nil:
@@ -76,6 +78,31 @@ type observed struct {
 	name  string
 	owner Owner
 	*history.Record
+	// left is the latest step, 1-based, that it has come from, and leftAt when it last came from one.
+	left   int
+	leftAt time.Time
+}
+
+// leave remembers the step that the Application has come from, if it has moved now, beside those that it has left a moment ago.
+func (o *observed) leave(before *observed, from int, moved bool, now time.Time) {
+	if before != nil && before.owner == o.owner {
+		o.left, o.leftAt = before.left, before.leftAt
+	}
+	if !moved {
+		return
+	}
+	if now.Sub(o.leftAt) >= policy.SettlingTime {
+		o.left = 0
+	}
+	o.left, o.leftAt = max(o.left, from+1), now
+}
+
+// step is policy.Past.Step of an Application in a place.
+func (o *observed) step(place policy.Sibling, now time.Time) int {
+	if now.Sub(o.leftAt) < policy.SettlingTime {
+		return max(o.left, place.Step+1)
+	}
+	return place.Step + 1
 }
 
 // known is the record of an Application; nil where it was not seen.
@@ -195,14 +222,20 @@ func (s *Observations) Seen(set *policy.ApplicationSet, changed, compared uint64
 		return policy.Seen{Joined: s.clock.Now()}
 	}
 	f.arraysShared, f.namesShared = true, true
-	names, all, joined := f.names, f.observed, f.joined
-	if f.set != nil && !reflect.DeepEqual(f.set.Steps, set.Steps) {
-		joined = s.clock.Now()
+	names, all, places, joined, now := f.names, f.observed, f.siblings, f.joined, s.clock.Now()
+	sameSteps := f.set != nil && reflect.DeepEqual(f.set.Steps, set.Steps)
+	if f.set != nil && !sameSteps {
+		joined = now
 	}
 	return policy.Seen{Joined: joined, Respecified: f.respecified, Of: func(name string) policy.Past {
-		if i, is := names[name]; is {
-			return all[i].Past(changed, compared)
+		i, is := names[name]
+		if !is {
+			return policy.Past{}
 		}
-		return policy.Past{}
+		past := all[i].Past(changed, compared)
+		if sameSteps {
+			past.Step = all[i].step(places[i], now)
+		}
+		return past
 	}}
 }

@@ -34,7 +34,7 @@ const (
 	target    = "webhook/argocd/target.go"
 	pin       = "webhook/argocd/pin.go"
 	settings  = "webhook/settings/parser.go"
-	hold      = "webhook/hold.go"
+	hold      = "webhook/mutate.go"
 	release   = "webhook/release/releaser.go"
 	need      = "webhook/release/need.go"
 	deployed  = "webhook/history/deployed.go"
@@ -96,6 +96,7 @@ func ofFindings() []part {
 		take("A10", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
 		take("ChangedBehind", older, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
+		take("LeftStep", evaluate, `return max(step, recorded, in.Seen.Past(t.Name).Step-1)`, `return max(step, recorded)`),
 		take("B1", evaluate, `step >= 0 && step == recorded`, `false`),
 		take("Hold", hold, `if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {`, `if true || respecified {`),
 		take("Release", "cmd/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reconcileAt > 0 && r.reconcileAt <= at {`, `if r != nil {`),
