@@ -81,6 +81,15 @@ func (r *Repository) commit(ref, parent string, files map[string]string) (string
 	return r.git(input.String(), "fast-import", "--quiet", "--force", "--date-format=now")
 }
 
+// Tree is the hash of what a commit has at a path; it is another one if it has nothing there.
+func (r *Repository) Tree(commit, path string) string {
+	tree, err := r.git("", "rev-parse", "--verify", commit+":"+path)
+	if err != nil {
+		return commit
+	}
+	return tree
+}
+
 // git runs git without the configuration of this machine.
 func (r *Repository) git(input string, args ...string) (string, error) {
 	command := exec.Command("git", append([]string{"-C", r.dir}, args...)...)

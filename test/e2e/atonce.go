@@ -87,7 +87,7 @@ func (r *rollout) observed() (observer.Rollout, []observer.Observation) {
 	names := map[string]bool{}
 	for _, m := range r.members {
 		names[m.name] = true
-		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes})
+		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes, Trees: m.trees()})
 	}
 	return plan, script.Get(r.recorder.seen(string(r.mode), names))
 }

@@ -62,7 +62,7 @@ func (r *rollout) landed(b branch, revision string) {
 func (r *rollout) changed() {
 	r.changedAt = append(r.changedAt, time.Now())
 	for _, m := range r.members {
-		m.changes = append(m.changes, m.state())
+		m.changes, m.contents = append(m.changes, m.state()), append(m.contents, m.content())
 	}
 }
 

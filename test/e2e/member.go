@@ -31,6 +31,8 @@ type member struct {
 	// removed says that the generator does not generate it any more.
 	removed bool
 	changes []observer.State
+	// contents are the sources of the last of them.
+	contents [][]source
 }
 
 // populate makes the members and their repositories: one for all, or one each.

@@ -53,5 +53,31 @@ func (m *member) state() observer.State {
 	return s
 }
 
+// content is where the state comes from.
+func (m *member) content() []source {
+	var all []source
+	for _, s := range m.sources() {
+		all = append(all, *s)
+	}
+	return all
+}
+
+// trees are what git has at each change, "" where that is not known: a commit that does not touch the path of an Application leaves it as it was.
+func (m *member) trees() []string {
+	all := make([]string, len(m.changes)-len(m.contents), len(m.changes))
+	for _, sources := range m.contents {
+		tree := ""
+		for _, s := range sources {
+			if s.repo == nil {
+				tree = ""
+				break
+			}
+			tree += s.url() + " " + s.target() + " " + s.repo.Tree(s.revision, s.path) + " "
+		}
+		all = append(all, tree)
+	}
+	return all
+}
+
 // newest is the state after the newest change.
 func (m *member) newest() observer.State { return m.changes[len(m.changes)-1] }

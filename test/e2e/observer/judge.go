@@ -25,6 +25,8 @@ type Application struct {
 	Step int
 	// Changes is its state after each change, parallel to ChangedAt.
 	Changes []State
+	// Trees are the contents in git of each of them, "" where that is not known; nil where no content is known.
+	Trees []string
 }
 
 // Start is one operation that was admitted.
@@ -143,15 +145,21 @@ func (a Application) change(state State) int {
 	return -1
 }
 
-// same are the changes after which the Application has the same state as after one: all but the first do not concern it.
+// same are the changes after which the Application has the same content as after one: all but the first do not concern it. So a repair of drift is
+// no start of a commit that others have to complete first.
 func (a Application) same(change int) []int {
 	var all []int
 	for i, state := range a.Changes {
-		if state == a.Changes[change] {
+		if state == a.Changes[change] || a.sameTree(i, change) {
 			all = append(all, i)
 		}
 	}
 	return all
+}
+
+func (a Application) sameTree(i, j int) bool {
+	return len(a.Trees) > 0 && a.Trees[i] != "" && a.Trees[i] == a.Trees[j] &&
+		a.Changes[i].Path == a.Changes[j].Path && a.Changes[i].Destination == a.Changes[j].Destination
 }
 
 // keepDestinations gives every operation the destination that the spec had when its result was first seen: the spec may

@@ -246,6 +246,28 @@ func TestJudgeDropsOldResults(t *testing.T) {
 	}
 }
 
+// TestARepairOfDriftIsNoStartOfACommit has dev be Progressing with a commit, which does not touch prod, and prod drift.
+func TestARepairOfDriftIsNoStartOfACommit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		trees      []string
+		wantStarts string
+	}{
+		"the commit does not touch it": {[]string{"", "a", "a"}, "prod@2"},
+		"it does":                      {[]string{"", "a", "b"}, "prod@2<dev"},
+		"nobody knows":                 {nil, "prod@2<dev"},
+		"nobody knows of one":          {[]string{"", "", "a"}, "prod@2<dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			states := []State{{}, {Revision: "1"}, {Revision: "2"}}
+			rollout := Rollout{
+				Applications: []Application{{Name: "dev", Changes: states}, {Name: "prod", Step: 1, Changes: states, Trees: tc.trees}},
+				ChangedAt:    []time.Time{moment(-2), moment(-1), moment(0)},
+			}
+			NewWithT(t).Expect(words(Judge(rollout, history("dev:same1 prod:same1 dev:sick dev:same2 prod:same2 prod:start prod:done2")))).To(Equal(tc.wantStarts))
+		})
+	}
+}
+
 func TestJudgeOrdersByResourceVersion(t *testing.T) {
 	shuffled := history("dev:same1 dev:start dev:done2 prod:start prod:done2")
 	shuffled[1], shuffled[3] = shuffled[3], shuffled[1]
