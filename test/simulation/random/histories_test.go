@@ -17,7 +17,7 @@ import (
 func TestHistories(t *testing.T) {
 	histories := 1500
 	if testing.Short() {
-		histories = 300
+		histories = 100
 	}
 	player := simulation.NewPlayer()
 	versions := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Histories("3.5"), Histories("3.6")}
@@ -36,8 +36,11 @@ func TestSameAgain(t *testing.T) {
 		result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
 		return b.String() + result.String()
 	}
-	kinds := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5")}
-	for seed := 1; seed <= 60; seed++ {
+	kinds, histories := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5")}, 60
+	if testing.Short() {
+		histories = 20
+	}
+	for seed := 1; seed <= histories; seed++ {
 		s := kinds[seed%2].Example(seed)
 		parsed, err := simulation.Parse(s.String())
 		g.Expect(err).NotTo(HaveOccurred())
