@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// parseBundle returns the certificates of a PEM bundle in their order. It skips everything else, as the API server does.
+// parseBundle returns the certificates of a PEM bundle in their order. It skips everything else, as the API server
+// does.
 func parseBundle(bundle []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for {
@@ -40,8 +41,8 @@ func mergeBundle(existing []byte, authorities []*x509.Certificate, now time.Time
 	return merged
 }
 
-// verify says why a client that trusts the bundle would not accept the certificate at that time. It does not check names:
-// the Service or URL of the registration decides which name the API server dials.
+// verify says why a client that trusts the bundle would not accept the certificate at that time. It does not check
+// names: the Service or URL of the registration decides which name the API server dials.
 func verify(certificate *tls.Certificate, bundle []byte, now time.Time) error {
 	leaf, err := leafOf(certificate)
 	if err != nil {

@@ -74,7 +74,8 @@ func TestSelfPublishesToEveryConfiguration(t *testing.T) {
 	expectNamedOnly(g, client)
 }
 
-// expectNamedOnly checks that a role which is restricted to the four names allows all that was done with configurations.
+// expectNamedOnly checks that a role which is restricted to the four names allows all that was done with
+// configurations.
 func expectNamedOnly(g Gomega, client *fake.Clientset) {
 	allowed := map[string]bool{}
 	for _, names := range [][]string{four.Validating, four.Mutating} {

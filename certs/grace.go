@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// graceDuration is for how long a replica that was ready stays ready although the bundle does not verify its certificate.
+// graceDuration is for how long a replica that was ready stays ready although the bundle does not verify its
+// certificate.
 const graceDuration = 10 * time.Second
 
-// gracePeriod tolerates a wrong bundle for a moment. A bundle that somebody wipes is wrong for every replica alike, and is
-// restored within a second. If all replicas became unready at once, the Service would have none until they are probed
-// again. A replica that was never ready gets no grace.
+// gracePeriod tolerates a wrong bundle for a moment. A bundle that somebody wipes is wrong for every replica alike, and
+// is restored within a second. If all replicas became unready at once, the Service would have none until they are
+// probed again. A replica that was never ready gets no grace.
 type gracePeriod struct {
 	mu    sync.Mutex
 	ready bool

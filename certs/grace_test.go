@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestGracePeriod runs probes, one per word: whether the bundle is right or wrong, after how long, and whether the replica is ready.
+// TestGracePeriod runs probes, one per word: whether the bundle is right or wrong, after how long, and whether the
+// replica is ready.
 func TestGracePeriod(t *testing.T) {
 	for name, scenario := range map[string]string{
 		"a replica that was never ready gets no grace":           "wrong+0s=unready wrong+1s=unready right+1s=ready",

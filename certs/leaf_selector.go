@@ -30,7 +30,8 @@ type signer interface {
 type leafSelector struct {
 	signer       signer
 	registration acceptor
-	// settle is for how long the bundle must have verified a candidate: other API servers read the bundle a moment later.
+	// settle is for how long the bundle must have verified a candidate: other API servers read the bundle a moment
+	// later.
 	settle time.Duration
 	now    func() time.Time
 	wake   signal
@@ -106,8 +107,9 @@ func (s *leafSelector) look(log logr.Logger) {
 	}
 }
 
-// holdBack says why the candidate may not replace the served leaf yet. An expired leaf is replaced at once: no candidate
-// is worse. Otherwise the bundle must verify the candidate, and must have done so for the settle time if that is of use.
+// holdBack says why the candidate may not replace the served leaf yet. An expired leaf is replaced at once: no
+// candidate is worse. Otherwise the bundle must verify the candidate, and must have done so for the settle time if that
+// is of use.
 func (s *leafSelector) holdBack(now time.Time) error {
 	if s.served != nil && !isValid(s.served, now) {
 		return nil
@@ -152,7 +154,8 @@ func isValid(certificate *tls.Certificate, now time.Time) bool {
 	return validNow(certificate, now) == nil
 }
 
-// isRegistered reports whether there is a webhook that verifies certificates. Only then a missing certificate is refused.
+// isRegistered reports whether there is a webhook that verifies certificates. Only then a missing certificate is
+// refused.
 func isRegistered(registration acceptor, now time.Time) bool {
 	return !accepts(registration, nil, now)
 }

@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// leafWorld is all that a selector sees: the newest leaf, whose CommonName begins with the letter of its CA, and the letters of
-// the CAs that are trusted.
+// leafWorld is all that a selector sees: the newest leaf, whose CommonName begins with the letter of its CA, and the
+// letters of the CAs that are trusted.
 type leafWorld struct {
 	newest  *tls.Certificate
 	trusted string
@@ -42,9 +42,10 @@ func (w *leafWorld) sign(name string) {
 	w.newest = &tls.Certificate{Certificate: [][]byte{nil}, Leaf: leaf}
 }
 
-// TestLeafSelector runs scenarios of these words: sign:X signs a leaf of the CA X, valid for an hour, and so does sign:X2;
-// trust:XY makes the bundle verify leaves of X and Y and of nothing else; absent and present remove and restore the configuration; wait:D lets time pass. After
-// each the selector looks; serve:X (serve:- for none) is what must be served then. It settles for 5 s.
+// TestLeafSelector runs scenarios of these words: sign:X signs a leaf of the CA X, valid for an hour, and so does
+// sign:X2; trust:XY makes the bundle verify leaves of X and Y and of nothing else; absent and present remove and
+// restore the configuration; wait:D lets time pass. After each the selector looks; serve:X (serve:- for none) is what
+// must be served then. It settles for 5 s.
 func TestLeafSelector(t *testing.T) {
 	for name, scenario := range map[string]string{
 		"nothing is signed":                                      "serve:-",

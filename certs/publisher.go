@@ -92,7 +92,8 @@ func (p *bundlePublisher) Start(ctx context.Context) error {
 		case err == nil:
 			failures = 0
 		case failures == 0:
-			// In a new installation the CA's Secret is empty for a moment. A failure that lasts is logged a second later.
+			// In a new installation the CA's Secret is empty for a moment. A failure that lasts is logged a second
+			// later.
 			failures++
 			log.V(1).Info("CA bundle not published, once", "problem", err.Error())
 		default:

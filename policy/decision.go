@@ -36,14 +36,14 @@ type Decision struct {
 	ApplicationSet string
 	// Step is the target's 0-based step, -1 when it has none or its steps were not looked at.
 	Step int
-	// Blockers are all siblings of earlier steps that are not done, by step and then by name; those that only have to prove themselves
-	// for longer come last. With TooManyFailures they are the siblings of the target's own step that have failed. Empty unless Deny, and
-	// where the target itself is not ready.
+	// Blockers are all siblings of earlier steps that are not done, by step and then by name; those that only have to
+	// prove themselves for longer come last. With TooManyFailures they are the siblings of the target's own step that
+	// have failed. Empty unless Deny, and where the target itself is not ready.
 	Blockers []Blocker
 	// NotBefore is when a denial ends by itself, if nothing changes until then; zero when that is not known.
 	NotBefore time.Time
-	// Detail says what is wrong with the target itself, or with the condition. It may be empty, and has no time that changes while nothing
-	// else does, and no resourceVersion.
+	// Detail says what is wrong with the target itself, or with the condition. It may be empty, and has no time that
+	// changes while nothing else does, and no resourceVersion.
 	Detail string
 }
 
@@ -55,10 +55,11 @@ type Blocker struct {
 	// Step is 0-based.
 	Step   int
 	Reason Reason
-	// Detail says what was seen, such as "Progressing". It may be empty. It never holds a time that changes while nothing else does, and
-	// no resourceVersion.
+	// Detail says what was seen, such as "Progressing". It may be empty. It never holds a time that changes while
+	// nothing else does, and no resourceVersion.
 	Detail string
-	// ComparedAt is when Argo CD last compared it; zero when never. It is for whoever asks for a refresh, and never shown.
+	// ComparedAt is when Argo CD last compared it; zero when never. It is for whoever asks for a refresh, and never
+	// shown.
 	ComparedAt time.Time
 	// NotBefore is when it ends by itself to be a blocker; zero when that is not known.
 	NotBefore time.Time

@@ -8,8 +8,8 @@ type Input struct {
 	// ApplicationSet is the target's controlling ApplicationSet, read live. Nil means that it does not exist (or no
 	// longer has the UID of the ownerReference); Scope alone may be called before it was read.
 	ApplicationSet *ApplicationSet
-	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and is
-	// ignored. Evaluate only reads them, so decisions may share them.
+	// Siblings are the live Applications of the same ApplicationSet, each name once. The target may be among them and
+	// is ignored. Evaluate only reads them, so decisions may share them.
 	Siblings []Sibling
 	// Peers are the Applications of the target's own and later steps, or of none, as last watched. They hold nobody up.
 	// They only tell that the branch has moved on, so that old ones can do no harm. Others among them are ignored.
@@ -25,8 +25,8 @@ type Input struct {
 	Settings Settings
 }
 
-// Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the time of a decision with
-// thousands of siblings, so a place may be kept as long as neither of the two changes.
+// Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the
+// time of a decision with thousands of siblings, so a place may be kept as long as neither of the two changes.
 type Sibling struct {
 	*Application
 	// Step is StepOf its labels.
@@ -40,39 +40,39 @@ func (set *ApplicationSet) Place(a *Application) Sibling {
 	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
-// Seen is the part of a decision's input that comes from the events of the watches and not from objects as they are now.
-// An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
+// Seen is the part of a decision's input that comes from the events of the watches and not from objects as they are
+// now. An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
 type Seen struct {
 	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
 	// Synced with that, and no operation since.
 	Deployed bool
-	// Altered says that the target's destination, or another part of its spec beside the sources that changes what a sync does, has changed
-	// since it was last synced. Unproven says that this is not known.
+	// Altered says that the target's destination, or another part of its spec beside the sources that changes what a
+	// sync does, has changed since it was last synced. Unproven says that this is not known.
 	Altered, Unproven bool
 	// ContentSince is since when the target has had its spec; zero where nothing was seen of it.
 	ContentSince time.Time
-	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its steps to change, and
-	// Respecified when the spec of one was last seen to change; zero where that was not seen.
+	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its
+	// steps to change, and Respecified when the spec of one was last seen to change; zero where that was not seen.
 	Joined, Respecified time.Time
-	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one moment, before the siblings
-	// were read.
+	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one
+	// moment, before the siblings were read.
 	Of func(name string) Past
 }
 
 // Past is what was seen of a sibling. Its zero value is nothing.
 type Past struct {
-	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 where it was seen in none. It is known of the target,
-	// too.
+	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 if it was seen in none. Only
+	// that of the target counts.
 	Step int
 	// Freshness says how new its last comparison is.
 	Freshness Freshness
 	// Completions are what it has completed, oldest first, as far as that was seen.
 	Completions []Completion
-	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same operation may show
-	// less.
+	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same
+	// operation may show less.
 	Applied time.Time
-	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The operation that
-	// tries again does not tell.
+	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The
+	// operation that tries again does not tell.
 	Failed []Source
 	// Altered means the same as for the target. It is true, too, where that is not known.
 	Altered bool
@@ -86,8 +86,8 @@ func (s *Seen) Past(name string) Past {
 	return s.Of(name)
 }
 
-// Freshness is how new a comparison of a sibling is, as far as the watches have seen a request for it, and the answer: with uncached revisions, it is
-// newer than what the request has followed.
+// Freshness is how new a comparison of a sibling is, as far as the watches have seen a request for it, and the answer:
+// with uncached revisions, it is newer than what the request has followed.
 type Freshness int
 
 const (
@@ -99,11 +99,12 @@ const (
 	Newest
 )
 
-// Completion is something that an Application has completed: a full sync that succeeded, with all hooks, deployed it, or the Application was found
-// Synced with it without a sync, and in both cases it was then found Healthy. Something at which it was last seen not to be Healthy, it has not
-// completed.
+// Completion is something that an Application has completed: a full sync that succeeded, with all hooks, deployed it,
+// or the Application was found Synced with it without a sync, and in both cases it was then found Healthy. Something at
+// which it was last seen not to be Healthy, it has not completed.
 type Completion struct {
-	// Sources are all its sources at their revisions. They have the parameters that the Application was compared with last.
+	// Sources are all its sources at their revisions. They have the parameters that the Application was compared with
+	// last.
 	Sources []Source
 	// OperatedAt is when its last operation had started.
 	OperatedAt time.Time
@@ -122,11 +123,11 @@ type Settings struct {
 	AllowFailedOperations bool
 	// Pin says that operations are pinned: an automated one has to name its revisions.
 	Pin bool
-	// Train lets an Application deploy a revision that the earlier steps have completed while they are on their way to a
-	// newer one.
+	// Train lets an Application deploy a revision that the earlier steps have completed while they are on their way to
+	// a newer one.
 	Train bool
-	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is SettlingTime, and with
-	// a negative time nobody waits for it.
+	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is
+	// SettlingTime, and with a negative time nobody waits for it.
 	Settling time.Duration
 	// Excluded are siblings, by name, that do not hold others up for now.
 	Excluded map[string]bool
@@ -134,9 +135,9 @@ type Settings struct {
 	Conditions Conditions
 }
 
-// Target is the Application whose operation is being written, as it will be after the write, with its status from before.
-// Its fields are exactly those that package argocd decodes from an admission request: a row of the rule cannot ask for
-// more by accident.
+// Target is the Application whose operation is being written, as it will be after the write, with its status from
+// before. Its fields are exactly those that package argocd decodes from an admission request: a row of the rule cannot
+// ask for more by accident.
 type Target struct {
 	Name string
 	// Labels are its labels after the write.
@@ -150,15 +151,15 @@ type Target struct {
 	Operation Operation
 	// Wanted are the sources and revisions that the operation will deploy. A Revision is empty when it is not known.
 	Wanted []Source
-	// SpecCompared says that the comparison in its status came to an end, and was made with the spec that it has after the
-	// write.
+	// SpecCompared says that the comparison in its status came to an end, and was made with the spec that it has after
+	// the write.
 	SpecCompared bool
 	// ReconciledAt is when Argo CD last compared it; zero means never.
 	ReconciledAt time.Time
 	// Compared are the sources and revisions of the last comparison.
 	Compared []Source
-	// Hydration means the same as for an Application. Unless it is Hydrated, the dry source of Compared and Wanted may be at a newer commit
-	// than the one that the hydrated revision was made of.
+	// Hydration means the same as for an Application. Unless it is Hydrated, the dry source of Compared and Wanted may
+	// be at a newer commit than the one that the hydrated revision was made of.
 	Hydration string
 	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
 	SyncStartedAt time.Time
@@ -166,7 +167,8 @@ type Target struct {
 	OutOfSyncSince bool
 	// Ran are the sources and revisions of its history, oldest first.
 	Ran []Source
-	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may differ.
+	// SameSources says that the operation deploys the sources of the newest entry of its history. Their revisions may
+	// differ.
 	SameSources bool
 }
 
@@ -177,19 +179,21 @@ type Operation struct {
 	DryRun  bool
 	// Automated is what the writer claims. It is client data, so it only ever makes the rule stricter.
 	Automated bool
-	// Pinned says that it names the revision of every source that it deploys, resolved, and that a retry keeps to them. An
-	// automated one has to bring the sources, too.
+	// Pinned says that it names the revision of every source that it deploys, resolved, and that a retry keeps to them.
+	// An automated one has to bring the sources, too.
 	Pinned bool
 	// RollsBack says that its revisions and sources equal an older entry of the target's history, and are not what the
 	// target is compared with now, and that a retry keeps to them.
 	RollsBack bool
-	// Foreign says that it deploys manifests that were sent along, or sources of its own that are not those of the spec.
+	// Foreign says that it deploys manifests that were sent along, or sources of its own that are not those of the
+	// spec.
 	Foreign bool
 	// Redeploys says that its revisions and sources equal the newest entry of the target's history.
 	Redeploys bool
 }
 
-// Uncompared is the phase of a source hydrator's operation that has ended with a commit that is not known to be compared.
+// Uncompared is the phase of a source hydrator's operation that has ended with a commit that is not known to be
+// compared.
 const Uncompared = "Uncompared"
 
 // Outdated is the phase of a source hydrator's operation that was of another dry source than the spec has now.
@@ -199,10 +203,12 @@ const Outdated = "Outdated"
 type ApplicationSet struct {
 	Namespace, Name, UID string
 	Deleting             bool
-	// Failing is the error that its controller reports: it may not have written all Applications. It is empty where there is none.
+	// Failing is the error that its controller reports: it may not have written all Applications. It is empty where
+	// there is none.
 	Failing string
-	// FailingStep is the step, from 0, of the Application that it could not write because the gate denied the sync in the same write: the error
-	// says nothing about earlier ones. It is 0 where the error is another one, or where that is not known.
+	// FailingStep is the step, from 0, of the Application that it could not write because the gate denied the sync in
+	// the same write: the error says nothing about earlier ones. It is 0 where the error is another one, or where that
+	// is not known.
 	FailingStep int
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
@@ -232,8 +238,8 @@ type Application struct {
 	Name     string
 	Labels   map[string]string
 	Deleting bool
-	// Cluster is the cluster that it deploys to, for texts: a name, or the address of an API server; empty for the one in which Argo CD
-	// runs.
+	// Cluster is the cluster that it deploys to, for texts: a name, or the address of an API server; empty for the one
+	// in which Argo CD runs.
 	Cluster string
 	// RefreshRequested is the presence of the refresh annotation.
 	RefreshRequested bool
@@ -255,7 +261,8 @@ type Application struct {
 	LastSync LastSync
 	// Ran are the sources and revisions of the history, oldest first.
 	Ran []Source
-	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared, Outdated, or empty.
+	// Hydration is the phase of the source hydrator's current operation: Hydrating, Hydrated, Failed, Uncompared,
+	// Outdated, or empty.
 	Hydration string
 	// Moved says that its comparison found what is deployed in another namespace than the one of its destination.
 	Moved bool
@@ -295,7 +302,8 @@ type LastSync struct {
 	AtCompared bool
 	// SameSources says that it deployed the sources that are now compared, maybe at other revisions.
 	SameSources bool
-	// Since is when what it deployed was first deployed, without anything else in between. A repetition does not change it.
+	// Since is when what it deployed was first deployed, without anything else in between. A repetition does not change
+	// it.
 	Since time.Time
 	// By is who started it, if that was a person; else empty.
 	By string

@@ -1,8 +1,9 @@
 package policy
 
-// NotDone reports why an Application would hold up a later step that deploys what the Application itself is compared with, whatever its step
-// is. It is for those who show the state of a rollout: a decision about a sync is Evaluate's alone. The input's Target and Siblings
-// are ignored. An Application that is done for this may still be compared too early for the sync of another.
+// NotDone reports why an Application would hold up a later step that deploys what the Application itself is compared
+// with, whatever its step is. It is for those who show the state of a rollout: a decision about a sync is Evaluate's
+// alone. The input's Target and Siblings are ignored. An Application that is done for this may still be compared too
+// early for the sync of another.
 func NotDone(in Input, a *Application) (b Blocker, is bool) {
 	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
 	in.Settings.Train = false
@@ -26,7 +27,8 @@ func NotCounted(in Input, a *Application) string {
 	return ""
 }
 
-// Missing are the Applications that the ApplicationSet's status lists under a step, and that are not among the input's Siblings.
+// Missing are the Applications that the ApplicationSet's status lists under a step, and that are not among the input's
+// Siblings.
 func Missing(in Input) []Blocker {
 	in.Target = Target{}
 	return in.missing(len(in.ApplicationSet.Steps))

@@ -2,9 +2,9 @@ package policy
 
 import "slices"
 
-// Proven returns the newest revision of the target's only source that every Application of every earlier step has completed since the revision that
-// the target runs; empty where there is none. It is never older than what the target runs: the histories tell the order. Siblings may be out of
-// date: what they have completed, they have completed.
+// Proven returns the newest revision of the target's only source that every Application of every earlier step has
+// completed since the revision that the target runs; empty where there is none. It is never older than what the target
+// runs: the histories tell the order. Siblings may be out of date: what they have completed, they have completed.
 func Proven(in Input) string {
 	if in.ApplicationSet == nil || len(in.Target.Compared) != 1 {
 		return ""

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"
@@ -367,8 +366,9 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 	}
 }
 
-// TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate has a user give prod the label of another step, and then sync it: the ApplicationSet's
-// status does not say which one it has, as while progressive syncs are switched off in Argo CD. dev is not Healthy.
+// TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate has a user give prod the label of another step, and then sync it:
+// the ApplicationSet's status does not say which one it has, as while progressive syncs are switched off in Argo CD.
+// dev is not Healthy.
 func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
 	inStep := func(step string) func(*argo.Application) {
 		return func(app *argo.Application) { app.Labels = map[string]string{"step": step} }
@@ -407,6 +407,38 @@ func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
 			allowed, reason := w.syncsProd()
 			g.Expect(policy.Reason(reason)).To(Equal(tc.wantReason))
 			g.Expect(allowed).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestBothWebhooksGoByTheSameStep has the ApplicationSet controller sync prod a second after a user gave it the label of
+// step 1. The Mutator pins the operation, or the Gate would say that nobody has.
+func TestBothWebhooksGoByTheSameStep(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dev        func(*argo.Application)
+		wantReason string
+		wantPinned bool
+	}{
+		"dev is not done": {dev: degraded, wantReason: string(policy.NotHealthy)},
+		"dev is done":     {dev: func(*argo.Application) {}, wantPinned: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWatchedWorld()
+			w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+			w.at(time.Minute, w.dev, tc.dev)
+			for _, app := range w.Apps {
+				w.at(30*time.Second, app, committed)
+			}
+			w.at(time.Second, w.prod, func(app *argo.Application) { app.Labels = map[string]string{"step": "1"} })
+			w.clock.SetTime(scenario.Noon)
+			config := scenario.Pinning()
+			config.Settling = -1 // or prod waits for the ApplicationSet controller
+			trial := newTrial(config, w.Cluster)
+			trial.judge.Watch = w.seen
+			resp, app := mutatedBy(t, trial, w.Cluster, scenario.SyncOf(w.Cluster, "prod"))
+			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.wantReason))
+			g.Expect(app.Operation != nil && app.Operation.Sync.Revision != "").To(Equal(tc.wantPinned))
 		})
 	}
 }

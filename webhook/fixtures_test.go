@@ -5,9 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	dto "github.com/prometheus/client_model/go"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"

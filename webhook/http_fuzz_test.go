@@ -55,8 +55,8 @@ func FuzzServeHTTP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { neverAllows(t, body, wanted) })
 }
 
-// neverAllows serves a body; it fails when the answer is neither HTTP 200 nor a 4xx, or when it allows the wanted write.
-// It reports whether the body still was that write.
+// neverAllows serves a body; it fails when the answer is neither HTTP 200 nor a 4xx, or when it allows the wanted
+// write. It reports whether the body still was that write.
 func neverAllows(t *testing.T, body []byte, wanted *blockedWrite) bool {
 	rw, _ := serve(scenario.Of(blocked), post(bytes.NewReader(body)))
 	if rw.Code != 200 && (rw.Code < 400 || rw.Code > 499) {

@@ -16,7 +16,8 @@ import (
 func TestFieldNamesAreTakenToTheLetter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		old, new string
-		// wantDenied says that the blocked operation is still seen; otherwise there is none in the object that is stored.
+		// wantDenied says that the blocked operation is still seen; otherwise there is none in the object that is
+		// stored.
 		wantDenied bool
 	}{
 		"as it is":                               {"", "", true},

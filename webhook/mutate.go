@@ -88,7 +88,6 @@ func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 	p, revision := pinned{by: settings.PinCompared.String()}, ""
 	if in.Settings.Train {
 		in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-		in.Seen = m.judge.Seen(w, in.ApplicationSet)
 		if revision = policy.Proven(in); revision != "" {
 			p.by = settings.PinProven.String()
 		}

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -73,7 +72,7 @@ func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned
 		if !t.SameSources { // only then it matters since when it has its spec
 			since = p.judge.Watch.ContentSince(app.UID, app.Content)
 		}
-		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
+		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started, set.Recorded[a.Name].Step, in.Seen.Past(a.Name).Step,
 			p.judge.WindowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {

@@ -28,8 +28,8 @@ func (t *trial) releaser(c *scenario.Cluster) *release.Releaser {
 	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.refreshes, func(time.Duration) time.Duration { return 0 })
 }
 
-// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet controller; a user
-// asks again.
+// TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet
+// controller; a user asks again.
 func TestWhatAWriteRefreshes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user string
@@ -71,7 +71,8 @@ func (w closedUntil) Window(project string, app argocd.WindowSubject, automated 
 	return policy.Window{Closed: true, OpensAt: w.opens, Detail: "deny window"}
 }
 
-// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a window of their own.
+// TestASyncWindowThatOpens releases what waits, in whatever step, and lets nothing through before. Syncs by hand have a
+// window of their own.
 func TestASyncWindowThatOpens(t *testing.T) {
 	for _, step := range []string{"1", "3"} {
 		t.Run("step "+step, func(t *testing.T) {
@@ -120,4 +121,28 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	r.Reconcile(guestbook)
 	g.Expect(since()).To(Equal(float64(trial.clock.Now().Unix())), "since the pause ended")
 	g.Expect(waiting()).To(BeZero())
+}
+
+// TestAStepThatWasLeftIsLookedAtAgain has the ApplicationSet give prod the label of step 1 while dev is Degraded, and
+// nothing else happen. Its status records no step.
+func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
+	g := NewWithT(t)
+	w := newWatchedWorld()
+	w.seen.Place(&argocd.NewApplicationSet(w.Sets[0]).ApplicationSet)
+	w.at(time.Minute, w.dev, degraded)
+	w.at(30*time.Second, w.prod, func(app *argo.Application) {
+		committed(app)
+		app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}}
+	})
+	w.at(0, w.prod, func(app *argo.Application) { app.Labels = map[string]string{"step": "1"} })
+	trial := newTrial(scenario.Releasing(), w.Cluster)
+	trial.judge.Watch = w.seen
+	r := trial.releaser(w.Cluster)
+	again := r.Reconcile(guestbook)
+	g.Expect(again).To(BeNumerically("<=", policy.SettlingTime))
+	g.Expect(trial.refreshes.Take()).To(BeEmpty(), "it counts as in step 3")
+	trial.clock.Step(again)
+	w.clock.SetTime(trial.clock.Now())
+	r.Reconcile(guestbook)
+	g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:59"}))
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	"gomodules.xyz/jsonpatch/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/webhook/approval"

@@ -67,8 +67,8 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 // never sees. The Mutator pins the operation to the compared revision for that reason; with PinOff a commit that lands
 // in between is deployed unchecked.
 //
-// The gate judges an Application by its present owner and labels, even if an earlier write took it from its
-// ApplicationSet or changed its step: the ApplicationSet controller reverts both.
+// The gate judges an Application by its present owner, even if an earlier write took it from its ApplicationSet: the
+// ApplicationSet controller reverts that. A step that it has left a moment ago still counts (policy.Past).
 func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
 	w, err := judge.NewWrite(req.AdmissionRequest)
 	if err != nil {
@@ -82,9 +82,9 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	return answer(v)
 }
 
-// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers, unless --client-ca-file is
-// set. For an Application that does not exist there is an answer, a log line and a count, and nothing else: no Event, no refresh, and nothing
-// that is remembered.
+// conclude records a verdict, and asks for the comparisons that it calls for. A webhook does not know its callers,
+// unless --client-ca-file is set. For an Application that does not exist there is an answer, a log line and a count,
+// and nothing else: no Event, no refresh, and nothing that is remembered.
 func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v judge.Verdict) {
 	exists := g.exists(ctx, w, v)
 	g.Record.Record(log, w, v, exists)

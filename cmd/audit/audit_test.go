@@ -109,7 +109,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// An Application without a record is left out, and the report says how many were: they may have failed, and nobody knows.
+// An Application without a record is left out, and the report says how many were: they may have failed, and nobody
+// knows.
 func TestLeftOut(t *testing.T) {
 	g := NewWithT(t)
 	r := audited(t, "app-dev dev a@0-1", "app-qa qa a@2-3 b@100-110", "app-prod prod a@5-6 b@120-130",

@@ -8,7 +8,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/audit"
 )
 
-// BenchmarkReport judges one ApplicationSet with 2,000 Applications and 10 rollouts of each, in which the first step is always late.
+// BenchmarkReport judges one ApplicationSet with 2,000 Applications and 10 rollouts of each, in which the first step is
+// always late.
 func BenchmarkReport(b *testing.B) {
 	c, set := &audit.Collection{}, guestbook("guestbook")
 	c.AddSet(set)

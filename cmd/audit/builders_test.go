@@ -44,8 +44,9 @@ var syncs = regexp.MustCompile(`^([a-z])@(\d+)(?:-(\d+))?([hfvopdm]*)$`)
 //
 //	NAME ENV [created=S] [id=N] [limit=N] [repo=X | chart=X] [second=X] SYNC...
 //
-// A SYNC is REVISION@START-END and flags: h is by hand, f failed, v has another path, o has another revision of the second source, p is
-// partial, d a dry run, m of local manifests. A failed sync, and one without an end, is the operationState.
+// A SYNC is REVISION@START-END and flags: h is by hand, f failed, v has another path, o has another revision of the
+// second source, p is partial, d a dry run, m of local manifests. A failed sync, and one without an end, is the
+// operationState.
 func application(set *argo.ApplicationSet, line string) *argo.Application {
 	words := strings.Fields(line)
 	yes := true

@@ -11,7 +11,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Collection is what an audit keeps of ApplicationSets and Applications: the steps, and the syncs on record. The zero value is empty.
+// Collection is what an audit keeps of ApplicationSets and Applications: the steps, and the syncs on record. The zero
+// value is empty.
 type Collection struct {
 	sets         map[string]*set // by UID
 	withoutSteps int
@@ -30,7 +31,8 @@ func (c *Collection) AddSet(object *argo.ApplicationSet) {
 	c.sets[known.UID] = &set{namespace: known.Namespace, name: known.Name, steps: known.Steps}
 }
 
-// AddApplication keeps the syncs of an Application, if its ApplicationSet was added before. It keeps no part of the object itself.
+// AddApplication keeps the syncs of an Application, if its ApplicationSet was added before. It keeps no part of the
+// object itself.
 func (c *Collection) AddApplication(app *argo.Application) {
 	owner := metav1.GetControllerOf(app)
 	if owner == nil || c.sets[string(owner.UID)] == nil {

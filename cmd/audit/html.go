@@ -23,7 +23,8 @@ type htmlPage struct {
 	Next                      bool
 }
 
-// htmlSet is an ApplicationSet with the rollouts that are shown: those out of order, then those by hand, then those that may be.
+// htmlSet is an ApplicationSet with the rollouts that are shown: those out of order, then those by hand, then those
+// that may be.
 type htmlSet struct {
 	*ApplicationSet
 	Shown []htmlRollout

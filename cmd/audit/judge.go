@@ -21,8 +21,8 @@ func compare(late, early *member) (Verdict, Reason) {
 	case early.doubt != "":
 		return Unclear, early.doubt
 	}
-	// The later one started before the earlier one had finished. It was to deploy this revision from the start on if it also finished
-	// before, or if the earlier one was deploying it already.
+	// The later one started before the earlier one had finished. It was to deploy this revision from the start on if it
+	// also finished before, or if the earlier one was deploying it already.
 	finishedFirst := !l.finished.IsZero() && l.finished.Before(early.ended())
 	if !finishedFirst && e.started.After(l.started) {
 		return Unclear, MayHaveWaited
@@ -33,13 +33,14 @@ func compare(late, early *member) (Verdict, Reason) {
 	return OutOfOrder, ""
 }
 
-// mayHaveHadIt says that a record of the revision may have been dropped, from before a moment: the sync is the oldest on record, or all on
-// record are younger, or it followed a rollback.
+// mayHaveHadIt says that a record of the revision may have been dropped, from before a moment: the sync is the oldest
+// on record, or all on record are younger, or it followed a rollback.
 func (m *member) mayHaveHadIt(before time.Time) bool {
 	return m.trimmed && (m.at == 0 || m.reaches().After(before) || !m.syncs[m.at-1].automated)
 }
 
-// doubt is why the first sync of the revision on record does not show that the Application lacked the revision until then.
+// doubt is why the first sync of the revision on record does not show that the Application lacked the revision until
+// then.
 func (r *rollout) doubt(m *member) Reason {
 	sync := m.sync()
 	if !sync.automated {
@@ -59,8 +60,8 @@ func (r *rollout) doubt(m *member) Reason {
 	return ""
 }
 
-// absent tells about an Application of an earlier step whose record of the revision may have been dropped. A dropped record is older
-// than all others, so it matters only if they all are younger than the later step's start.
+// absent tells about an Application of an earlier step whose record of the revision may have been dropped. A dropped
+// record is older than all others, so it matters only if they all are younger than the later step's start.
 func absent(late *member, early *application) (Verdict, Reason) {
 	started := late.sync().started
 	if !early.created.After(started) && early.reaches().After(started) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/audit"
 )
 
-// Where nothing else can explain the records, every pair of Applications is judged by its four times alone. The judge looks at no more
-// pairs than it has to; this test looks at all.
+// Where nothing else can explain the records, every pair of Applications is judged by its four times alone. The judge
+// looks at no more pairs than it has to; this test looks at all.
 func TestAllPairs(t *testing.T) {
 	envs := []string{"dev", "qa", "prod"}
 	for seed := range uint64(300) {

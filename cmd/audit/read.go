@@ -12,8 +12,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 )
 
-// Read collects the ApplicationSets of a namespace with these names, or all of it, and their Applications. An empty namespace is all
-// namespaces. It reads pages, and keeps no object. A name that does not exist is an error.
+// Read collects the ApplicationSets of a namespace with these names, or all of it, and their Applications. An empty
+// namespace is all namespaces. It reads pages, and keeps no object. A name that does not exist is an error.
 func Read(ctx context.Context, objects client.Reader, namespace string, names []string) (*Collection, error) {
 	c := &Collection{}
 	found := map[string]bool{}

@@ -54,8 +54,8 @@ func recordOf(app *argo.Application, steps []policy.Step) *application {
 		a.syncs = append(a.syncs, succeeded(&history[i]))
 		a.keep(oneOrMany(history[i].Source, history[i].Sources))
 	}
-	// The first sync has ID 0: persistRevisionHistory of argo-cd v3.5.7, controller/state.go. It starts again at 0 where
-	// revisionHistoryLimit 0 has emptied the list.
+	// The first sync has ID 0: persistRevisionHistory of argo-cd v3.5.7, controller/state.go. It starts again at 0
+	// where revisionHistoryLimit 0 has emptied the list.
 	a.trimmed = len(history) > 0 && history[0].ID > 0 || app.Spec.GetRevisionHistoryLimit() == 0
 	if last, ok := lastOperation(app.Status.OperationState); ok && !a.has(last.started) {
 		a.syncs = append(a.syncs, last)
@@ -88,8 +88,8 @@ func succeeded(h *argo.RevisionHistory) deployment {
 	return d
 }
 
-// lastOperation is the last operation, if it was a full sync to a known revision. History has it if it succeeded, unless the
-// Application keeps no history.
+// lastOperation is the last operation, if it was a full sync to a known revision. History has it if it succeeded,
+// unless the Application keeps no history.
 func lastOperation(state *argo.OperationState) (d deployment, ok bool) {
 	if state == nil || state.SyncResult == nil || state.Operation.Sync == nil {
 		return d, false
@@ -147,8 +147,8 @@ func (d *deployment) initiated(by argo.OperationInitiator) {
 
 var exact = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}|v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|sha256:[0-9a-f]{64})$`)
 
-// resolved says that a revision is a commit or a version. An operation that has not resolved its branch yet has the branch in its
-// result: newSyncOperationResult of argo-cd v3.5.7, controller/sync.go.
+// resolved says that a revision is a commit or a version. An operation that has not resolved its branch yet has the
+// branch in its result: newSyncOperationResult of argo-cd v3.5.7, controller/sync.go.
 func resolved(s argo.ApplicationSource, revision string) bool {
 	return revision != cmp.Or(s.TargetRevision, "HEAD") || exact.MatchString(revision)
 }

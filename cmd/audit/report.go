@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Report is the answer of `stepgate audit`, and its JSON. Its fields keep their names and meanings within an apiVersion; fields may be
-// added. Steps are 1-based. Times have a resolution of one second.
+// Report is the answer of `stepgate audit`, and its JSON. Its fields keep their names and meanings within an
+// apiVersion; fields may be added. Steps are 1-based. Times have a resolution of one second.
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	// MadeAt is when the Applications were read.
 	MadeAt metav1.Time `json:"madeAt"`
 	// Context is the context of the kubeconfig.
 	Context string `json:"context,omitempty"`
-	// Since is the beginning of the time that is looked at; absent when it is all that is on record. A rollout counts if it began then
-	// or later.
+	// Since is the beginning of the time that is looked at; absent when it is all that is on record. A rollout counts
+	// if it began then or later.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Totals are those of all ApplicationSets.
 	Totals Totals `json:"totals"`
@@ -44,11 +44,11 @@ type ApplicationSet struct {
 	// Applications is the number of those that a step selects, and NotSelected of the others, which are left out.
 	Applications int `json:"applications"`
 	NotSelected  int `json:"notSelected"`
-	// NotComparable is the number of Applications of later steps that share no source with any Application of an earlier step: no
-	// revision of theirs can be compared.
+	// NotComparable is the number of Applications of later steps that share no source with any Application of an
+	// earlier step: no revision of theirs can be compared.
 	NotComparable int `json:"notComparable"`
-	// Partial is the number of rollouts that are in order among the Applications with a record of the revision, and of which others were
-	// left out.
+	// Partial is the number of rollouts that are in order among the Applications with a record of the revision, and of
+	// which others were left out.
 	Partial int    `json:"partial"`
 	Totals  Totals `json:"totals"`
 	// Unclear are the reasons of the unclear rollouts, each rollout under its most suspicious one.
@@ -78,8 +78,8 @@ type Rollout struct {
 	// Reason is the most suspicious one, if the rollout is unclear, and Example two Applications to which it applies.
 	Reason  Reason `json:"reason,omitempty"`
 	Example *Pair  `json:"example,omitempty"`
-	// LeftOut is the number of Applications of earlier steps that use the source and have no record of the revision: it may not have
-	// touched them, their sync may have failed, or they may have gone on to a newer one.
+	// LeftOut is the number of Applications of earlier steps that use the source and have no record of the revision: it
+	// may not have touched them, their sync may have failed, or they may have gone on to a newer one.
 	LeftOut int `json:"leftOut"`
 	// Early are the Applications that started too early, by the step and the name.
 	Early []Early `json:"early,omitempty"`
@@ -107,8 +107,8 @@ type Sync struct {
 	By string `json:"by,omitempty"`
 	// Automated says that Argo CD started the sync by itself.
 	Automated bool `json:"automated"`
-	// Unclear is the most suspicious reason for which its order is unclear, seen against some Application of an earlier step. It is absent
-	// in Early and Before.
+	// Unclear is the most suspicious reason for which its order is unclear, seen against some Application of an earlier
+	// step. It is absent in Early and Before.
 	Unclear Reason `json:"unclear,omitempty"`
 }
 
@@ -117,9 +117,11 @@ type Early struct {
 	Sync `json:",inline"`
 	// Verdict is OutOfOrder or ByHand.
 	Verdict Verdict `json:"verdict"`
-	// Seconds is the time between its start and the end of the last of the earlier syncs. It is absent while that one runs.
+	// Seconds is the time between its start and the end of the last of the earlier syncs. It is absent while that one
+	// runs.
 	Seconds *int64 `json:"seconds,omitempty"`
-	// Before are Applications of earlier steps that had not finished when it started, the last to finish first; at most 3.
+	// Before are Applications of earlier steps that had not finished when it started, the last to finish first; at most
+	// 3.
 	Before []Sync `json:"before"`
 	// BeforeCount is the number of all of them.
 	BeforeCount int `json:"beforeCount"`
@@ -131,7 +133,8 @@ const mostBefore = 3
 // Found says that there is a rollout that Argo CD did out of order.
 func (r *Report) Found() bool { return r.Totals.OutOfOrder > 0 }
 
-// DeepCopyObject makes a Report a runtime.Object, which printers ask for. The copy shares its parts: nobody changes a Report.
+// DeepCopyObject makes a Report a runtime.Object, which printers ask for. The copy shares its parts: nobody changes a
+// Report.
 func (r *Report) DeepCopyObject() runtime.Object {
 	same := *r
 	return &same

@@ -32,7 +32,8 @@ type earlier struct {
 	members []*member
 	// failed says that one of them failed.
 	failed bool
-	// absent are those whose record of the revision may have been dropped, and reaches is when the youngest of their records begins.
+	// absent are those whose record of the revision may have been dropped, and reaches is when the youngest of their
+	// records begins.
 	absent  []*application
 	reaches time.Time
 }
@@ -45,7 +46,8 @@ type member struct {
 	*application
 	// at is the position of the sync in the Application's syncs.
 	at int
-	// doubt is why the sync may not have been needed for the revision, and so shows no lateness; empty if there is no reason.
+	// doubt is why the sync may not have been needed for the revision, and so shows no lateness; empty if there is no
+	// reason.
 	doubt Reason
 }
 
@@ -161,8 +163,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// leftOut counts the Applications of earlier steps than the last that use the source, were there when the rollout began, and have no record
-// of it.
+// leftOut counts the Applications of earlier steps than the last that use the source, were there when the rollout
+// began, and have no record of it.
 func (r *rollout) leftOut() int {
 	last, n := r.members[len(r.members)-1].step, 0
 	has := map[*application]bool{}

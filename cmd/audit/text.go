@@ -175,7 +175,8 @@ func (t *text) set(s *ApplicationSet) {
 // isOrAre is a number of rollouts with its verb.
 func isOrAre(n int) string { return count(n, "rollout is", "rollouts are") }
 
-// examples has two Applications of each rollout that is unclear for a reason: of the most suspicious one, unless everything is asked for.
+// examples has two Applications of each rollout that is unclear for a reason: of the most suspicious one, unless
+// everything is asked for.
 func (t *text) examples(s *ApplicationSet, reason Reason) {
 	if !t.wide && reason != MayHaveWaited {
 		return

@@ -13,9 +13,11 @@ const (
 	ByHand Verdict = "ByHand"
 	// Unclear says that the records do not tell; a Reason says why.
 	Unclear Verdict = "Unclear"
-	// InOrder says that every Application with a record of the revision started after all of earlier steps with one had finished.
+	// InOrder says that every Application with a record of the revision started after all of earlier steps with one had
+	// finished.
 	InOrder Verdict = "InOrder"
-	// OneStep says that the Applications of one step only have a record of the revision, so there is nothing to compare.
+	// OneStep says that the Applications of one step only have a record of the revision, so there is nothing to
+	// compare.
 	OneStep Verdict = "OneStep"
 	// leftOut is no verdict of a rollout, but of two Applications that are not compared.
 	leftOut Verdict = ""

@@ -52,16 +52,19 @@ func Root(name, short string) *cobra.Command {
 	return root
 }
 
+// Run executes a command line, which begins with the name of the program, and returns the exit code.
+type Run func(ctx context.Context, args []string, streams genericiooptions.IOStreams) int
+
 // Main runs a program with the arguments of the process, until it ends or is told to, and exits.
-func Main(run func(ctx context.Context, args []string, streams genericiooptions.IOStreams) int) {
+func Main(run Run) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := run(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
-// Execute executes a command line without the name of the program, and returns the exit code. failed is the one of an error of a
-// sub-command. It prints an error as one line.
+// Execute executes a command line without the name of the program, and returns the exit code. failed is the one of an
+// error of a sub-command. It prints an error as one line.
 func Execute(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams, failed func(*cobra.Command) int) int {
 	root.SetArgs(args)
 	root.SetIn(streams.In)

@@ -1,2 +1,3 @@
-// Package command is what stepgate's two programs have in common: how a command line is executed, its exit codes, and the version.
+// Package command is what stepgate's two programs have in common: how a command line is executed, its exit codes, and
+// the version.
 package command

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// belongs reports whether a release gates an instance of Argo CD: its namespace is gated, or one of its accounts is named.
+// belongs reports whether a release gates an instance of Argo CD: its namespace is gated, or one of its accounts is
+// named.
 func (r *Release) belongs(a *ArgoCD) bool {
 	if r.Settings == nil || r.Settings.Gated(a.Namespace) {
 		return true

@@ -41,8 +41,8 @@ type ArgoCD struct {
 	ConfigMaps Read[map[string]map[string]string]
 }
 
-// partOf is the part that a workload is, or "". The manifests and argo-helm label it by its component; Argo CD's operator labels the
-// ApplicationSet controller by another one.
+// partOf is the part that a workload is, or "". The manifests and argo-helm label it by its component; Argo CD's
+// operator labels the ApplicationSet controller by another one.
 func partOf(name, component string) string {
 	switch {
 	case strings.HasSuffix(name, partApplicationSet) || component == partApplicationSet:
@@ -76,7 +76,8 @@ func mainContainer(p *Part) *corev1.Container {
 	return &all[i]
 }
 
-// setting finds a setting of a part as the part finds it: the flag, else the environment, which may come from a ConfigMap, else "".
+// setting finds a setting of a part as the part finds it: the flag, else the environment, which may come from a
+// ConfigMap, else "".
 func (a *ArgoCD) setting(part, flag, env string) (value string, err error) {
 	p := a.Parts[part]
 	if p == nil {
@@ -150,8 +151,8 @@ func (f *Facts) unrecorded(namespace string) []string {
 // slowest is the timeout.reconciliation above which a rollout waits longer than people expect.
 const slowest = 10 * time.Minute
 
-// polling says how long Argo CD needs to see a commit that nobody tells it of. The default is the one of argo-cd v3.5.7,
-// cmd/argocd-application-controller/commands/argocd_application_controller.go.
+// polling says how long Argo CD needs to see a commit that nobody tells it of. The default is the one of argo-cd
+// v3.5.7, cmd/argocd-application-controller/commands/argocd_application_controller.go.
 func (f *Facts) polling(a *ArgoCD) Check {
 	const name, key = "polling", "timeout.reconciliation"
 	value, err := a.setting(partController, "app-resync", "ARGOCD_RECONCILIATION_TIMEOUT")
@@ -183,8 +184,8 @@ func (a *ArgoCD) partName(part string) string {
 	return "argocd-" + part
 }
 
-// grace is the refresh barrier of Argo CD 3.6: after a change its ApplicationSet controller waits, and then refreshes what has not been
-// compared since, before it starts a step.
+// grace is the refresh barrier of Argo CD 3.6: after a change its ApplicationSet controller waits, and then refreshes
+// what has not been compared since, before it starts a step.
 func (f *Facts) grace(a *ArgoCD) Check {
 	const name, flag, env = "refresh barrier", "refresh-grace-period-seconds", "REFRESH_GRACE_PERIOD_SECONDS"
 	p := a.Parts[partApplicationSet]

@@ -12,7 +12,8 @@ import (
 // Result is the outcome of a check.
 type Result string
 
-// The results. Unknown is not fine: it means that the check could not be made. Skipped means that there is nothing to check.
+// The results. Unknown is not fine: it means that the check could not be made. Skipped means that there is nothing to
+// check.
 const (
 	OK      Result = "ok"
 	Warning Result = "warning"

@@ -13,7 +13,8 @@ import (
 // reviewsAtOnce bounds the questions about rights that are under way.
 const reviewsAtOnce = 8
 
-// rightsNeeded are the rights that the checks need in this cluster: those that are about a release's own objects only in its namespace.
+// rightsNeeded are the rights that the checks need in this cluster: those that are about a release's own objects only
+// in its namespace.
 func (f *Facts) rightsNeeded() []Right {
 	var all []Right
 	for _, right := range neededByDoctor() {

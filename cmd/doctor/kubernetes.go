@@ -9,7 +9,8 @@ import (
 
 // The minor versions of Kubernetes 1 that matter to stepgate.
 const (
-	// OldestMinor is the oldest on which stepgate works: the API server evaluates match conditions. The chart refuses older ones (kubeVersion).
+	// OldestMinor is the oldest on which stepgate works: the API server evaluates match conditions. The chart refuses
+	// older ones (kubeVersion).
 	OldestMinor = 28
 	// PolicyMinor is the first that has ValidatingAdmissionPolicies unless somebody switches them on.
 	PolicyMinor = 30

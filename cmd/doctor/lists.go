@@ -4,7 +4,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// longList is the number of Applications above which the LIST of an allow costs most of it: docs/scale.md has the figures.
+// longList is the number of Applications above which the LIST of an allow costs most of it: docs/scale.md has the
+// figures.
 const longList = 1000
 
 // lists says whether a sync that is allowed costs the API server a long LIST, which the write barrier would save.
@@ -34,7 +35,8 @@ func (f *Facts) lists(r *Release) Check {
 	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.", count(most, "Application", "Applications"))
 }
 
-// applications counts those that the ApplicationSets of a namespace have. A LIST has those of them that have the labels of earlier steps.
+// applications counts those that the ApplicationSets of a namespace have. A LIST has those of them that have the labels
+// of earlier steps.
 func (f *Facts) applications(namespace string) int {
 	all := 0
 	for i := range f.ApplicationSets.Value {

@@ -56,8 +56,8 @@ const (
 	admissionGroup = "admissionregistration.k8s.io"
 )
 
-// neededByDoctor are the rights that all checks together need. None of them lets the doctor change anything but by --selftest and --apply:
-// the writes of Applications are dry-runs.
+// neededByDoctor are the rights that all checks together need. None of them lets the doctor change anything but by
+// --selftest and --apply: the writes of Applications are dry-runs.
 func neededByDoctor() []Right {
 	return []Right{
 		{Verb: "list", APIGroup: admissionGroup, Resource: "validatingwebhookconfigurations", For: "to find stepgate"},

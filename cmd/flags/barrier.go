@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 )
 
-// Barrier say which Application is written to prove what the watches have seen.
+// Barrier says which Application is written to prove what the watches have seen.
 type Barrier struct {
 	Application string
 	Above       int

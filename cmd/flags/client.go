@@ -6,7 +6,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 )
 
-// Client say who may call the webhook.
+// Client says who may call the webhook.
 type Client struct {
 	CAFile string
 	Names  []string

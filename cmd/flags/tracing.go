@@ -9,7 +9,7 @@ import (
 // mostSampled is a sampling rate per million that takes every call.
 const mostSampled = 1_000_000
 
-// Tracing say where traces go, and of which calls.
+// Tracing says where traces go, and of which calls.
 type Tracing struct {
 	Endpoint string
 	Rate     int32

@@ -52,8 +52,8 @@ func BindKubeconfig(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "kubeconfig", "", "kubeconfig file; if empty, stepgate uses the service account of its Pod")
 }
 
-// RESTConfig reads a kubeconfig, or else the service account of the Pod. It has no client-side rate limit: a decision must not wait behind others in its own process, and the API
-// server protects itself by priority and fairness.
+// RESTConfig reads a kubeconfig, or else the service account of the Pod. It has no client-side rate limit: a decision
+// must not wait behind others in its own process, and the API server protects itself by priority and fairness.
 func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -95,7 +95,8 @@ func Objects(config *rest.Config) (client.Client, error) {
 	return objects, nil
 }
 
-// Watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects, unless it is empty.
+// Watched returns a cache that watches Argo CD's objects in namespaces, and the AppProjects of the namespace projects,
+// unless it is empty.
 func Watched(config *rest.Config, namespaces []string, projects string) (*siblings.Cache, error) {
 	scheme, err := Scheme()
 	if err != nil {

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/utils/clock"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -53,7 +52,8 @@ type checker struct {
 	*Subject
 	options Options
 	steps   []policy.Step
-	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said about that.
+	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
+	// about that.
 	broken map[int]bool
 	result Result
 }

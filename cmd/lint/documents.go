@@ -20,7 +20,8 @@ type document struct {
 	text         []byte
 }
 
-// documents splits a file: YAML at lines that begin with ---, and JSON after each object. Documents without content are left out.
+// documents splits a file: YAML at lines that begin with ---, and JSON after each object. Documents without content are
+// left out.
 func documents(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if all, ok := jsonDocuments(data); ok {
@@ -63,8 +64,8 @@ func hasContent(text []byte) bool {
 	return false
 }
 
-// jsonDocuments splits objects that follow each other. It reports false for a text that is not JSON. Tabs, which can only be between the parts of an
-// object, become spaces, because YAML does not allow them.
+// jsonDocuments splits objects that follow each other. It reports false for a text that is not JSON. Tabs, which can
+// only be between the parts of an object, become spaces, because YAML does not allow them.
 func jsonDocuments(data []byte) (all []document, ok bool) {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil, false

@@ -31,8 +31,8 @@ func (c *checker) expressions(step int) {
 	}
 }
 
-// expression looks at one expression. labelMatchedExpression of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, compares
-// operators and values exactly.
+// expression looks at one expression. labelMatchedExpression of argo-cd v3.5.7,
+// applicationset/progressivesync/progressive_sync.go, compares operators and values exactly.
 func (c *checker) expression(step, i int, e policy.Expression) {
 	path := stepPath(step, "matchExpressions", i)
 	if problems := validation.IsQualifiedName(e.Key); len(problems) > 0 {
@@ -65,8 +65,8 @@ func (c *checker) expression(step, i int, e policy.Expression) {
 	}
 }
 
-// contradictions reports the labels of which no value satisfies all expressions of a step. Expressions about different labels cannot exclude
-// each other.
+// contradictions reports the labels of which no value satisfies all expressions of a step. Expressions about different
+// labels cannot exclude each other.
 func (c *checker) contradictions(step int) {
 	all := c.steps[step]
 	for i, e := range all {

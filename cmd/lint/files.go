@@ -20,7 +20,8 @@ const Stdin = "-"
 // stdinName is what findings call it.
 const stdinName = "stdin"
 
-// File reads a file, or standard input, or the *.yaml, *.yml and *.json files of a directory and of those below it. Hidden directories are left out.
+// File reads a file, or standard input, or the *.yaml, *.yml and *.json files of a directory and of those below it.
+// Hidden directories are left out.
 func (in *Input) File(name string, stdin io.Reader) {
 	if name == Stdin {
 		in.read(stdinName, stdin)

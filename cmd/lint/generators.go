@@ -10,7 +10,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// part is one kind of generator in an entry of spec.generators. An entry with several kinds gives the Applications of all of them.
+// part is one kind of generator in an entry of spec.generators. An entry with several kinds gives the Applications of
+// all of them.
 type part struct {
 	kind     string
 	index    int

@@ -6,7 +6,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The generators of good are replaced, and the labels of the template are what the rows name. want are the findings and then the gaps.
+// The generators of good are replaced, and the labels of the template are what the rows name. want are the findings and
+// then the gaps.
 func TestGenerators(t *testing.T) {
 	const list = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
 	plain := []string{"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "guestbook-{{.cluster}}", "guestbook-{{cluster}}", "{{.env}}", "{{env}}"}

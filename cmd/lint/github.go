@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// GitHub is the report as workflow commands of GitHub Actions, one in each line: annotations of the lines of a pull request. Notes are notices,
-// and one more notice says what could not be checked.
+// GitHub is the report as workflow commands of GitHub Actions, one in each line: annotations of the lines of a pull
+// request. Notes are notices, and one more notice says what could not be checked.
 func (r *Report) GitHub() []string {
 	var lines []string
 	for _, result := range r.ApplicationSets {

@@ -65,7 +65,8 @@ func (g group) exact(steps []policy.Step) (labels map[string]string, ok bool) {
 	return labels, !g.many
 }
 
-// placement are the steps that an Application of the group may belong to, -1 for none; nil if there are too many combinations to tell.
+// placement are the steps that an Application of the group may belong to, -1 for none; nil if there are too many
+// combinations to tell.
 func (g group) placement(steps []policy.Step, u universe) map[int]bool {
 	found := map[int]bool{}
 	if !u.each(g.possible(u), func(labels map[string]string) { found[policy.StepOf(steps, labels)] = true }) {
@@ -82,8 +83,8 @@ type templateOf struct {
 	paths map[string]Path
 }
 
-// mergedTemplate mirrors mergeGeneratorTemplate of argo-cd v3.5.7, applicationset/generators/generator_spec_processor.go: what the generator's
-// template sets wins, unless it is empty.
+// mergedTemplate mirrors mergeGeneratorTemplate of argo-cd v3.5.7,
+// applicationset/generators/generator_spec_processor.go: what the generator's template sets wins, unless it is empty.
 func mergedTemplate(set *argo.ApplicationSet, own *argo.ApplicationSetTemplate, path Path) templateOf {
 	t := templateOf{name: set.Spec.Template.Name, labels: map[string]string{}, paths: map[string]Path{}}
 	for key, value := range set.Spec.Template.Labels {

@@ -154,7 +154,8 @@ func (o object) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: m.text("name"), Namespace: m.text("namespace")}
 }
 
-// located finds the entry of a list that a path without numbers leads to: the first one whose value is no text, if there is one.
+// located finds the entry of a list that a path without numbers leads to: the first one whose value is no text, if
+// there is one.
 func located(node *yaml.Node, fields Path) Path {
 	if node.Kind == yaml.AliasNode && node.Alias != nil {
 		node = node.Alias

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 )

@@ -18,7 +18,8 @@ func (in *Input) AddLiveApplication(a *argo.Application) {
 	}
 }
 
-// WithoutApplications says why there are no live Applications. The ApplicationSets are then checked by their generators.
+// WithoutApplications says why there are no live Applications. The ApplicationSets are then checked by their
+// generators.
 func (in *Input) WithoutApplications(why string) {
 	in.applications = nil
 	for _, s := range in.Subjects {
@@ -34,8 +35,8 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 	return o
 }
 
-// Link gives every ApplicationSet its Applications: those that it controls, and, to the only ApplicationSet of files, those that nobody owns, as
-// argocd appset generate prints them. It counts the others.
+// Link gives every ApplicationSet its Applications: those that it controls, and, to the only ApplicationSet of files,
+// those that nobody owns, as argocd appset generate prints them. It counts the others.
 func (in *Input) Link() {
 	byName := map[string][]*Subject{}
 	for _, s := range in.Subjects {

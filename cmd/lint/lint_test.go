@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -4,12 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/webhook/settings"

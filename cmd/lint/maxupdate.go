@@ -12,8 +12,9 @@ import (
 
 // maxUpdates looks at the limits of the steps.
 //
-// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, rounds percentages down, and
-// counts every text but "0%" as 1 when that gives less, also texts that are no percentage. It counts the Applications of no step in step 1.
+// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go,
+// rounds percentages down, and counts every text but "0%" as 1 when that gives less, also texts that are no percentage.
+// It counts the Applications of no step in step 1.
 func (c *checker) maxUpdates(groups []group) {
 	sizes := c.sizes(groups)
 	for i, step := range c.Set.Spec.Strategy.RollingSync.Steps {
@@ -47,7 +48,8 @@ func (c *checker) maxUpdate(step int, limit intstr.IntOrString, sizes []int) {
 	}
 }
 
-// percentageOf reads a percentage as GetScaledValueFromIntOrPercent of k8s.io/apimachinery v0.36.2, pkg/util/intstr, does.
+// percentageOf reads a percentage as GetScaledValueFromIntOrPercent of k8s.io/apimachinery v0.36.2, pkg/util/intstr,
+// does.
 func percentageOf(limit intstr.IntOrString) (percentage int, ok bool) {
 	text, hasSign := strings.CutSuffix(limit.StrVal, "%")
 	percentage, err := strconv.Atoi(text)

@@ -31,8 +31,8 @@ func (c *checker) members() []group {
 	return groups
 }
 
-// labelsNotSet reports the labels by which steps select, and that certainly no Application has. A step that selects only Applications with the
-// label has none then.
+// labelsNotSet reports the labels by which steps select, and that certainly no Application has. A step that selects
+// only Applications with the label has none then.
 func (c *checker) labelsNotSet(groups []group) {
 	var reported []string
 	for i, step := range c.steps {
@@ -71,7 +71,8 @@ func labelNames(groups []group) []string {
 	return all
 }
 
-// valuesNeverGiven reports the values of In that no generator gives. Of Applications that exist it says nothing: others may come.
+// valuesNeverGiven reports the values of In that no generator gives. Of Applications that exist it says nothing: others
+// may come.
 func (c *checker) valuesNeverGiven(groups []group) {
 	if c.Known {
 		return
@@ -144,7 +145,8 @@ func (c *checker) placements(groups []group) {
 	}
 }
 
-// outsiders reports the Applications in no step. A generator that has no other Applications is reported as a whole, if there are other generators.
+// outsiders reports the Applications in no step. A generator that has no other Applications is reported as a whole, if
+// there are other generators.
 func (c *checker) outsiders(outside map[int][]group, inside map[int]bool) {
 	var who []string
 	for i := -1; i < len(c.Set.Spec.Generators); i++ {

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	. "github.com/onsi/gomega"
 	"k8s.io/cli-runtime/pkg/printers"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/test/golden"
@@ -69,7 +68,8 @@ func TestFormats(t *testing.T) {
 	golden.Expect(t, "mistakes.sarif.golden", string(log)+"\n")
 }
 
-// SARIF 2.1.0 wants every result to have a rule of the driver, at its index, and a message; GitHub wants a location with a file.
+// SARIF 2.1.0 wants every result to have a rule of the driver, at its index, and a message; GitHub wants a location
+// with a file.
 func TestSARIF(t *testing.T) {
 	g := NewWithT(t)
 	r := shown(t, "guestbook.yaml", "chart.yaml")

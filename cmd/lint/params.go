@@ -33,8 +33,8 @@ func broken(format string, args ...any) error {
 	return &brokenGenerator{problem: fmt.Sprintf(format, args...)}
 }
 
-// generate gives the sets of parameters of a generator, narrowed by its selector. outer are those of the first generator of a matrix. kinds
-// collects the kinds of generators that cannot be known offline.
+// generate gives the sets of parameters of a generator, narrowed by its selector. outer are those of the first
+// generator of a matrix. kinds collects the kinds of generators that cannot be known offline.
 //
 // It mirrors Transform of argo-cd v3.5.7, applicationset/generators/generator_spec_processor.go.
 func (e *engine) generate(g *argo.ApplicationSetNestedGenerator, outer *params) ([]params, error) {
@@ -88,7 +88,8 @@ func kindsOf(g *argo.ApplicationSetNestedGenerator) []string {
 	return kinds
 }
 
-// list mirrors GenerateParams of argo-cd v3.5.7, applicationset/generators/list.go. In a matrix, its texts are templates.
+// list mirrors GenerateParams of argo-cd v3.5.7, applicationset/generators/list.go. In a matrix, its texts are
+// templates.
 func (e *engine) list(g *argo.ListGenerator, outer *params) ([]params, error) {
 	var all []params
 	for i, raw := range g.Elements {

@@ -43,7 +43,8 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// position is where in a text the deepest part begins that is there; a field begins with its name. It is zero when there is no text.
+// position is where in a text the deepest part begins that is there; a field begins with its name. It is zero when
+// there is no text.
 func (p Path) position(node *yaml.Node) (line, column int) {
 	if node == nil {
 		return 0, 0

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
@@ -58,8 +57,8 @@ func eachLabels(visit func(map[string]string)) {
 	}
 }
 
-// A step that lint calls shadowed never gets an Application, whatever its labels are; and a step that never gets one is reported, for one reason
-// or another.
+// A step that lint calls shadowed never gets an Application, whatever its labels are; and a step that never gets one is
+// reported, for one reason or another.
 func TestShadowedStepsNeverGetAnApplication(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)

@@ -21,7 +21,8 @@ type engine struct {
 // maxText bounds a rendered text.
 const maxText = 1 << 16
 
-// render renders a text with parameters. The error is errUnknown when the result cannot be known, and a brokenGenerator when Argo CD fails, too.
+// render renders a text with parameters. The error is errUnknown when the result cannot be known, and a brokenGenerator
+// when Argo CD fails, too.
 //
 // It mirrors Replace of argo-cd v3.5.7, applicationset/utils/utils.go; a test compares them.
 func (e *engine) render(text string, p params) (string, error) {
@@ -63,8 +64,8 @@ func renderPlain(text string, p params) (string, error) {
 	}
 }
 
-// simple are the functions of templates that lint knows: some that text/template has itself, and some of sprig that are one function of the
-// standard library.
+// simple are the functions of templates that lint knows: some that text/template has itself, and some of sprig that are
+// one function of the standard library.
 var simple = template.FuncMap{
 	"lower": strings.ToLower, "upper": strings.ToUpper, "trim": strings.TrimSpace,
 	"trimPrefix": func(prefix, text string) string { return strings.TrimPrefix(text, prefix) },
@@ -133,8 +134,8 @@ func (b *bounded) Write(text []byte) (int, error) {
 
 var _ io.Writer = (*bounded)(nil)
 
-// isSimple reports whether a node of a template is of a kind whose result cannot differ from the one that Argo CD gets. open says that there may be other
-// parameters: index then does not tell whether one is there.
+// isSimple reports whether a node of a template is of a kind whose result cannot differ from the one that Argo CD gets.
+// open says that there may be other parameters: index then does not tell whether one is there.
 func isSimple(node parse.Node, open bool) bool {
 	switch node := node.(type) {
 	case nil:

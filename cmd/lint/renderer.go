@@ -105,7 +105,8 @@ func (r *renderer) patch(g *group, p params) bool {
 	return true
 }
 
-// mayPatchLabels reports whether a patch that cannot be rendered may set a label: it says so, or a line of it is a template as a whole.
+// mayPatchLabels reports whether a patch that cannot be rendered may set a label: it says so, or a line of it is a
+// template as a whole.
 func mayPatchLabels(text string) bool {
 	for _, word := range []string{"labels", "toYaml", "$patch", "$retainKeys"} {
 		if strings.Contains(text, word) {

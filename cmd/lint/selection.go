@@ -6,7 +6,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// selection finds the steps that can never get an Application: for all combinations of labels that they select, an earlier step comes first.
+// selection finds the steps that can never get an Application: for all combinations of labels that they select, an
+// earlier step comes first.
 func (c *checker) selection() {
 	n := len(c.steps)
 	selects, first := make([]int, n), make([]int, n)

@@ -11,7 +11,8 @@ import (
 
 // matchesSelector applies the selector of a generator to a set of parameters.
 //
-// It mirrors LabelSelectorAsSelector of argo-cd v3.5.7, applicationset/utils/selector.go: values need not be valid labels.
+// It mirrors LabelSelectorAsSelector of argo-cd v3.5.7, applicationset/utils/selector.go: values need not be valid
+// labels.
 func matchesSelector(s *metav1.LabelSelector, p params) (bool, error) {
 	flat := map[string]string{}
 	flatten("", p.values, flat)
@@ -80,7 +81,8 @@ func join(prefix, name string) string {
 	return prefix + "." + name
 }
 
-// filtered applies the selector of a generator to what it gives. Where it cannot be known whether a set matches, it stands for one set or none.
+// filtered applies the selector of a generator to what it gives. Where it cannot be known whether a set matches, it
+// stands for one set or none.
 func filtered(selector *metav1.LabelSelector, generate func() ([]params, error)) ([]params, error) {
 	all, err := generate()
 	if err != nil || selector == nil {

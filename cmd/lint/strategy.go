@@ -7,8 +7,9 @@ import (
 
 // strategy looks at the strategy as a whole.
 //
-// IsRollingSyncStrategy and IsDeletionOrderReversed of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, compare the type
-// exactly, and the order of deletion without regard to case.
+// IsRollingSyncStrategy and IsDeletionOrderReversed of argo-cd v3.5.7,
+// applicationset/progressivesync/progressive_sync.go, compare the type exactly, and the order of deletion without
+// regard to case.
 func (c *checker) strategy() {
 	strategy := c.Set.Spec.Strategy
 	if strategy == nil {

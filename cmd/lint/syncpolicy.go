@@ -11,8 +11,9 @@ import (
 
 // automatedSync looks at the sync policies of the Applications.
 //
-// With RollingSync, disableAutomatedSync of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, sets automated.enabled to false in
-// every Application that has automated. SyncDesiredApplications, before that, takes prune over if it is enabled. syncApplication copies retry.
+// With RollingSync, disableAutomatedSync of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go, sets
+// automated.enabled to false in every Application that has automated. SyncDesiredApplications, before that, takes prune
+// over if it is enabled. syncApplication copies retry.
 func (c *checker) automatedSync() {
 	automated := false
 	for _, t := range c.templates() {
@@ -48,7 +49,8 @@ func (c *checker) automated(p *argo.SyncPolicy, path Path) {
 	}
 }
 
-// progressiveSyncs reports whether the ApplicationSet controller follows the steps. A live ApplicationSet shows it, if it has Applications.
+// progressiveSyncs reports whether the ApplicationSet controller follows the steps. A live ApplicationSet shows it, if
+// it has Applications.
 func (c *checker) progressiveSyncs() bool {
 	switch {
 	case c.ignoredByController():
@@ -95,8 +97,8 @@ func (c *checker) templates() []placed {
 // updates looks at the settings that keep the ApplicationSet controller from writing to its Applications.
 func (c *checker) updates() {
 	spec := &c.Set.Spec
-	// Reconcile of argo-cd v3.5.7, applicationset/controllers/applicationset_controller.go, calls createInCluster then, which skips the
-	// Applications that exist. The operation that starts a sync is part of that write.
+	// Reconcile of argo-cd v3.5.7, applicationset/controllers/applicationset_controller.go, calls createInCluster then,
+	// which skips the Applications that exist. The operation that starts a sync is part of that write.
 	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
 		c.found("applications-not-updated", to("spec", "syncPolicy", "applicationsSync"),
 			fmt.Sprintf("applicationsSync %s keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.", short(string(*p.ApplicationsSync))))
@@ -126,8 +128,8 @@ func (c *checker) updates() {
 	}
 }
 
-// ignored looks at a field of the Applications that the controller leaves as it is. applyIgnoreDifferences of argo-cd v3.5.7,
-// applicationset/utils/createOrUpdate.go, always writes the operation.
+// ignored looks at a field of the Applications that the controller leaves as it is. applyIgnoreDifferences of argo-cd
+// v3.5.7, applicationset/utils/createOrUpdate.go, always writes the operation.
 func (c *checker) ignored(path Path, field []string) {
 	for i := range field {
 		field[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(field[i])

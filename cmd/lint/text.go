@@ -9,7 +9,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// Lines is the report as text: an ApplicationSet after the other, each with its findings, the worst first, and a summary in the last line.
+// Lines is the report as text: an ApplicationSet after the other, each with its findings, the worst first, and a
+// summary in the last line.
 func (r *Report) Lines(s screen.Screen) []string {
 	var lines []string
 	for _, result := range r.ApplicationSets {

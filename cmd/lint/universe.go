@@ -14,7 +14,8 @@ const maxCombinations = 1 << 14
 // other stands for every value that no expression lists. No label can have it.
 const other = "\x00"
 
-// universe has every combination of labels that steps can tell apart: for each label the values that they list, any other value, and none.
+// universe has every combination of labels that steps can tell apart: for each label the values that they list, any
+// other value, and none.
 type universe struct {
 	keys   []string
 	values map[string][]string
@@ -52,8 +53,8 @@ func (u universe) any(key string) possible {
 	return possible{values: append(slices.Clone(u.values[key]), other), absent: true}
 }
 
-// each visits every combination, narrowed by what is known about each label. It reports false, and visits none, when there are too many. The map
-// is the same for every visit.
+// each visits every combination, narrowed by what is known about each label. It reports false, and visits none, when
+// there are too many. The map is the same for every visit.
 func (u universe) each(known func(key string) possible, visit func(labels map[string]string)) bool {
 	if known == nil {
 		known = u.any

@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lint renders a text to exactly what argo-cd v3.5.7 renders it to, or says that it does not know. It calls broken only what fails there.
+// Lint renders a text to exactly what argo-cd v3.5.7 renders it to, or says that it does not know. It calls broken only
+// what fails there.
 func TestUpstreamRendersTheSame(t *testing.T) {
 	pieces := []string{
 		"a", "-", " ", "{{.env}}", "{{ .env }}", "{{.missing}}", "{{.values.env}}", "{{.values.none}}", "{{.n}}", "{{.list}}", "{{index .list 0}}", "{{index .values \"env\"}}",
@@ -79,7 +80,8 @@ func (*keeper) SetApplicationSetStatusCondition(context.Context, *argo.Applicati
 	return nil
 }
 
-// What lint says of maxUpdate is what argo-cd v3.5.7 does with it: as many Applications as it promotes at once in a step of n.
+// What lint says of maxUpdate is what argo-cd v3.5.7 does with it: as many Applications as it promotes at once in a
+// step of n.
 func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 	limits := []intstr.IntOrString{
 		intstr.FromInt32(0), intstr.FromInt32(-1), intstr.FromInt32(1), intstr.FromInt32(100), intstr.FromString("0%"), intstr.FromString("00%"), intstr.FromString("-5%"), intstr.FromString("-500%"), intstr.FromString("5"),

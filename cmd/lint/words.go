@@ -89,7 +89,8 @@ func nearest(text string, all []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, remove or replace; texts of more than 100 letters are far from each other.
+// distance is the number of letters to insert, remove or replace; texts of more than 100 letters are far from each
+// other.
 func distance(a, b string) int {
 	if max(len(a), len(b)) > 100 {
 		return 100

@@ -1,5 +1,6 @@
-// Package live reads Argo CD's objects for the command line: whole, in pages, straight from the API server, and without any right but get
-// and list. The webhook's own live reader, package siblings, keeps only the part of an object that the rule needs.
+// Package live reads Argo CD's objects for the command line: whole, in pages, straight from the API server, and without
+// any right but get and list. The webhook's own live reader, package siblings, keeps only the part of an object that
+// the rule needs.
 package live
 
 import (
@@ -14,7 +15,8 @@ import (
 // pageSize bounds the objects of a page. A large Application has 100 KiB.
 const pageSize = 250
 
-// Applications calls each with every Application of a namespace, or of all namespaces, where it is empty. It holds one page in memory.
+// Applications calls each with every Application of a namespace, or of all namespaces, where it is empty. It holds one
+// page in memory.
 func Applications(ctx context.Context, objects client.Reader, namespace string, each func(*argo.Application)) error {
 	return paged(func(options ...client.ListOption) (string, error) {
 		var list argo.ApplicationList
@@ -28,7 +30,8 @@ func Applications(ctx context.Context, objects client.Reader, namespace string, 
 	})
 }
 
-// CountApplications says how many Applications a namespace has; 0 where the API server does not tell. It reads the metadata of one.
+// CountApplications says how many Applications a namespace has; 0 where the API server does not tell. It reads the
+// metadata of one.
 func CountApplications(ctx context.Context, objects client.Reader, namespace string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(argo.SchemeGroupVersion.WithKind("ApplicationList"))

@@ -36,7 +36,8 @@ func newBranches(apps []*argo.Application) *branches {
 	return b
 }
 
-// of names the branches of an Application, and says whether there are more. Hydrated ones have branches that the model makes.
+// of names the branches of an Application, and says whether there are more. Hydrated ones have branches that the model
+// makes.
 func (b *branches) of(app *argo.Application) (names []string, more bool) {
 	if b.dry {
 		return nil, false

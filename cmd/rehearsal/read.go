@@ -20,8 +20,8 @@ type Objects struct {
 	Applications []*argo.Application
 }
 
-// Read adds the objects of a file: YAML documents, JSON, lists of either, or the output of argocd appset generate. It leaves objects of
-// other kinds out. file is for messages.
+// Read adds the objects of a file: YAML documents, JSON, lists of either, or the output of argocd appset generate. It
+// leaves objects of other kinds out. file is for messages.
 func (o *Objects) Read(file string, in io.Reader) error {
 	documents := yamlreader.NewYAMLReader(bufio.NewReader(in))
 	for number := 1; ; number++ {

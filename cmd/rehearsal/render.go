@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// render makes the Applications of list generators, with Argo CD's own renderer. Everything else that gives or changes Applications is
-// refused: git, clusters and the like cannot be known offline.
+// render makes the Applications of list generators, with Argo CD's own renderer. Everything else that gives or changes
+// Applications is refused: git, clusters and the like cannot be known offline.
 func render(set *argo.ApplicationSet) ([]*argo.Application, error) {
 	if set.Spec.TemplatePatch != nil {
 		return nil, errors.New("it has a templatePatch, which may change labels; " + howToGive)
@@ -43,7 +43,8 @@ func render(set *argo.ApplicationSet) ([]*argo.Application, error) {
 	return all, nil
 }
 
-// elements are the parameters of a list generator, as GenerateParams makes them (argo-cd v3.5.7, applicationset/generators/list.go).
+// elements are the parameters of a list generator, as GenerateParams makes them (argo-cd v3.5.7,
+// applicationset/generators/list.go).
 func elements(generator *argo.ApplicationSetGenerator, goTemplate bool) ([]map[string]any, error) {
 	list := generator.List
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// between is how long after the commit for one step the commit for the next one lands, where they have branches of their own. Changes
-// that land within two seconds have no order.
+// between is how long after the commit for one step the commit for the next one lands, where they have branches of
+// their own. Changes that land within two seconds have no order.
 const between = 3 * time.Second
 
 // translation is a rollout in the words of the model.

@@ -19,8 +19,8 @@ const (
 	answered = 2 * time.Second
 )
 
-// script makes events of what happens in the model. It leaves out the beat of the controllers: statuses that pass, syncs that are only
-// repeated, and comparisons that change nothing.
+// script makes events of what happens in the model. It leaves out the beat of the controllers: statuses that pass,
+// syncs that are only repeated, and comparisons that change nothing.
 type script struct {
 	report *Report
 	events []*Event

@@ -6,8 +6,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// conditions shows those of the current step one by one, and those of other steps in one line that may be cut: there, those that
-// hold are shown only where all do.
+// conditions shows those of the current step one by one, and those of other steps in one line that may be cut: there,
+// those that hold are shown only where all do.
 func (step *Step) conditions(s screen.Screen, current int) []string {
 	var lines []string
 	unmet := notMet(step.Conditions)

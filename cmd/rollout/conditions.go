@@ -102,8 +102,8 @@ func pausedBy(why string) (by string, at *metav1.Time) {
 	return "", nil
 }
 
-// met are the conditions of the target's step that hold, of a sync with a decision and with conditions that do not hold. A sync that is not to
-// come, or is not judged by them, has neither.
+// met are the conditions of the target's step that hold, of a sync with a decision and with conditions that do not
+// hold. A sync that is not to come, or is not judged by them, has neither.
 func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) []Condition {
 	step, c := policy.StepOf(in.ApplicationSet.Steps, in.Target.Labels), &in.Settings.Conditions
 	has := func(reason policy.Reason) bool {

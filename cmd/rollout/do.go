@@ -50,7 +50,8 @@ var (
 	heading     = regexp.MustCompile(`(?m)^##+ `)
 )
 
-// parse finds the sections of reasons in the page. A section is plain prose: what the reason means, and after "**Do:**" what to do.
+// parse finds the sections of reasons in the page. A section is plain prose: what the reason means, and after "**Do:**"
+// what to do.
 func parse(page string) map[policy.Reason]Advice {
 	all := map[policy.Reason]Advice{}
 	for _, at := range section.FindAllStringSubmatchIndex(page, -1) {

@@ -15,7 +15,8 @@ type Goal struct {
 	Revision string
 }
 
-// Reached reports whether the goal is reached, and says in one line how things are. An error says that it cannot be reached.
+// Reached reports whether the goal is reached, and says in one line how things are. An error says that it cannot be
+// reached.
 func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	if r.Phase == Ungated {
 		return false, "", fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync: there is nothing to wait for", r.Namespace, r.Name)

@@ -13,7 +13,8 @@ type comparison struct {
 	at       time.Time
 }
 
-// newest finds for each source the revision of the last comparison. Times order nothing for the gate, but here only a text depends on them.
+// newest finds for each source the revision of the last comparison. Times order nothing for the gate, but here only a
+// text depends on them.
 func newest(owned []*argocd.Projection) map[string]comparison {
 	last := map[string]comparison{}
 	for _, p := range owned {

@@ -14,8 +14,8 @@ import (
 // mostSaid is the length of what is shown of a message of Argo CD: it names the cluster, and how it failed.
 const mostSaid = 400
 
-// Says is what Argo CD itself says is wrong with an Application: why its last operation failed, or is tried again, or why it cannot be
-// compared. It is empty where Argo CD says nothing.
+// Says is what Argo CD itself says is wrong with an Application: why its last operation failed, or is tried again, or
+// why it cannot be compared. It is empty where Argo CD says nothing.
 func Says(app *argo.Application) string {
 	troubles := []string{argo.ApplicationConditionComparisonError, argo.ApplicationConditionInvalidSpecError, argo.ApplicationConditionUnknownError}
 	for _, c := range app.Status.Conditions {
@@ -30,7 +30,8 @@ func Says(app *argo.Application) string {
 	return policy.Printable(last.Message+firstFailure(last), mostSaid)
 }
 
-// firstFailure is why the first resource of a sync failed, where the message of the operation leaves that out, as Argo CD 3.2 does.
+// firstFailure is why the first resource of a sync failed, where the message of the operation leaves that out, as Argo
+// CD 3.2 does.
 func firstFailure(last *argo.OperationState) string {
 	if last.SyncResult == nil {
 		return ""

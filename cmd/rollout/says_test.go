@@ -60,7 +60,8 @@ func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotCreated\n     Do:"))
 }
 
-// TestAComparisonThatFailedTellsNoRevision has the cluster of prod not answer: Argo CD writes the name of the branch in place of a revision.
+// TestAComparisonThatFailedTellsNoRevision has the cluster of prod not answer: Argo CD writes the name of the branch in
+// place of a revision.
 func TestAComparisonThatFailedTellsNoRevision(t *testing.T) {
 	g := NewWithT(t)
 	set, apps := scene("1:dev=Healthy/Synced@new 2:qa=Healthy/Synced@new 3:prod=Healthy/Unknown@new")

@@ -107,7 +107,8 @@ func (step *Step) revision() string {
 	return shortAll(first)
 }
 
-// rows are the Applications that are not done, and those about which the ApplicationSet controller is wrong. The others are counted.
+// rows are the Applications that are not done, and those about which the ApplicationSet controller is wrong. The others
+// are counted.
 func (step *Step) rows(s screen.Screen, current, most int, all bool) []string {
 	var shown []*Application
 	done, waiting := 0, 0
@@ -171,8 +172,8 @@ func (step *Step) others(s screen.Screen, more, done, waiting int) []string {
 	return s.Wrap("  ", "  ", strings.Join(texts, ", "))
 }
 
-// next says what to do about the conditions and the first blockers of the current step. While others are at work, or wait for a condition, those
-// blockers count that need somebody.
+// next says what to do about the conditions and the first blockers of the current step. While others are at work, or
+// wait for a condition, those blockers count that need somebody.
 func (r *Rollout) next(s screen.Screen) []string {
 	var texts []string
 	unmet, blockers := r.current(), r.Blockers

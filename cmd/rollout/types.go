@@ -51,7 +51,8 @@ type Rollout struct {
 	Total int `json:"total"`
 	// Blockers are the Applications of the current step that are not done.
 	Blockers []Blocker `json:"blockers,omitempty"`
-	// Since is since when the ApplicationSet controller has had one of its Applications wait; absent when none does, or that is not known.
+	// Since is since when the ApplicationSet controller has had one of its Applications wait; absent when none does, or
+	// that is not known.
 	Since *metav1.Time `json:"since,omitempty"`
 	// Revisions are those that Applications of the ApplicationSet are compared with, the most frequent one first.
 	Revisions []string `json:"revisions,omitempty"`
@@ -114,7 +115,8 @@ type Application struct {
 	NotCounted string `json:"notCounted,omitempty"`
 	// Syncing says that an operation of it is set or runs.
 	Syncing bool `json:"syncing,omitempty"`
-	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is the Application itself.
+	// Sync to come: MayStart says that nothing holds it up; WaitsFor names those who do; Held is the reason where it is
+	// the Application itself.
 	MayStart bool     `json:"mayStart,omitempty"`
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	Held     string   `json:"held,omitempty"`

@@ -20,7 +20,8 @@ type Writer string
 const (
 	// ApplicationSetController starts the syncs of RollingSync. The gate holds those that come too early.
 	ApplicationSetController Writer = "ApplicationSet controller"
-	// AutoSync is the application controller, for an Application with automated sync. The gate refuses what comes too early.
+	// AutoSync is the application controller, for an Application with automated sync. The gate refuses what comes too
+	// early.
 	AutoSync Writer = "auto-sync"
 	// User is somebody who syncs by hand. The gate refuses what comes too early.
 	User Writer = "user"
@@ -60,7 +61,8 @@ func NextOperation(app *argo.Application, by Writer) *argo.Operation {
 	return op
 }
 
-// Request is the write of an operation of an Application as the API server would send it. live is the Application as it is.
+// Request is the write of an operation of an Application as the API server would send it. live is the Application as it
+// is.
 func Request(live *unstructured.Unstructured, operation *argo.Operation, account string) (req admissionv1.AdmissionRequest, err error) {
 	before := live.DeepCopy()
 	unstructured.RemoveNestedField(before.Object, "operation")

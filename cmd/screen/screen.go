@@ -20,8 +20,8 @@ type Screen struct {
 	Live bool
 }
 
-// Of looks at what a command prints to. Only a terminal has a width and colours. NO_COLOR and TERM=dumb take the colours away, and COLUMNS
-// sets the width of anything.
+// Of looks at what a command prints to. Only a terminal has a width and colours. NO_COLOR and TERM=dumb take the
+// colours away, and COLUMNS sets the width of anything.
 func Of(out io.Writer, getenv func(string) string) Screen {
 	var s Screen
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

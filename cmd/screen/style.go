@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Style says what a text means. A Screen without colours shows all in the same way, so a style never carries the meaning alone.
+// Style says what a text means. A Screen without colours shows all in the same way, so a style never carries the
+// meaning alone.
 type Style int
 
 // The styles.
@@ -62,8 +63,8 @@ func CutMiddle(text string, columns int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(columns-1-head):])
 }
 
-// Wrap breaks a text at spaces, so that every line fits. The first line begins with first, and the others with rest. A word that is
-// too long for a line stays whole: it may be a command to copy.
+// Wrap breaks a text at spaces, so that every line fits. The first line begins with first, and the others with rest. A
+// word that is too long for a line stays whole: it may be a command to copy.
 func (s Screen) Wrap(first, rest, text string) []string {
 	var lines []string
 	line, empty := first, true

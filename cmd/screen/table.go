@@ -21,8 +21,8 @@ func Text(text string) Cell { return Cell{Text: text} }
 type Column struct {
 	// Title is its heading; a table without titles has no line for them.
 	Title string
-	// Cuts says how its cells are shortened where the screen is too narrow: not at all, at the end, or in the middle. The last columns
-	// that can be cut are cut first.
+	// Cuts says how its cells are shortened where the screen is too narrow: not at all, at the end, or in the middle.
+	// The last columns that can be cut are cut first.
 	Cuts Cuts
 }
 
@@ -36,8 +36,8 @@ const (
 	InMiddle
 )
 
-// Table lays rows out in columns that are as wide as their widest cell, or narrower, where the screen is. It indents every line by a number
-// of columns. Rows may be shorter than the list of columns.
+// Table lays rows out in columns that are as wide as their widest cell, or narrower, where the screen is. It indents
+// every line by a number of columns. Rows may be shorter than the list of columns.
 func (s Screen) Table(indent int, columns []Column, rows [][]Cell) []string {
 	titles := make([]Cell, len(columns))
 	titled := false

@@ -29,10 +29,11 @@ const (
 	selfTestCleanup = 10 * time.Second
 )
 
-// SelfTest sends an early sync through the API server, and expects stepgate to deny it. It creates an ApplicationSet without generators, so
-// Argo CD generates nothing from it. It records in the ApplicationSet's status that an Application of step 1 has not been created yet, and
-// sends the sync of an Application of step 2 as a server dry-run. The API server stores nothing of that Application, and the selftest deletes
-// the ApplicationSet at the end. The sync asks the mutating webhook for a warning, which shows that the API server calls it, too.
+// SelfTest sends an early sync through the API server, and expects stepgate to deny it. It creates an ApplicationSet
+// without generators, so Argo CD generates nothing from it. It records in the ApplicationSet's status that an
+// Application of step 1 has not been created yet, and sends the sync of an Application of step 2 as a server dry-run.
+// The API server stores nothing of that Application, and the selftest deletes the ApplicationSet at the end. The sync
+// asks the mutating webhook for a warning, which shows that the API server calls it, too.
 type SelfTest struct {
 	// Namespace is one that stepgate gates, and Name that of the ApplicationSet.
 	Namespace, Name string

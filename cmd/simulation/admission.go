@@ -46,8 +46,8 @@ func encode(object any) []byte {
 	return raw
 }
 
-// patched is an operation after the patches of the mutating webhook. They may change nothing else. The rest of the object
-// stays what it is in the world: its times are finer than JSON's.
+// patched is an operation after the patches of the mutating webhook. They may change nothing else. The rest of the
+// object stays what it is in the world: its times are finer than JSON's.
 func patched(op *argo.Operation, patches []jsonpatchv2.Operation) *argo.Operation {
 	for _, p := range patches {
 		if p.Path != "/operation" && !strings.HasPrefix(p.Path, "/operation/") {

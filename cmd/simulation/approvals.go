@@ -7,8 +7,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// approve has a user approve what an Application was compared with, for its step, or what it has deployed before: somebody has looked at
-// another revision.
+// approve has a user approve what an Application was compared with, for its step, or what it has deployed before:
+// somebody has looked at another revision.
 func (w *world) approve(m *member, user string, before bool) {
 	app := w.api.apps[m.name]
 	step := stepOf(app)
@@ -85,8 +85,8 @@ func besideSource(c content) content {
 	return c
 }
 
-// approvedOther reports whether somebody has approved the revisions of an operation while the spec said something else than it deploys, and than
-// is deployed.
+// approvedOther reports whether somebody has approved the revisions of an operation while the spec said something else
+// than it deploys, and than is deployed.
 func (w *world) approvedOther(o *sought, a *approval) bool {
 	beside := besideSource(o.content)
 	return beside != a.specs[o.m.name] && beside != besideSource(o.m.truth.synced)

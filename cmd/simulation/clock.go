@@ -2,12 +2,12 @@ package simulation
 
 import "time"
 
-// epoch is when every history begins. It lies in the future: a time before it can only be a reading of the real clock, and the
-// store replaces it (see manager.go).
+// epoch is when every history begins. It lies in the future: a time before it can only be a reading of the real clock,
+// and the store replaces it (see manager.go).
 var epoch = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// clock is virtual time and everything that is going to happen, in order. Two things of one moment happen in the order in
-// which they were scheduled.
+// clock is virtual time and everything that is going to happen, in order. Two things of one moment happen in the order
+// in which they were scheduled.
 type clock struct {
 	now    time.Duration
 	queue  []scheduled

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// series is a parameter that changes from time to time: the values of the template, its destination, or the parameter that
-// the generator gives to one Application alone. State n of it is the text prefix+n.
+// series is a parameter that changes from time to time: the values of the template, its destination, or the parameter
+// that the generator gives to one Application alone. State n of it is the text prefix+n.
 type series struct {
 	prefix string
 	landed []time.Duration
@@ -38,7 +38,8 @@ const (
 	afterSources
 )
 
-// components are the sources, the values and the destination of the template, its own parameter, and what the template ignores.
+// components are the sources, the values and the destination of the template, its own parameter, and what the template
+// ignores.
 func (m *member) components() int { return len(m.sources) + afterSources }
 
 // part is what a component is counted by: a branch or a series. Two Applications share a component if it is the same.
@@ -115,8 +116,8 @@ func (c *content) text(component int) string {
 	return c.parameter
 }
 
-// statesOf are the states of the components that an operation deploys. A revision that the branch pointed to more than once is
-// the state that it was at a moment: when Argo CD resolved the branch to it.
+// statesOf are the states of the components that an operation deploys. A revision that the branch pointed to more than
+// once is the state that it was at a moment: when Argo CD resolved the branch to it.
 func (w *world) statesOf(m *member, c content, revisions []string, at func(revision string) time.Duration) states {
 	var found states
 	for i := range m.components() {

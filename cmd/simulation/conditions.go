@@ -23,7 +23,8 @@ type conditions struct {
 	changed map[int]time.Duration
 	// bypassedUntil is the end of the bypass.
 	bypassedUntil time.Duration
-	// restarts is how many replicas are still to be started again at the very moment at which they look again by themselves.
+	// restarts is how many replicas are still to be started again at the very moment at which they look again by
+	// themselves.
 	restarts int
 	// any says that the history has had a condition, and kinds names them.
 	any   bool

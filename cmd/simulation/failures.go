@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// overBudget reports whether more Applications of the step have failed, at what the operation deploys, than may. One that has failed itself may be
-// synced again.
+// overBudget reports whether more Applications of the step have failed, at what the operation deploys, than may. One
+// that has failed itself may be synced again.
 func (w *world) overBudget(o *sought) (unmet, bool) {
 	if _, there := w.conditions.texts["max-failures"]; !there {
 		return unmet{}, false
@@ -41,8 +41,8 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 	return u, failures > most
 }
 
-// hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys. Of sources that
-// the two do not have in common, it is what the Application was compared with.
+// hasFailedAt reports whether an Application has failed, or is Degraded as Argo CD knows, at what an operation deploys.
+// Of sources that the two do not have in common, it is what the Application was compared with.
 func (w *world) hasFailedAt(e *member, o *sought) bool {
 	at, compared := w.failedAt(e), w.api.apps[e.name].Status.GetRevisions()
 	if at == nil || !w.failed(e.name) && (e.live.content.values != o.content.values || e.live.content.destination != o.content.destination) {
@@ -60,7 +60,8 @@ func (w *world) hasFailedAt(e *member, o *sought) bool {
 	return true
 }
 
-// hydratesOther reports whether Argo CD shows that an Application that has failed is being hydrated from another commit than what it failed at.
+// hydratesOther reports whether Argo CD shows that an Application that has failed is being hydrated from another commit
+// than what it failed at.
 func (w *world) hydratesOther(e *member) bool {
 	op, b := w.api.apps[e.name].Status.SourceHydrator.CurrentOperation, e.sources[0]
 	return op != nil && b.dry != nil && op.DrySHA != b.original(revisionAt(w.failedAt(e), 0))

@@ -6,7 +6,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// Write is an operation write as the API server sends it to admission. Old is nil when the Application is being created.
+// Write is an operation write as the API server sends it to admission. Old is nil when the Application is being
+// created.
 type Write struct {
 	Old, New *argo.Application
 	By       string
@@ -28,14 +29,14 @@ func (v Verdict) String() string {
 	return "refused, " + v.Message
 }
 
-// Gate is stepgate as the world meets it. It may look at the world as a real stepgate can: by watches, which lag, and by live
-// reads.
+// Gate is stepgate as the world meets it. It may look at the world as a real stepgate can: by watches, which lag, and
+// by live reads.
 //
-// A gate that also mutates (a pin, a hold) replaces w.New before it is stored: see Mutate. One that asks for refreshes or releases
-// does so by writing the annotation, some time after the answer: see stepgate.go.
+// A gate that also mutates (a pin, a hold) replaces w.New before it is stored: see Mutate. One that asks for refreshes
+// or releases does so by writing the annotation, some time after the answer: see stepgate.go.
 type Gate interface {
-	// Mutate may change the operation of a write, before Decide: pin it, or put the old one back (hold). It returns what is
-	// decided on and stored.
+	// Mutate may change the operation of a write, before Decide: pin it, or put the old one back (hold). It returns
+	// what is decided on and stored.
 	Mutate(w Write) *argo.Application
 	Decide(w Write) Verdict
 	// Restart loses what one replica remembers.

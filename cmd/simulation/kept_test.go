@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestKept plays the scenarios of testdata. Each shows one finding; as long as the finding is not repaired, it has to be found.
+// TestKept plays the scenarios of testdata. Each shows one finding; as long as the finding is not repaired, it has to
+// be found.
 func TestKept(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -16,8 +16,8 @@ type sight struct {
 	apps   map[string]*argo.Application
 }
 
-// miss is an early start in the making: m starts at these states, its component i is the new one, and e has not reached state need
-// of its component j.
+// miss is an early start in the making: m starts at these states, its component i is the new one, and e has not reached
+// state need of its component j.
 type miss struct {
 	m, e *member
 	at   states

@@ -12,8 +12,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// legacy is the progressive sync of Argo CD up to 3.2: it records how far each Application is, and returns which of them may be
-// synced. The next step opens when all of the step before it are recorded as Healthy.
+// legacy is the progressive sync of Argo CD up to 3.2: it records how far each Application is, and returns which of
+// them may be synced. The next step opens when all of the step before it are recorded as Healthy.
 func (m *manager) legacy(set *argo.ApplicationSet, current, desired []argo.Application) (map[string]bool, error) {
 	statuses := slices.Clone(set.Status.ApplicationStatus)
 	statuses = slices.DeleteFunc(statuses, func(s argo.ApplicationSetApplicationStatus) bool {

@@ -45,8 +45,8 @@ func (m *manager) sync(set *argo.ApplicationSet, syncs map[string]bool, desired 
 	return m.upstream.SyncDesiredApplications(m.log, set, syncs, desired)
 }
 
-// SetAppSetApplicationStatus records statuses. The manager calls it twice in a pass: with what it found, and with what may go on. The
-// barrier of 3.6 is between the two.
+// SetAppSetApplicationStatus records statuses. The manager calls it twice in a pass: with what it found, and with what
+// may go on. The barrier of 3.6 is between the two.
 func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
 	barrier, before := m.barrier, noticed(set)
 	m.barrier = false
@@ -56,9 +56,9 @@ func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, se
 	return m.c.barred(set, before)
 }
 
-// store is setAppSetApplicationStatus of the controller: nothing is written while neither status nor step nor message differ, nor,
-// from 3.6 on, the time; and a write that rests on an outdated cache is tried again, five times, with what the cache has by then.
-// The manager reads the real clock; its times are replaced by virtual ones.
+// store is setAppSetApplicationStatus of the controller: nothing is written while neither status nor step nor message
+// differ, nor, from 3.6 on, the time; and a write that rests on an outdated cache is tried again, five times, with what
+// the cache has by then. The manager reads the real clock; its times are replaced by virtual ones.
 func (m *manager) store(set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
 	if !m.differ(set.Status.ApplicationStatus, statuses) {
 		return nil

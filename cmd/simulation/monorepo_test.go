@@ -12,10 +12,11 @@ import (
 	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
-// TestABusyMonorepo has others commit every second, for two minutes, what touches none of the Applications. In the middle one commit touches all.
-// With the gate it has to be deployed everywhere while the others land, usually in at most twice the time that it takes without those. Argo CD is
-// asked to compare everybody after each commit, as its git webhook does. It may overlook that, and does not compare before it polls again: so the
-// median counts. With its grace period, Argo CD 3.6 itself waits for a pause between the commits.
+// TestABusyMonorepo has others commit every second, for two minutes, what touches none of the Applications. In the
+// middle one commit touches all. With the gate it has to be deployed everywhere while the others land, usually in at
+// most twice the time that it takes without those. Argo CD is asked to compare everybody after each commit, as its git
+// webhook does. It may overlook that, and does not compare before it polls again: so the median counts. With its grace
+// period, Argo CD 3.6 itself waits for a pause between the commits.
 func TestABusyMonorepo(t *testing.T) {
 	for _, version := range []string{"3.2", "3.5", "3.6 no-grace"} {
 		t.Run(version, func(t *testing.T) {

@@ -42,7 +42,8 @@ const (
 	Started Kind = "Started"
 	// Retried is another attempt of an operation that has failed.
 	Retried Kind = "Retried"
-	// TooEarly follows a Started or Retried of something that an Application of an earlier step has not completed: Behind.
+	// TooEarly follows a Started or Retried of something that an Application of an earlier step has not completed:
+	// Behind.
 	TooEarly Kind = "TooEarly"
 	// Failed is the end of an operation, after its last attempt.
 	Failed Kind = "Failed"

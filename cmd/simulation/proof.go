@@ -9,8 +9,8 @@ import (
 
 // proof is since when an Application has what it has, to the moment.
 type proof struct {
-	// deployed is when a sync that succeeded had first deployed the content of now, and revised when it was the first with these
-	// revisions and this specification.
+	// deployed is when a sync that succeeded had first deployed the content of now, and revised when it was the first
+	// with these revisions and this specification.
 	deployed, revised time.Duration
 	// last is when the last sync succeeded.
 	last      time.Duration
@@ -20,7 +20,8 @@ type proof struct {
 	moved time.Duration
 	// applied says that something else was applied since, and relocated that this was to another destination only.
 	applied, relocated bool
-	// healthy is when it last became Healthy, and recovered the same without a look at whether Argo CD has noticed that it was not.
+	// healthy is when it last became Healthy, and recovered the same without a look at whether Argo CD has noticed that
+	// it was not.
 	healthy, recovered time.Duration
 	// byHand are the revisions that users have synced it to.
 	byHand []byHand
@@ -45,8 +46,8 @@ func (p *proof) applies(was live, c content) {
 	p.relocated = p.relocated || was.content.destination != c.destination || was.content.around != c.around
 }
 
-// becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts only if Argo CD has
-// noticed: nobody else can know of it.
+// becameHealthy is called when the health of what is deployed has become Healthy. A time in which it was not counts
+// only if Argo CD has noticed: nobody else can know of it.
 func (w *world) becameHealthy(m *member) {
 	m.proof.recovered = w.now
 	if app := w.api.apps[m.name]; app == nil || app.Status.Health.Status != "Healthy" {

@@ -23,14 +23,14 @@ type Waiting struct {
 	Health, Sync, Operation string
 	// Recorded is its status in the ApplicationSet, such as Waiting.
 	Recorded string
-	// Answer is what stepgate says to somebody who syncs it now, Allowed that it would let them, and Reason why or why not. All are empty
-	// without a gate.
+	// Answer is what stepgate says to somebody who syncs it now, Allowed that it would let them, and Reason why or why
+	// not. All are empty without a gate.
 	Answer, Reason string
 	Allowed        bool
 }
 
-// Rehearse plays a scenario and tells what happens to whoever watches, until all is done, nothing changes any more or most has passed.
-// Without the gate, Argo CD is alone. It ends early when ctx does.
+// Rehearse plays a scenario and tells what happens to whoever watches, until all is done, nothing changes any more or
+// most has passed. Without the gate, Argo CD is alone. It ends early when ctx does.
 func (p *Player) Rehearse(ctx context.Context, s *Scenario, gated bool, most time.Duration, watch func(Happening)) Rehearsal {
 	w := newWorld(s, nil)
 	w.observe = watch

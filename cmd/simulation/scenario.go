@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Scenario is one history: how the world is set up, and what people, git and clusters do to it. Two plays of one Scenario are
-// the same. Its text, which Parse reads and String writes, has one line for the set-up of each kind and one for each event:
+// Scenario is one history: how the world is set up, and what people, git and clusters do to it. Two plays of one
+// Scenario are the same. Its text, which Parse reads and String writes, has one line for the set-up of each kind and
+// one for each event:
 //
 //	argocd 3.5 layout=shared poll=180s requeue=0s replicas=1 jitter=0
 //	app dev 1
@@ -20,11 +21,12 @@ import (
 //	+0s refresh prod
 //
 // An ApplicationSet that is not the usual one, of three steps, has more lines: "set NAMESPACE/NAME", and a "step" or a
-// "step maxUpdate=2" or "step maxUpdate="25%"" for each of its steps. An app may have "from=BRANCH,BRANCH" instead of what the layout gives it.
+// "step maxUpdate=2" or "step maxUpdate="25%"" for each of its steps. An app may have "from=BRANCH,BRANCH" instead of
+// what the layout gives it.
 //
-// Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early A1" says which
-// kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a part of the rule is taken
-// out: see the command control.
+// Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early
+// A1" says which kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a
+// part of the rule is taken out: see the command control.
 type Scenario struct {
 	// Expect is the kind of counterexample that the scenario is, or empty.
 	Expect string

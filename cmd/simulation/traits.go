@@ -24,7 +24,8 @@ type traits struct {
 	barrier bool
 	// retry is when a failed Reconcile is tried again, from the number of failures.
 	retry func(failures int) time.Duration
-	// overlooks says that the application controller may put an older copy of an Application over a newer one in its cache.
+	// overlooks says that the application controller may put an older copy of an Application over a newer one in its
+	// cache.
 	overlooks bool
 	// afterAutomated is how revisions are resolved in the comparison after an automated operation.
 	afterAutomated level

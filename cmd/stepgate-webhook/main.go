@@ -1,4 +1,5 @@
-// Command stepgate-webhook is the admission webhook that enforces the order of Argo CD's progressive syncs. The image holds it.
+// Command stepgate-webhook is the admission webhook that enforces the order of Argo CD's progressive syncs. The image
+// holds it.
 package main
 
 import (

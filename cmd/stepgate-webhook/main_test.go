@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/test/commandline"
 )
+
+var cmdline = commandline.Program{Name: "stepgate-webhook", Run: run}
 
 // complete is a command line without a mistake, up to the API server.
 const complete = "serve --cert-secret argocd/stepgate-ca --cert-dns-name stepgate.argocd.svc"
@@ -76,7 +79,7 @@ func TestBadCommandLines(t *testing.T) {
 				args = tc.args[1:]
 			}
 			var stderr bytes.Buffer
-			g.Expect(execute(t, args, nil, &stderr)).To(Equal(2))
+			g.Expect(cmdline.Execute(t, args, nil, &stderr)).To(Equal(2))
 			g.Expect(stderr.String()).To(Equal("stepgate-webhook: " + tc.want + "\n"))
 		})
 	}
@@ -96,7 +99,7 @@ func TestFailures(t *testing.T) {
 			g := NewWithT(t)
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")
 			var stderr bytes.Buffer
-			g.Expect(execute(t, strings.Fields(complete+" "+tc.args), nil, &stderr)).To(Equal(1))
+			g.Expect(cmdline.Execute(t, strings.Fields(complete+" "+tc.args), nil, &stderr)).To(Equal(1))
 			g.Expect(stderr.String()).To(HavePrefix("stepgate-webhook: " + tc.want))
 			g.Expect(strings.Count(stderr.String(), "\n")).To(Equal(1))
 			g.Expect(stderr.String()).To(HaveSuffix("\n"))
@@ -109,7 +112,7 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"help", "serve"}} {
 		var stderr bytes.Buffer
 		var stdout bytes.Buffer
-		g.Expect(execute(t, args, &stdout, &stderr)).To(Equal(0))
+		g.Expect(cmdline.Execute(t, args, &stdout, &stderr)).To(Equal(0))
 		out := stdout.String()
 		g.Expect(stderr.String()).To(BeEmpty())
 		if !strings.Contains(strings.Join(args, " "), "serve") {
@@ -126,26 +129,4 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestEverySubCommandRefusesArguments(t *testing.T) {
-	for _, c := range subCommands() {
-		if strings.HasSuffix(c.Use, "...]") {
-			continue // it takes any number of names
-		}
-		t.Run(c.Name(), func(t *testing.T) {
-			g := NewWithT(t)
-			var stderr bytes.Buffer
-			g.Expect(c.Short).NotTo(BeEmpty())
-			g.Expect(execute(t, []string{c.Name(), "one", "two"}, nil, &stderr)).To(Equal(2))
-			g.Expect(stderr.String()).To(MatchRegexp(`^stepgate-webhook: unexpected argument "(one|two)"; see stepgate-webhook ` + c.Name() + " --help\n$"))
-		})
-	}
-}
-
-// execute runs a command line, and returns the exit code.
-func execute(t *testing.T, args []string, stdout, stderr *bytes.Buffer) int {
-	t.Helper()
-	if stdout == nil {
-		stdout = &bytes.Buffer{}
-	}
-	return run(t.Context(), append([]string{"stepgate-webhook"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr})
-}
+func TestEverySubCommandRefusesArguments(t *testing.T) { cmdline.RefusesArguments(t, subCommands()) }

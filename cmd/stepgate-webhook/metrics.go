@@ -12,8 +12,8 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 )
 
-// metricsMux serves the metrics of a registry, and those of client-go's calls and work queues that controller-runtime keeps. With
-// profiling it serves Go's profiles, too.
+// metricsMux serves the metrics of a registry, and those of client-go's calls and work queues that controller-runtime
+// keeps. With profiling it serves Go's profiles, too.
 func metricsMux(registry prometheus.Gatherer, profiling bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{registry, ctrlmetrics.Registry}, promhttp.HandlerOpts{}))

@@ -18,10 +18,12 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 )
 
-// tracer traces calls as the API server does: the caller decides whether a call is traced, or else the sampling rate. nil traces nothing.
+// tracer traces calls as the API server does: the caller decides whether a call is traced, or else the sampling rate.
+// nil traces nothing.
 type tracer struct{ tracing.TracerProvider }
 
-// startTracer connects in the background; the tracer drops the spans that it cannot send. Without an endpoint there is none.
+// startTracer connects in the background; the tracer drops the spans that it cannot send. Without an endpoint there is
+// none.
 func startTracer(ctx context.Context, t *flags.Tracing, version string) (*tracer, error) {
 	if t.Endpoint == "" {
 		return nil, nil

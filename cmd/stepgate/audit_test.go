@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 			api := &argoAPI{}
 			t.Setenv("KUBECONFIG", api.start(t))
 			var stdout, stderr bytes.Buffer
-			g.Expect(execute(t, strings.Fields(tc.args), &stdout, &stderr)).To(Equal(tc.code), stderr.String())
+			g.Expect(cmdline.Execute(t, strings.Fields(tc.args), &stdout, &stderr)).To(Equal(tc.code), stderr.String())
 			text := stdout.String()
 			if tc.code == 2 {
 				text = stderr.String()
@@ -68,7 +68,7 @@ func TestAuditJSON(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv("KUBECONFIG", (&argoAPI{}).start(t))
 	var stdout, stderr bytes.Buffer
-	g.Expect(execute(t, []string{"audit", "-o", "json"}, &stdout, &stderr)).To(Equal(1), stderr.String())
+	g.Expect(cmdline.Execute(t, []string{"audit", "-o", "json"}, &stdout, &stderr)).To(Equal(1), stderr.String())
 	var report audit.Report
 	g.Expect(json.Unmarshal(stdout.Bytes(), &report)).To(Succeed())
 	g.Expect(report.APIVersion).To(Equal("cli.stepgate.io/v1alpha1"))

@@ -39,7 +39,8 @@ func newCLI(streams genericiooptions.IOStreams) *cli {
 	return &cli{IOStreams: streams, kube: kube, getenv: os.Getenv}
 }
 
-// shownFlags are the flags of the kubeconfig that the help shows. The help hides the other flags of kubectl, which work, too.
+// shownFlags are the flags of the kubeconfig that the help shows. The help hides the other flags of kubectl, which
+// work, too.
 var shownFlags = []string{"as", "context", "kubeconfig", "namespace", "request-timeout"}
 
 // bindCluster adds the flags of a command that asks a cluster.
@@ -79,7 +80,8 @@ func (c *cli) cluster() (*kube.Cluster, error) {
 	return kube.New(config)
 }
 
-// configured reports whether a kubeconfig, a flag or the service account of a Pod names a cluster. Without this, client-go tries localhost:8080.
+// configured reports whether a kubeconfig, a flag or the service account of a Pod names a cluster. Without this,
+// client-go tries localhost:8080.
 func (c *cli) configured() bool {
 	raw, err := c.kube.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(raw.Clusters) > 0 || *c.kube.APIServer != "" {
@@ -119,7 +121,8 @@ func (c *cli) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, c.Out)
 }
 
-// command is a command that answers questions. Its error says what could not be answered; command.ErrFound is an answer.
+// command is a command that answers questions. Its error says what could not be answered; command.ErrFound is an
+// answer.
 func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

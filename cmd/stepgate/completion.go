@@ -35,7 +35,8 @@ func (c *cli) completeBoth(cmd *cobra.Command, args []string, typed string) ([]s
 	return c.complete(cmd, args, typed, "applicationsets", "applications")
 }
 
-// complete gives the names that begin with what was typed. Where they cannot be read it gives none: a shell has no place for an error.
+// complete gives the names that begin with what was typed. Where they cannot be read it gives none: a shell has no
+// place for an error.
 func (c *cli) complete(cmd *cobra.Command, args []string, typed string, resources ...string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	clients, err := c.cluster()

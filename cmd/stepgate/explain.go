@@ -151,7 +151,8 @@ func oneOf(accounts []string) string {
 	return accounts[0]
 }
 
-// orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has no say then.
+// orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has
+// no say then.
 func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
 	if _, gone := err.(*rollout.NotFoundError); gone { //nolint:errorlint // it is never wrapped
 		return rollout.NewSnapshot(), nil

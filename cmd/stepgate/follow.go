@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// settle is how long changes are collected before they are shown on a terminal, and settleLines the same where each is a line.
+	// settle is how long changes are collected before they are shown on a terminal, and settleLines the same where each
+	// is a line.
 	settle      = 200 * time.Millisecond
 	settleLines = time.Second
 	// tick is how often the ages on a terminal are brought up to date.
@@ -30,8 +31,8 @@ const (
 	slowTick = 5 * time.Second
 )
 
-// watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done. It also calls it every
-// tick; where that is 0, from time to time.
+// watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done.
+// It also calls it every tick; where that is 0, from time to time.
 func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
@@ -107,7 +108,8 @@ const (
 	footer = 2
 )
 
-// follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a line per change.
+// follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a
+// line per change.
 func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName) error {
 	if g.output == "json" || g.output == "yaml" {
 		return command.Usage("--watch shows text; for JSON use stepgate wait, or repeat stepgate get")

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/lint"

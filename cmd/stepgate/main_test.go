@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/test/commandline"
 )
+
+var cmdline = commandline.Program{Name: "stepgate", Run: run}
 
 // A mistake in the command line is exit code 2 and one line, which says what is valid.
 func TestBadCommandLines(t *testing.T) {
@@ -25,25 +29,14 @@ func TestBadCommandLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var stderr bytes.Buffer
-			g.Expect(execute(t, tc.args, nil, &stderr)).To(Equal(2))
+			g.Expect(cmdline.Execute(t, tc.args, nil, &stderr)).To(Equal(2))
 			g.Expect(stderr.String()).To(Equal("stepgate: " + tc.want + "\n"))
 		})
 	}
 }
 
 func TestEverySubCommandRefusesArguments(t *testing.T) {
-	for _, c := range subCommands(genericiooptions.IOStreams{}) {
-		if strings.HasSuffix(c.Use, "...]") {
-			continue // it takes any number of names
-		}
-		t.Run(c.Name(), func(t *testing.T) {
-			g := NewWithT(t)
-			var stderr bytes.Buffer
-			g.Expect(c.Short).NotTo(BeEmpty())
-			g.Expect(execute(t, []string{c.Name(), "one", "two"}, nil, &stderr)).To(Equal(2))
-			g.Expect(stderr.String()).To(MatchRegexp(`^stepgate: unexpected argument "(one|two)"; see stepgate ` + c.Name() + " --help\n$"))
-		})
-	}
+	cmdline.RefusesArguments(t, subCommands(genericiooptions.IOStreams{}))
 }
 
 // kubectl and argocd run plugins by the names of their files. The usage shows what the user typed.
@@ -60,15 +53,6 @@ func TestTheNameThatWasUsed(t *testing.T) {
 	}
 }
 
-// execute runs a command line, and returns the exit code.
-func execute(t *testing.T, args []string, stdout, stderr *bytes.Buffer) int {
-	t.Helper()
-	if stdout == nil {
-		stdout = &bytes.Buffer{}
-	}
-	return run(t.Context(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: stdout, ErrOut: stderr})
-}
-
 // Without a kubeconfig there is no cluster to ask, and not one at localhost:8080.
 func TestNoCluster(t *testing.T) {
 	g := NewWithT(t)
@@ -76,6 +60,6 @@ func TestNoCluster(t *testing.T) {
 	g.Expect(os.WriteFile(empty, nil, 0o600)).To(Succeed())
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	var stderr bytes.Buffer
-	g.Expect(execute(t, []string{"get", "--kubeconfig", empty}, nil, &stderr)).To(Equal(2))
+	g.Expect(cmdline.Execute(t, []string{"get", "--kubeconfig", empty}, nil, &stderr)).To(Equal(2))
 	g.Expect(stderr.String()).To(Equal("stepgate: no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG\n"))
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/command"

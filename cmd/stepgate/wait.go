@@ -100,7 +100,8 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	return err
 }
 
-// progress shows what is waited for: on a terminal in one line that is drawn again, elsewhere as a line for each change.
+// progress shows what is waited for: on a terminal in one line that is drawn again, elsewhere as a line for each
+// change.
 type progress struct {
 	*cli
 	screen screen.Screen

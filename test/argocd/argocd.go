@@ -40,8 +40,8 @@ type Options struct {
 	release
 	// Binary is the program: all controllers, and the CLI.
 	Binary string
-	// Manifests is the folder "manifests" of the release. The Environment has its CRDs already; RBAC and configuration come
-	// from here.
+	// Manifests is the folder "manifests" of the release. The Environment has its CRDs already; RBAC and configuration
+	// come from here.
 	Manifests string
 	// Namespaces hold ApplicationSets and Applications, besides the namespace argocd.
 	Namespaces []string
@@ -60,7 +60,8 @@ type Settings struct {
 	Jitter time.Duration
 	// Unordered starts the ApplicationSet controller without --enable-progressive-syncs.
 	Unordered bool
-	// Shards are the processes of the application controller, the first one with shard 0. Without any, one process has every cluster.
+	// Shards are the processes of the application controller, the first one with shard 0. Without any, one process has
+	// every cluster.
 	Shards []Shard
 }
 

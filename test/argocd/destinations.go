@@ -19,8 +19,8 @@ import (
 // manager is the service account that `argocd cluster add` creates in a cluster.
 const manager = "argocd-manager"
 
-// AddCluster makes another cluster a destination, for one shard of the application controller, as `argocd cluster add --shard` does: a
-// service account that may do everything there, and a Secret with its token here.
+// AddCluster makes another cluster a destination, for one shard of the application controller, as `argocd cluster add
+// --shard` does: a service account that may do everything there, and a Secret with its token here.
 func (a *ArgoCD) AddCluster(ctx context.Context, name string, other *cluster.Cluster, shard int) error {
 	admin, err := other.Client("")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 )
 
-// HealthAnnotation on a live ConfigMap, or else its data key "health", is the health of the Application that deploys it.
-// The annotation is not in git, so it makes an Application unhealthy without making it OutOfSync.
+// HealthAnnotation on a live ConfigMap, or else its data key "health", is the health of the Application that deploys
+// it. The annotation is not in git, so it makes an Application unhealthy without making it OutOfSync.
 const HealthAnnotation = "e2e.stepgate.io/health"
 
 const configMapHealth = `health = {status = "Healthy", message = "as its ConfigMap says"}
@@ -44,8 +44,8 @@ const alsoApplicationSets = onlyConfigMaps + `- apiGroups: [argoproj.io]
   clusters: ["*"]
 `
 
-// install creates the objects of Argo CD's own installation manifest, without CRDs and workloads: service accounts, RBAC,
-// ConfigMaps and Secrets. It adds the project "default".
+// install creates the objects of Argo CD's own installation manifest, without CRDs and workloads: service accounts,
+// RBAC, ConfigMaps and Secrets. It adds the project "default".
 func (a *ArgoCD) install(ctx context.Context) error {
 	for _, namespace := range append([]string{cluster.ArgoNamespace}, a.options.Namespaces...) {
 		if err := a.env.CreateNamespace(ctx, namespace); err != nil {

@@ -10,8 +10,8 @@ import (
 
 const applicationController = "argocd-application-controller"
 
-// Shard is one of several processes of the application controller. Each has the clusters whose Secret names its number; the cluster in
-// which Argo CD runs belongs to shard 0.
+// Shard is one of several processes of the application controller. Each has the clusters whose Secret names its number;
+// the cluster in which Argo CD runs belongs to shard 0.
 type Shard struct {
 	// Ahead is by how much its clock is ahead of those of all others, in whole seconds; negative if it is behind.
 	Ahead time.Duration

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// release is a release of Argo CD that the tests can run, and what sets it apart from the others. Flags, configuration and
-// behaviour that depend on the version have a field here, and nowhere an `if` of their own.
+// release is a release of Argo CD that the tests can run, and what sets it apart from the others. Flags, configuration
+// and behaviour that depend on the version have a field here, and nowhere an `if` of their own.
 type release struct {
 	version string
 	// repoServer are flags of the repo-server that older releases do not know.
@@ -24,18 +24,19 @@ type Traits struct {
 	// LooksAtHealth: it starts a step only while all Applications of the step just before are Healthy and not OutOfSync
 	// (`buildAppSyncMap`, up to 3.2). Later ones go by the status that they have recorded, for all earlier steps.
 	LooksAtHealth bool
-	// SyncsDrift: it starts a sync of every Application that is OutOfSync, so also for drift and for a change of the spec alone
-	// (up to 3.2). Later ones start one sync for each revision.
+	// SyncsDrift: it starts a sync of every Application that is OutOfSync, so also for drift and for a change of the
+	// spec alone (up to 3.2). Later ones start one sync for each revision.
 	SyncsDrift bool
-	// KeepsResult: an operation that is taken up shows the result of the one before, until it has one of its own (setOperationState
-	// writes a merge patch, up to 3.2).
+	// KeepsResult: an operation that is taken up shows the result of the one before, until it has one of its own
+	// (setOperationState writes a merge patch, up to 3.2).
 	KeepsResult bool
-	// Grace is how long it waits after a change, by default, before it starts a step: the refresh barrier, from 3.6 on. It then has
-	// everything compared that was not compared since. It is --refresh-grace-period-seconds.
+	// Grace is how long it waits after a change, by default, before it starts a step: the refresh barrier, from 3.6 on.
+	// It then has everything compared that was not compared since. It is --refresh-grace-period-seconds.
 	Grace time.Duration
 }
 
-// HasBarrier says that the controller itself waits until everything was compared with a change. It may then start nothing out of order.
+// HasBarrier says that the controller itself waits until everything was compared with a change. It may then start
+// nothing out of order.
 func (t Traits) HasBarrier() bool { return t.Grace > 0 }
 
 // releases are all of them. The first is the one that the tests run unless they are told otherwise.

@@ -21,7 +21,8 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 )
 
-// answer is the right answer: allow when the earlier steps are done, else deny, or hold for the ApplicationSet controller.
+// answer is the right answer: allow when the earlier steps are done, else deny, or hold for the ApplicationSet
+// controller.
 type answer int
 
 const (
@@ -110,8 +111,8 @@ func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
 	return nil
 }
 
-// review is the AdmissionReview of a server dry-run that sets the operation of an Application, pinned as the mutating webhook
-// pins it.
+// review is the AdmissionReview of a server dry-run that sets the operation of an Application, pinned as the mutating
+// webhook pins it.
 func review(target *argo.Application) []byte {
 	changed := target.DeepCopy()
 	changed.Operation = guestbook.Pinned(guestbook.RollingSync(), target)

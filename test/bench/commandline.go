@@ -14,7 +14,8 @@ import (
 // asked is how often each command is run.
 const asked = 7
 
-// commandLine is part 4: how long the commands take that answer questions, as processes, with one ApplicationSet of many Applications.
+// commandLine is part 4: how long the commands take that answer questions, as processes, with one ApplicationSet of
+// many Applications.
 func commandLine(ctx context.Context, s *suite) []goal {
 	r := s.rollout(ctx, s.options.asked)
 	kubeconfig := script.Get(s.AdminKubeconfig())

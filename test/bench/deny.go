@@ -27,7 +27,8 @@ func (p pins) Handle(context.Context, admission.AdmissionRequest) admission.Admi
 	}}
 }
 
-// denies is a validating webhook that denies everything, and reads nothing. Behind pins, it shows the least that a denied write costs.
+// denies is a validating webhook that denies everything, and reads nothing. Behind pins, it shows the least that a
+// denied write costs.
 type denies struct{ calls *atomic.Int64 }
 
 // Handle denies as stepgate does, with a text of the usual length.

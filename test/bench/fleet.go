@@ -23,7 +23,8 @@ const perSet = 20
 // longestStart bounds the time until an instance is ready, on a busy machine.
 const longestStart = 10 * time.Minute
 
-// fleet is part 5: many ApplicationSets of 20 Applications each in some namespaces, while Argo CD writes their statuses.
+// fleet is part 5: many ApplicationSets of 20 Applications each in some namespaces, while Argo CD writes their
+// statuses.
 type fleet struct {
 	*suite
 	namespaces []string
@@ -35,8 +36,8 @@ type fleet struct {
 	// sets counts the ApplicationSets that exist, and applications are the Applications whose statuses are written.
 	sets         int
 	applications []types.NamespacedName
-	// allowed and denied are a rollout of each namespace, of which a sync may start and may not. operated are rollouts of which a sync may
-	// start, too, and does so now and then.
+	// allowed and denied are a rollout of each namespace, of which a sync may start and may not. operated are rollouts
+	// of which a sync may start, too, and does so now and then.
 	allowed, denied, operated []*rollout
 	server, etcd              int // processes
 }

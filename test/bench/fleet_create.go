@@ -25,8 +25,8 @@ const (
 	// rolling is how many ApplicationSets there are for each one of which a sync waits at any time.
 	rolling  = 100
 	creators = 8
-	// fleetResources is how many resources an Application of the fleet has: 50,000 of them have to fit into the memory of this machine's API server.
-	// stepgate keeps none of them.
+	// fleetResources is how many resources an Application of the fleet has: 50,000 of them have to fit into the memory
+	// of this machine's API server. stepgate keeps none of them.
 	fleetResources = 20
 )
 
@@ -53,7 +53,8 @@ func (f *fleet) grow(ctx context.Context, applications int) {
 	}
 }
 
-// caughtUp waits until the API server's watch cache has what was stored: until then it answers that the list is not as new as it has to be.
+// caughtUp waits until the API server's watch cache has what was stored: until then it answers that the list is not as
+// new as it has to be.
 func (f *fleet) caughtUp(ctx context.Context) {
 	for began := time.Now(); ; {
 		err := f.raw.Get().Resource("applications").Param("limit", "1").Param("labelSelector", "nobody=has-it").Do(ctx).Error()
@@ -73,7 +74,8 @@ func (f *fleet) bytes(ctx context.Context) int {
 	return len(script.Get(f.raw.Get().Namespace(at.Namespace).Resource("applications").Name(at.Name).DoRaw(ctx)))
 }
 
-// fleetSet is an ApplicationSet of the fleet. A sync waits for its last Application in some, and its first one is Degraded in some of these.
+// fleetSet is an ApplicationSet of the fleet. A sync waits for its last Application in some, and its first one is
+// Degraded in some of these.
 type fleetSet struct {
 	*argo.ApplicationSet
 	repository        int
@@ -97,7 +99,8 @@ func (f *fleet) set(i int) *fleetSet {
 	return s
 }
 
-// add has the Applications of an ApplicationSet written, except those that decisions are asked about, and remembers its rollout.
+// add has the Applications of an ApplicationSet written, except those that decisions are asked about, and remembers its
+// rollout.
 func (f *fleet) add(s *fleetSet) {
 	for j := range perSet {
 		if j < perSet-1 || !s.waits {

@@ -10,8 +10,9 @@ import (
 	"net/http"
 )
 
-// store writes into etcd itself, by its JSON gateway. An API server on two cores takes a small part of the writes of a large Argo CD, and takes the
-// cores from what is measured. What is stored here, it reads and sends to its watches like its own writes.
+// store writes into etcd itself, by its JSON gateway. An API server on two cores takes a small part of the writes of a
+// large Argo CD, and takes the cores from what is measured. What is stored here, it reads and sends to its watches like
+// its own writes.
 type store struct {
 	url    string
 	client *http.Client

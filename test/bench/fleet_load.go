@@ -36,8 +36,9 @@ type load struct {
 	seen windowed
 }
 
-// load starts the writes that Argo CD makes: the application controller compares each Application every timeout.reconciliation and some jitter, and
-// writes then when it did. These go into etcd itself. And of some Applications an operation comes, and ends, by the API server.
+// load starts the writes that Argo CD makes: the application controller compares each Application every
+// timeout.reconciliation and some jitter, and writes then when it did. These go into etcd itself. And of some
+// Applications an operation comes, and ends, by the API server.
 func (f *fleet) load(ctx context.Context) *load {
 	n := float64(f.sets * perSet)
 	l := &load{fleet: f, rate: n / f.options.compared.Seconds(), operations: n * rolloutsPerDay / (24 * time.Hour).Seconds(), began: time.Now()}
@@ -119,8 +120,8 @@ func (l *load) patch(ctx context.Context, at types.NamespacedName, patch []byte)
 		Param("fieldManager", "argocd-application-controller").Body(patch).Do(ctx).Error()
 }
 
-// sync writes an operation as the ApplicationSet controller does, and takes it away again as the application controller does at its end. The rest of
-// the status stays, so that the next sync is judged like this one.
+// sync writes an operation as the ApplicationSet controller does, and takes it away again as the application controller
+// does at its end. The rest of the status stays, so that the next sync is judged like this one.
 func (l *load) sync(ctx context.Context, r *rollout) error {
 	at := types.NamespacedName{Namespace: r.namespace, Name: r.target}
 	result := l.patchers[controller].client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).Body(r.unpinned).Do(ctx)

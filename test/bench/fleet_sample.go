@@ -19,7 +19,8 @@ import (
 // longestSampling bounds the time that the samples of an instance take.
 const longestSampling = 2 * time.Minute
 
-// sample asks an instance for decisions under load: as the webhook's client sees them, and as the API server's client sees the writes.
+// sample asks an instance for decisions under load: as the webhook's client sees them, and as the API server's client
+// sees the writes.
 func (f *fleet) sample(ctx context.Context, i *instance) {
 	progress("decisions of %s under load", i.Name)
 	p, allowed, denied := newPoster(i.Webhook), f.mine(i, f.allowed)[0], f.mine(i, f.denied)[0]
@@ -56,8 +57,8 @@ func (f *fleet) sample(ctx context.Context, i *instance) {
 // lagProbes is how many writes are followed to the watch of an instance.
 const lagProbes = 50
 
-// lag writes statuses, and looks how long after the answer the instance's watch has told them. A look takes some milliseconds, which the figure
-// contains.
+// lag writes statuses, and looks how long after the answer the instance's watch has told them. A look takes some
+// milliseconds, which the figure contains.
 func (f *fleet) lag(ctx context.Context, i *instance) {
 	denied := f.mine(i, f.denied)[0]
 	at := types.NamespacedName{Namespace: denied.namespace, Name: denied.first}

@@ -1,6 +1,6 @@
-// Command bench measures the cost of a decision on a real etcd and kube-apiserver: against no webhook, a
-// webhook that always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints
-// the goals and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
+// Command bench measures the cost of a decision on a real etcd and kube-apiserver: against no webhook, a webhook that
+// always allows, and the reader that reads every sibling whole; under concurrency; and in memory. It prints the goals
+// and whether they are reached. Only a wrong answer of the gate, or no answer, makes it fail.
 package main
 
 import (
@@ -28,20 +28,21 @@ type options struct {
 	samples      int
 	applications int
 	parts        []int
-	// burst is how many siblings the concurrent decisions have, and rest how long an instance rests before its memory is
-	// measured a second time.
+	// burst is how many siblings the concurrent decisions have, and rest how long an instance rests before its memory
+	// is measured a second time.
 	burst int
 	rest  time.Duration
 	// asked is how many Applications the ApplicationSet has that the command line is asked about.
 	asked int
 	// cases names the cases of part 1 to measure; empty means all.
 	cases []string
-	// profiles is the folder for CPU profiles of the kube-apiserver (part 1) and of stepgate (parts 1 and 5); empty for none.
+	// profiles is the folder for CPU profiles of the kube-apiserver (part 1) and of stepgate (parts 1 and 5); empty for
+	// none.
 	profiles string
 	// features are the feature gates of the kube-apiserver.
 	features string
-	// sizes are how many Applications there are in part 5, in so many namespaces. Argo CD compares each once in compared, and each measurement under load
-	// takes a window.
+	// sizes are how many Applications there are in part 5, in so many namespaces. Argo CD compares each once in
+	// compared, and each measurement under load takes a window.
 	sizes            []int
 	namespaces       int
 	compared, window time.Duration

@@ -23,8 +23,8 @@ const profiled = 10 * time.Second
 
 var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "allow-barrier": true, "write-allow-barrier": true, "deny": true, "write-deny": true}
 
-// profile writes CPU profiles of the kube-apiserver and of stepgate while one case is repeated, and prints their sums and the API server's largest
-// entries.
+// profile writes CPU profiles of the kube-apiserver and of stepgate while one case is repeated, and prints their sums
+// and the API server's largest entries.
 func (s *suite) profile(ctx context.Context, siblings int, name string, run func(context.Context) error) {
 	until, stop := context.WithCancel(ctx)
 	defer stop()
@@ -78,7 +78,8 @@ func (s *suite) profiledInstance(name string) *release.Replica {
 	return s.gate
 }
 
-// profiledFunctions are the functions whose shares are printed: what the API server does for a LIST of metadata, and for a write.
+// profiledFunctions are the functions whose shares are printed: what the API server does for a LIST of metadata, and
+// for a write.
 var profiledFunctions = []string{
 	"handlers.asPartialObjectMetadataList", "meta.AsPartialObjectMetadata", "unstructured.(*Unstructured).GetManagedFields",
 	"handlers.doTransformObject", "handlers.transformObject", "handlers.transformResponseObject", "cacher.(*Cacher).GetList", "cacher.(*CacheDelegator).GetList",

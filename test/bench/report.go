@@ -48,7 +48,8 @@ func (e *experiment) ratio(siblings int, name, over string) float64 {
 	return float64(a.p50()) / float64(b.p50())
 }
 
-// baselines are the cases that a case is compared with, besides the floor: the slow reader and the write with no webhook.
+// baselines are the cases that a case is compared with, besides the floor: the slow reader and the write with no
+// webhook.
 func baselines(r *row) (plain, none string) {
 	switch r.name {
 	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-allow-barrier", "write-named", "write-pinned":

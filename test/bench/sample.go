@@ -23,8 +23,8 @@ type sampled struct {
 	took  []time.Duration
 }
 
-// interleave runs all cases in rounds, each round in another order, so that other work of the machine, and the effects of the
-// cases on each other, hit all of them alike.
+// interleave runs all cases in rounds, each round in another order, so that other work of the machine, and the effects
+// of the cases on each other, hit all of them alike.
 func interleave(ctx context.Context, rounds int, cases []*sampled) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, c := range cases {

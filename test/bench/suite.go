@@ -21,9 +21,10 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency switch
-// takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two ApplicationSet controllers write to stepgate; for unmutatedController its
-// mutating webhook is not called, and the operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything.
+// Each registration calls its webhook for the writes of some users. noWebhook writes in a namespace that the emergency
+// switch takes from all webhooks. barrierUser writes to the stepgate that has the write barrier. gateUser and the two
+// ApplicationSet controllers write to stepgate; for unmutatedController its mutating webhook is not called, and the
+// operations name the revision themselves. deniedUser writes to two webhooks that pin and deny everything.
 const (
 	noWebhook           = "bench-none"
 	alwaysUser          = "bench-always"
@@ -61,8 +62,8 @@ func newSuite(e *environment.Environment, o options, out *report.Printer) *suite
 	return &suite{Environment: e, options: o, out: out, rollouts: map[int]*rollout{}, patchers: map[string]*patcher{}}
 }
 
-// start starts three instances of stepgate, which have nothing to decide yet. Like all steps of the benchmark it is a part of
-// a script: the first step that fails ends the benchmark.
+// start starts three instances of stepgate, which have nothing to decide yet. Like all steps of the benchmark it is a
+// part of a script: the first step that fails ends the benchmark.
 func (s *suite) start(ctx context.Context) {
 	host := script.Get(s.URL())
 	s.server = script.Get(pidOf("kube-apiserver", "--secure-port="+host.Port()))
@@ -112,7 +113,8 @@ func (s *suite) users(ctx context.Context) {
 	script.Must(errors.Join(s.Admin.Create(ctx, role), s.Admin.Create(ctx, binding)))
 }
 
-// patcher decodes nothing of an answer but its status, so that the client adds little to the measurement. Without a user it is the administrator.
+// patcher decodes nothing of an answer but its status, so that the client adds little to the measurement. Without a
+// user it is the administrator.
 func (s *suite) patcher(user string) *patcher {
 	config := rest.CopyConfig(s.Config)
 	if user != "" {

@@ -1,5 +1,5 @@
-// Package cast runs a program in a terminal of a known size, and records what it draws: as an asciicast, which players play, and as an animated
-// SVG, which pages show.
+// Package cast runs a program in a terminal of a known size, and records what it draws: as an asciicast, which players
+// play, and as an animated SVG, which pages show.
 package cast
 
 import (
@@ -32,7 +32,8 @@ type output struct {
 	text string
 }
 
-// Start starts a program in a terminal, and records what it draws until it ends. end waits for the end of the recording.
+// Start starts a program in a terminal, and records what it draws until it ends. end waits for the end of the
+// recording.
 func Start(command *exec.Cmd, width, height uint16) (r *Recording, end func() error, err error) {
 	terminal, program, err := open(width, height)
 	if err != nil {
@@ -105,8 +106,8 @@ type Frame struct {
 // Text is the frame without colours.
 func (f Frame) Text() string { return escapes.ReplaceAllString(strings.Join(f.Lines, "\n"), "") }
 
-// Frames are the screens so far. A screen that reads as the one before, but for the numbers in lines that begin with one of the ignored texts,
-// is left out.
+// Frames are the screens so far. A screen that reads as the one before, but for the numbers in lines that begin with
+// one of the ignored texts, is left out.
 func (r *Recording) Frames(ignored ...string) []Frame {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,7 +40,8 @@ const (
 // colours are those of the SGR parameters that package screen uses, on a dark ground.
 var colours = map[string]string{"1": "font-weight:bold;fill:#ffffff", "2": "fill:#7d8590", "32": "fill:#3fb950", "33": "fill:#d29922", "31": "fill:#f85149"}
 
-// WriteSVG writes the frames as one picture that plays them again and again. It needs no script, and no font but the reader's.
+// WriteSVG writes the frames as one picture that plays them again and again. It needs no script, and no font but the
+// reader's.
 func WriteSVG(w io.Writer, r *Recording, title string, frames []Frame) error {
 	total := frames[len(frames)-1].At - frames[0].At + rest
 	var b strings.Builder

@@ -39,8 +39,9 @@ func crds(t *testing.T) []string {
 	}
 }
 
-// installCRDs installs them for good. To remove CRDs takes the API server minutes now and then: it tries several times to delete
-// instances, although there are none. So the one test that needs a cluster without them is the first of the package.
+// installCRDs installs them for good. To remove CRDs takes the API server minutes now and then: it tries several times
+// to delete instances, although there are none. So the one test that needs a cluster without them is the first of the
+// package.
 func installCRDs(t *testing.T) {
 	t.Helper()
 	// The ten seconds of envtest are not enough on a busy machine.
@@ -49,7 +50,8 @@ func installCRDs(t *testing.T) {
 }
 
 // Every object of every set of values is accepted by the API server, and none has a field that it does not know.
-// Without the CRDs of prometheus-operator its objects are left out; with them they are created. It is the first test of the package: see installCRDs.
+// Without the CRDs of prometheus-operator its objects are left out; with them they are created. It is the first test of
+// the package: see installCRDs.
 func TestEveryObjectIsAccepted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(served(g, "ServiceMonitor")).To(BeFalse(), "another test has installed the CRDs before this one")
@@ -79,8 +81,8 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	}
 }
 
-// accept sends every object of the release to the API server once more, as a dry run. A server-side apply refuses unknown
-// fields.
+// accept sends every object of the release to the API server once more, as a dry run. A server-side apply refuses
+// unknown fields.
 func accept(g *WithT, t *testing.T, values string) {
 	t.Helper()
 	admin := client.NewDryRunClient(administrator(g))

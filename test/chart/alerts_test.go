@@ -21,7 +21,8 @@ var installed = []struct{ name, namespace, fullname string }{
 // firstScrape is when the series of test/tools/promql begin.
 var firstScrape = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// healthy are the series, by minutes, while all is well. $R stands for the labels that Prometheus gives to the series of a release.
+// healthy are the series, by minutes, while all is well. $R stands for the labels that Prometheus gives to the series
+// of a release.
 func healthy(minutes int) map[string]string {
 	all := map[string]string{
 		`apiserver_admission_webhook_request_total{name="operation.stepgate.io"}`: fmt.Sprintf("10+3x%d", minutes),
@@ -51,8 +52,8 @@ func labelsOf(name, namespace string) string {
 // expiry is a constant value, some days after the first scrape.
 func expiry(days int) string { return fmt.Sprintf("%dx", firstScrape.AddDate(0, 0, days).Unix()) }
 
-// Each alert fires when it should, in the release that it is about, and no other alert fires with it. In wanted texts, a is team-a/stepgate.
-// $R stands for its labels, and a series without values does not exist.
+// Each alert fires when it should, in the release that it is about, and no other alert fires with it. In wanted texts,
+// a is team-a/stepgate. $R stands for its labels, and a series without values does not exist.
 func TestAlertsFire(t *testing.T) {
 	g := NewWithT(t)
 	var rules []rule
@@ -124,7 +125,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// fire gives the alerts that fire when the series of the first release differ from the healthy ones, each with its release: a, b or c.
+// fire gives the alerts that fire when the series of the first release differ from the healthy ones, each with its
+// release: a, b or c.
 func fire(t *testing.T, rules []rule, different map[string]string, minutes int) []string {
 	t.Helper()
 	g := NewWithT(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// TestConfigIsTheChart has kustomize build the folders of config/, and compares the objects with those that Helm renders from the chart.
+// TestConfigIsTheChart has kustomize build the folders of config/, and compares the objects with those that Helm
+// renders from the chart.
 func TestConfigIsTheChart(t *testing.T) {
 	monitoring := []string{
 		"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.renderMode=alwaysRender", "metrics.prometheusRule.enabled=true", "metrics.grafanaDashboard.enabled=true",

@@ -28,7 +28,8 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// monitoring renders the objects of a release by their kind, with everything for Prometheus and Grafana that the chart has.
+// monitoring renders the objects of a release by their kind, with everything for Prometheus and Grafana that the chart
+// has.
 func monitoring(t *testing.T, name, namespace string, values ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -122,8 +123,8 @@ var elsewhere = map[string]string{
 	"argocd_app_sync_total":                     "argo-cd v3.5.7, controller/metrics/metrics.go",
 }
 
-// Prometheus can parse every expression. Every metric that an alert or a panel names is one that a real stepgate, or a real API server
-// that has called it, has; and so is every label value that they select by.
+// Prometheus can parse every expression. Every metric that an alert or a panel names is one that a real stepgate, or a
+// real API server that has called it, has; and so is every label value that they select by.
 func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	g := NewWithT(t)
 	all := selectorsOf(t, expressionsOf(g, monitoring(t, "stepgate", "stepgate")))
@@ -159,8 +160,8 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 	}
 }
 
-// observedMetrics are the metrics of stepgate and of the API server after a denial, one of a sync that was not pinned, a
-// bypass, a call that failed under either policy, a read that failed and an annotation that cannot be read.
+// observedMetrics are the metrics of stepgate and of the API server after a denial, one of a sync that was not pinned,
+// a bypass, a call that failed under either policy, a read that failed and an annotation that cannot be read.
 func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

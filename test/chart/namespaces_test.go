@@ -9,7 +9,8 @@ import (
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// Patterns are matched by the API server as Argo CD matches them. A namespace that is made later is gated if a pattern matches it.
+// Patterns are matched by the API server as Argo CD matches them. A namespace that is made later is gated if a pattern
+// matches it.
 func TestPatternsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	outside := rollout(t, "my-pattern-a")
@@ -26,7 +27,8 @@ func TestPatternsOfNamespaces(t *testing.T) {
 		Not(ContainSubstring(`applicationset_namespace="pattern-b",kind="ungated_namespace"`))))
 }
 
-// Whoever lists namespaces forgets one some day. A metric names those that have ApplicationSets and are not gated, unless that is not wanted.
+// Whoever lists namespaces forgets one some day. A metric names those that have ApplicationSets and are not gated,
+// unless that is not wanted.
 func TestNamespacesThatAreNotGatedAreShown(t *testing.T) {
 	g := NewWithT(t)
 	rollout(t, "listed")

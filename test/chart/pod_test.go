@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The scheduler ignores all topologySpreadConstraints of a Pod that are wishes on a node that lacks the label of one of them. Nodes of
-// kind and of bare metal have no zone. So the chart has one constraint alone, for nodes, and wishes for zones by a podAntiAffinity.
+// The scheduler ignores all topologySpreadConstraints of a Pod that are wishes on a node that lacks the label of one of
+// them. Nodes of kind and of bare metal have no zone. So the chart has one constraint alone, for nodes, and wishes for
+// zones by a podAntiAffinity.
 func TestSpread(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set []string

@@ -53,8 +53,8 @@ func stored(ctx context.Context, g Gomega) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// An upgrade, with other values and back, keeps the CA and the bundles that stepgate has written; and an uninstall leaves
-// nothing behind.
+// An upgrade, with other values and back, keeps the CA and the bundles that stepgate has written; and an uninstall
+// leaves nothing behind.
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, "lifecycle")).To(Succeed())

@@ -31,7 +31,8 @@ func needs(found ...selector) []string {
 	return names
 }
 
-// The rules of a release select the series of this release only: those with the labels that its ServiceMonitor gives them.
+// The rules of a release select the series of this release only: those with the labels that its ServiceMonitor gives
+// them.
 func TestReleasesSelectTheirOwnSeries(t *testing.T) {
 	for _, r := range installed {
 		t.Run(r.namespace+"/"+r.name, func(t *testing.T) {
@@ -134,8 +135,8 @@ func needsOfAlerts(t *testing.T, values ...string) map[string][]string {
 	return all
 }
 
-// Every alert says how bad it is, what it means and where the runbook helps. The runbook has a section about every alert and no other, and
-// says whose metrics the alert needs.
+// Every alert says how bad it is, what it means and where the runbook helps. The runbook has a section about every
+// alert and no other, and says whose metrics the alert needs.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(shared.Root, "docs", "runbook.md"))

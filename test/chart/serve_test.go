@@ -74,8 +74,8 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 	return controller.Patch(t.Context(), app, client.MergeFrom(before), options...)
 }
 
-// denied waits until the API server, which learns of a registration a moment after it is stored, calls both webhooks: it
-// refuses a sync of prod, and not because the sync is not pinned.
+// denied waits until the API server, which learns of a registration a moment after it is stored, calls both webhooks:
+// it refuses a sync of prod, and not because the sync is not pinned.
 func denied(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(
@@ -100,8 +100,8 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 	NewWithT(t).Expect(string(text)).To(HaveSuffix(" 0 unexpected\n"))
 }
 
-// Two instances of Argo CD, each with a release: each sees the writes in its own namespaces and in no other, and may not
-// even read there. A namespace that nobody lists is gated by nobody.
+// Two instances of Argo CD, each with a release: each sees the writes in its own namespaces and in no other, and may
+// not even read there. A namespace that nobody lists is gated by nobody.
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
@@ -230,7 +230,8 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
-// Without pinning and holding, the test expects nothing of a mutating webhook, and the denial names the Application of step 1.
+// Without pinning and holding, the test expects nothing of a mutating webhook, and the denial names the Application of
+// step 1.
 func TestHelmTestWithoutMutating(t *testing.T) {
 	g := NewWithT(t)
 	serve(t, release.Chart{Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off", "hold.enabled=false"}})
@@ -253,7 +254,8 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("the mutating webhook did not: the API server does not call it"))
 }
 
-// Argo CD installs stepgate, and nothing serves the webhook: the sync that repairs it goes through if it is exempt, and no other does.
+// Argo CD installs stepgate, and nothing serves the webhook: the sync that repairs it goes through if it is exempt, and
+// no other does.
 func TestABrokenStepgateCanBeRepaired(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	set := rollout(t, "locked")

@@ -12,8 +12,8 @@ import (
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// Two releases share the namespaces of one Argo CD: no object of one is an object of the other, each watches its own namespaces, and the
-// writes that one cannot answer are those of its namespaces.
+// Two releases share the namespaces of one Argo CD: no object of one is an object of the other, each watches its own
+// namespaces, and the writes that one cannot answer are those of its namespaces.
 func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 	g := NewWithT(t)
 	names := map[string]bool{}

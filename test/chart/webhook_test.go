@@ -76,7 +76,8 @@ func TestBothWebhooksGetTheSameWrites(t *testing.T) {
 	}
 }
 
-// The webhooks for ApplicationSets are there whatever the values are, at the same server and in the same namespaces as the others.
+// The webhooks for ApplicationSets are there whatever the values are, at the same server and in the same namespaces as
+// the others.
 func TestTheWebhooksForApplicationSets(t *testing.T) {
 	nested := func(hook map[string]any, path ...string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(hook, path...)

@@ -37,7 +37,8 @@ users:
 // ClientCA is a file with the CA of that certificate.
 func (c *Cluster) ClientCA() string { return filepath.Join(c.dir, "client.crt") }
 
-// writeAdmissionConfig writes the API server's admission configuration and its client certificate, and returns its path.
+// writeAdmissionConfig writes the API server's admission configuration and its client certificate, and returns its
+// path.
 func (c *Cluster) writeAdmissionConfig() (string, error) {
 	certificate, key, err := SelfSigned(ClientName, time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	for name, text := range map[string][]byte{

@@ -1,4 +1,5 @@
-// Package cluster runs an etcd and a kube-apiserver on this machine, with Argo CD's CRDs and the accounts of an Argo CD.
+// Package cluster runs an etcd and a kube-apiserver on this machine, with Argo CD's CRDs and the accounts of an Argo
+// CD.
 package cluster
 
 import (
@@ -68,14 +69,16 @@ type Options struct {
 	Configure func(*envtest.APIServer) error
 	// FeatureGates are the kube-apiserver's, as NAME=true,NAME=false. Those that are not named have their defaults.
 	FeatureGates string
-	// AdmissionPolicies switches ValidatingAdmissionPolicies on where they are beta and off by default: Kubernetes 1.28 and 1.29.
+	// AdmissionPolicies switches ValidatingAdmissionPolicies on where they are beta and off by default: Kubernetes 1.28
+	// and 1.29.
 	AdmissionPolicies bool
-	// Large is for tens of thousands of objects that are written all the time. It has etcd take 8 GiB instead of 2, and the API server collect
-	// garbage so often that it takes 9 GiB, if that is enough.
+	// Large is for tens of thousands of objects that are written all the time. It has etcd take 8 GiB instead of 2, and
+	// the API server collect garbage so often that it takes 9 GiB, if that is enough.
 	Large bool
 }
 
-// Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make tools).
+// Start starts a Cluster with Argo CD's CRDs. It takes the binaries from KUBEBUILDER_ASSETS, else from bin/ (make
+// tools).
 func Start(o Options) (*Cluster, error) {
 	root, err := checkout.Root()
 	if err != nil {
@@ -108,7 +111,8 @@ func Start(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
-	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for start and end of the two programs.
+	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for start
+	// and end of the two programs.
 	c.env.CRDInstallOptions.MaxTime = time.Minute
 	c.env.ControlPlaneStartTimeout, c.env.ControlPlaneStopTimeout = time.Minute, time.Minute
 	// The log is one file: an API server starts a new one after 100 MB by default, and a long run of e2e writes more.

@@ -12,7 +12,8 @@ import (
 // Version is the version that the program kube-apiserver says it is.
 func (c *Cluster) Version() *version.Version { return c.version }
 
-// HasAdmissionPolicies reports whether the API server serves ValidatingAdmissionPolicies as v1 and by default: Kubernetes 1.30 and later.
+// HasAdmissionPolicies reports whether the API server serves ValidatingAdmissionPolicies as v1 and by default:
+// Kubernetes 1.30 and later.
 func (c *Cluster) HasAdmissionPolicies() bool { return c.version.AtLeast(version.MajorMinor(1, 30)) }
 
 // programVersion asks the kube-apiserver in a folder for its version. It answers "Kubernetes v1.36.3".
@@ -24,7 +25,8 @@ func programVersion(folder string) (*version.Version, error) {
 	return version.ParseGeneric(strings.TrimSpace(strings.TrimPrefix(string(text), "Kubernetes ")))
 }
 
-// switchOn sets the flags of the features that Options wants. A program refuses the name of a feature that it does not know.
+// switchOn sets the flags of the features that Options wants. A program refuses the name of a feature that it does not
+// know.
 func (c *Cluster) switchOn(o Options) {
 	server := c.env.ControlPlane.GetAPIServer()
 	features := o.FeatureGates

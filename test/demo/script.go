@@ -58,8 +58,8 @@ func (p *play) withdraw(env string) {
 	p.write(administrator, env, "withdraw the sync of "+env, func(app *argo.Application) { app.Operation = nil }, admitted)
 }
 
-// untilBlocked waits until the gate counts a sync among those that wait. One that was bypassed had got through for it, if it has looked before that
-// was withdrawn: then it finds out anew that the sync waits.
+// untilBlocked waits until the gate counts a sync among those that wait. One that was bypassed had got through for it,
+// if it has looked before that was withdrawn: then it finds out anew that the sync waits.
 func (p *play) untilBlocked() {
 	script.Must(eventually.Succeeds(p.ctx, func() error {
 		since, err := p.gate.Metric(p.ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
@@ -90,8 +90,9 @@ func (p *play) annotate(key, value string) {
 	p.patch(administrator, what, set, before, admitted)
 }
 
-// refreshed waits until stepgate has asked for an Application to be refreshed: it does so after its answer. The application controller meanwhile
-// answers what stepgate asks of others: on a slow machine, it looks between the end of a sync and the comparison that follows.
+// refreshed waits until stepgate has asked for an Application to be refreshed: it does so after its answer. The
+// application controller meanwhile answers what stepgate asks of others: on a slow machine, it looks between the end of
+// a sync and the comparison that follows.
 func (p *play) refreshed(env string, others ...string) {
 	script.Must(eventually.Succeeds(p.ctx, func() error {
 		for _, other := range others {

@@ -90,7 +90,8 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// TestEveryPageThatCodeNamesExists looks at comments and messages, and at the anchors that they name. This file has names that do not exist.
+// TestEveryPageThatCodeNamesExists looks at comments and messages, and at the anchors that they name. This file has
+// names that do not exist.
 func TestEveryPageThatCodeNamesExists(t *testing.T) {
 	g := NewWithT(t)
 	found := 0

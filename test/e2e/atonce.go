@@ -9,7 +9,8 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// atOnce is how many Applications of each step had an operation at the same moment, at the most, against the step's maxUpdate.
+// atOnce is how many Applications of each step had an operation at the same moment, at the most, against the step's
+// maxUpdate.
 type atOnce struct {
 	most map[int]int
 	// limits are the maxUpdate of the steps that have one. A maxUpdate of 0 is not among them: users start such a step.
@@ -59,7 +60,8 @@ func overMaxUpdate(chosen []scenario, all table, modes ...mode) int {
 	return over
 }
 
-// printAtOnce prints the rollouts whose steps have a maxUpdate, step by step. Nothing keeps it: it is counted and shown.
+// printAtOnce prints the rollouts whose steps have a maxUpdate, step by step. Nothing keeps it: it is counted and
+// shown.
 func printAtOnce(out *report.Printer, chosen []scenario, all table, version string) {
 	header := "| Argo CD | rollout | maxUpdate | mode | operations of a step at once, by step | over maxUpdate |\n|---|---|---|---|---|---|\n"
 	for _, sc := range chosen {

@@ -10,8 +10,8 @@ import (
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
-// eventSlack is how much later than the start the Event may carry its time, and how much earlier the judgement of the same
-// write may be.
+// eventSlack is how much later than the start the Event may carry its time, and how much earlier the judgement of the
+// same write may be.
 const eventSlack = 2 * time.Second
 
 // eventWindow is how long stepgate posts no second Event of one Application with the same blockers.

@@ -46,8 +46,8 @@ func (w write) refused() bool {
 // pausedBy is the end of a denial because of a pause, with the moment of it in whole seconds.
 var pausedBy = regexp.MustCompile(`\(Paused: .*\bat (\S+Z)\)`)
 
-// pausedMeanwhile says that a write was refused because of a pause that came while it was under way: the mutating webhook, which would have held it,
-// was asked before the pause, and the validating webhook after it.
+// pausedMeanwhile says that a write was refused because of a pause that came while it was under way: the mutating
+// webhook, which would have held it, was asked before the pause, and the validating webhook after it.
 func (w write) pausedMeanwhile() bool {
 	said := pausedBy.FindStringSubmatch(w.ResponseStatus.Message)
 	if said == nil {
@@ -57,7 +57,8 @@ func (w write) pausedMeanwhile() bool {
 	return err == nil && at.Add(time.Second).After(w.RequestReceivedTimestamp)
 }
 
-// overtaken says that the validating webhook refused a write that the mutating webhook had let through: an earlier step changed between the two.
+// overtaken says that the validating webhook refused a write that the mutating webhook had let through: an earlier step
+// changed between the two.
 func (w write) overtaken() bool {
 	return w.ResponseStatus.Code == http.StatusForbidden && fromGate(w.ResponseStatus.Message) && w.Annotations[pinnedAnnotation] != ""
 }
@@ -72,7 +73,8 @@ func (w write) byGate(m mode) bool {
 
 // counts are the writes of a rollout while it was measured.
 type counts struct {
-	// denials are the refused writes of users, auto-sync and other tools, and refusals those of the ApplicationSet controller.
+	// denials are the refused writes of users, auto-sync and other tools, and refusals those of the ApplicationSet
+	// controller.
 	denials, refusals int
 	// held are the writes whose operation was held.
 	held int
@@ -98,8 +100,8 @@ type auditLog struct {
 	read   []write
 }
 
-// writes are all writes that the log has now. It fails if the log has become shorter: the API server has started a new file, and what was not read of
-// the old one would be missing.
+// writes are all writes that the log has now. It fails if the log has become shorter: the API server has started a new
+// file, and what was not read of the old one would be missing.
 func (l *auditLog) writes() (all []write, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

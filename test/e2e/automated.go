@@ -12,8 +12,8 @@ import (
 	"github.com/stepgate/stepgate/test/argocd"
 )
 
-// automatedSyncs are the scenarios in which the application controller syncs by itself: automated sync with self-heal in the
-// template, and an ApplicationSet controller without progressive syncs. Only the gate knows of the steps.
+// automatedSyncs are the scenarios in which the application controller syncs by itself: automated sync with self-heal
+// in the template, and an ApplicationSet controller without progressive syncs. Only the gate knows of the steps.
 func automatedSyncs() []scenario {
 	all := []scenario{
 		{key: "auto-commit", title: "a commit; prod refreshed first", each: 1, quick: true, play: commitRefreshedIn(backwards())},
@@ -102,7 +102,8 @@ func (r *rollout) healAll() {
 // maxRatio is how many times as long the rollouts may take in order as all at once, in the median.
 const maxRatio = 2
 
-// measureAutomated plays these scenarios without the gate and with it, and prints a table. In order and complete is a must.
+// measureAutomated plays these scenarios without the gate and with it, and prints a table. In order and complete is a
+// must.
 func (s *suite) measureAutomated(ctx context.Context, chosen []scenario, modes []mode, strict bool) error {
 	if err := s.unordered(ctx); err != nil {
 		return err

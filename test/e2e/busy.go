@@ -44,9 +44,9 @@ func (l load) perMinute(n float64) string {
 	return fmt.Sprintf("%.0f", n/l.lasted.Minutes())
 }
 
-// measureBusy has an Application of the first step stay Degraded while the second step wants to start, without a gate, with
-// one that refuses, and with one that holds. It prints how busy that keeps the ApplicationSet controller, and fails if the
-// rollout with the gate that holds does not complete in the end.
+// measureBusy has an Application of the first step stay Degraded while the second step wants to start, without a gate,
+// with one that refuses, and with one that holds. It prints how busy that keeps the ApplicationSet controller, and
+// fails if the rollout with the gate that holds does not complete in the end.
 func (s *suite) measureBusy(ctx context.Context, lasting time.Duration) error {
 	var all []*busy
 	for _, spec := range []bool{false, true} {
@@ -102,8 +102,8 @@ func (b *busy) play(lasting time.Duration) {
 	r.health(dev, "Healthy")
 	r.complete()
 	b.completed = !r.finished.IsZero()
-	// A gate that refuses the spec together with the operation keeps Argo CD from comparing it, and so from going on. Argo CD
-	// alone may leave a change of the spec lying (argo-cd#27949).
+	// A gate that refuses the spec together with the operation keeps Argo CD from comparing it, and so from going on.
+	// Argo CD alone may leave a change of the spec lying (argo-cd#27949).
 	if !b.completed && r.mode == on {
 		script.Fail("the rollout did not complete when step 1 had recovered: %s", r.summary())
 	}
@@ -118,9 +118,9 @@ func (r *rollout) changeSpec(members []*member) {
 	r.edit(nil)
 }
 
-// holdUp has a member of the first step complete the newest commit, waits until the ApplicationSet controller has recorded
-// it as Healthy, and then makes it Degraded. From 3.3 on the ApplicationSet controller does not look at its health again, and
-// starts the next step; up to 3.2 it may start the one after that (keptWaiting).
+// holdUp has a member of the first step complete the newest commit, waits until the ApplicationSet controller has
+// recorded it as Healthy, and then makes it Degraded. From 3.3 on the ApplicationSet controller does not look at its
+// health again, and starts the next step; up to 3.2 it may start the one after that (keptWaiting).
 func (r *rollout) holdUp(m *member) {
 	r.refresh(m)
 	r.untilNewest(m)

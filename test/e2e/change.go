@@ -66,8 +66,8 @@ func (r *rollout) changed() {
 	}
 }
 
-// version gives members a new version, Healthy, or Progressing for some of them. It commits to the branches in the order of
-// the members; all commits are one change.
+// version gives members a new version, Healthy, or Progressing for some of them. It commits to the branches in the
+// order of the members; all commits are one change.
 func (r *rollout) version(version string, members []*member, progressing ...*member) {
 	r.versionAs(version, members, "Progressing", progressing...)
 }
@@ -122,8 +122,8 @@ func (r *rollout) refreshAtOnce(members ...*member) {
 	}
 }
 
-// refreshed asks for a refresh and waits until it is done. Argo CD v3.5.7 overlooks one that is written while it writes the
-// Application itself, and stores its own copy in its cache; in this case it is asked again.
+// refreshed asks for a refresh and waits until it is done. Argo CD v3.5.7 overlooks one that is written while it writes
+// the Application itself, and stores its own copy in its cache; in this case it is asked again.
 func (r *rollout) refreshed(m *member) {
 	for range refreshTries {
 		for _, value := range []string{"", "normal"} {

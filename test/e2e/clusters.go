@@ -68,8 +68,8 @@ type clusterPlay struct {
 	shards []argocd.Shard
 }
 
-// oneController, bothShards and ahead are how the application controller runs: in one process, in two, and in two of which the clock of
-// one is ahead of all others by some seconds, or behind.
+// oneController, bothShards and ahead are how the application controller runs: in one process, in two, and in two of
+// which the clock of one is ahead of all others by some seconds, or behind.
 func oneController() []argocd.Shard { return nil }
 
 func ahead(first, second int) []argocd.Shard {
@@ -114,9 +114,10 @@ func spreadOver(name string, play func(*rollout)) scenario {
 	}
 }
 
-// mostAsked is the largest difference of clocks, in seconds, at which a commit is rolled out right after the installation. With a larger one
-// the last sync lies in the future of the ApplicationSet controller, which may take it for the sync that is held: that rollout then stands still
-// (docs/reliability.md, Clocks). The play waits until it does not.
+// mostAsked is the largest difference of clocks, in seconds, at which a commit is rolled out right after the
+// installation. With a larger one the last sync lies in the future of the ApplicationSet controller, which may take it
+// for the sync that is held: that rollout then stands still (docs/reliability.md, Clocks). The play waits until it does
+// not.
 const mostAsked = 1
 
 // alternating is a rollout with the second step in the second cluster.
@@ -149,8 +150,8 @@ func chooseClusters(list string, quick bool) (plays []clusterPlay, outages []out
 	return plays, outages
 }
 
-// measureClusters starts the second cluster, plays all and prints what came of it. Nothing may start early with the gate, and every
-// rollout has to complete.
+// measureClusters starts the second cluster, plays all and prints what came of it. Nothing may start early with the
+// gate, and every rollout has to complete.
 func (s *suite) measureClusters(ctx context.Context, plays []clusterPlay, outages []outage) error {
 	modes := []mode{off, on}
 	if err := s.startRemote(ctx, modes); err != nil {

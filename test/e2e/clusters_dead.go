@@ -16,19 +16,23 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// outage is a rollout over both clusters in which the second one does not answer from before the commit on. It has to stand until the
-// cluster answers, and then to complete by itself. Another rollout, with all its Applications in the first cluster, has to complete meanwhile.
+// outage is a rollout over both clusters in which the second one does not answer from before the commit on. It has to
+// stand until the cluster answers, and then to complete by itself. Another rollout, with all its Applications in the
+// first cluster, has to complete meanwhile.
 type outage struct {
 	scenario
 	begin func(*cluster.Cluster) (*cluster.Outage, error)
-	// restart restarts Argo CD while the cluster does not answer, so that Argo CD knows nothing of what is there: no comparison succeeds.
+	// restart restarts Argo CD while the cluster does not answer, so that Argo CD knows nothing of what is there: no
+	// comparison succeeds.
 	restart bool
 }
 
 const (
-	// outageAtLeast is how long the cluster does not answer. Argo CD tries a sync again after 5, 10, 20, 40 and 80 s, and then gives up.
+	// outageAtLeast is how long the cluster does not answer. Argo CD tries a sync again after 5, 10, 20, 40 and 80 s,
+	// and then gives up.
 	outageAtLeast = 30 * time.Second
-	// explainedWithin is how long it may take until the texts tell what is wrong: a handshake that is not answered takes 10 s to fail.
+	// explainedWithin is how long it may take until the texts tell what is wrong: a handshake that is not answered
+	// takes 10 s to fail.
 	explainedWithin = time.Minute
 )
 
@@ -45,7 +49,8 @@ func allOutages() []outage {
 	}
 }
 
-// commitAtOnceBackwards refreshes the last step first and does not wait: Applications of a cluster that does not answer may not be compared.
+// commitAtOnceBackwards refreshes the last step first and does not wait: Applications of a cluster that does not answer
+// may not be compared.
 func commitAtOnceBackwards(r *rollout) {
 	r.begin()
 	r.version("2", r.members)

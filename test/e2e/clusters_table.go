@@ -14,7 +14,8 @@ type clusterResult struct {
 	outcomes map[mode]*outcome
 }
 
-// printClusters prints a table and a line, and says what may not be. barrier says that Argo CD alone may start nothing out of order.
+// printClusters prints a table and a line, and says what may not be. barrier says that Argo CD alone may start nothing
+// out of order.
 func printClusters(out *report.Printer, results []*clusterResult, writes []write, barrier bool) error {
 	if len(results) == 0 {
 		return nil
@@ -76,12 +77,12 @@ func (p clusterPlay) clocks() string {
 	return text
 }
 
-// clockError bounds the error of a clock that is read from the times of Applications: they have whole seconds, and on a busy machine they are
-// seen late.
+// clockError bounds the error of a clock that is read from the times of Applications: they have whole seconds, and on a
+// busy machine they are seen late.
 const clockError = 3 * time.Second
 
-// checkClocks asks that the last comparison of an Application has its time from the clock that its shard should have. If it had not, the play
-// would say nothing about clocks.
+// checkClocks asks that the last comparison of an Application has its time from the clock that its shard should have.
+// If it had not, the play would say nothing about clocks.
 func (r *clusterResult) checkClocks() error {
 	var problems []error
 	for _, o := range r.outcomes {

@@ -36,7 +36,8 @@ type commandLine struct {
 	folder string
 }
 
-// measureCommandLine plays a rollout that `get --watch` and `wait` look at: they have to show what happens, when it happens.
+// measureCommandLine plays a rollout that `get --watch` and `wait` look at: they have to show what happens, when it
+// happens.
 func (s *suite) measureCommandLine(ctx context.Context, folder string) error {
 	c := &commandLine{kubeconfig: script.Get(s.AdminKubeconfig()), folder: folder}
 	outcomes, err := player{s, []mode{on}, 1}.playOnce(ctx, scenario{key: "shop", title: "watched by the command line", each: 4, play: c.play})

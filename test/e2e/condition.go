@@ -65,7 +65,8 @@ func (h *hold) of(s observer.Start) bool {
 	return false
 }
 
-// early reports whether a start breaks the promise. The order of two writes is exact; a time is compared with the receipt of the start.
+// early reports whether a start breaks the promise. The order of two writes is exact; a time is compared with the
+// receipt of the start.
 func (h *hold) early(s observer.Start) bool {
 	switch {
 	case !h.of(s):

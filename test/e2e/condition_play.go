@@ -93,8 +93,8 @@ func soaked(w *waiting) {
 	w.end()
 }
 
-// windowOpens rolls a commit out while a deny window keeps the second step shut for some seconds, and in the long form another one
-// that an allow window lets in from the next minute on.
+// windowOpens rolls a commit out while a deny window keeps the second step shut for some seconds, and in the long form
+// another one that an allow window lets in from the next minute on.
 func windowOpens(w *waiting) {
 	var names []string
 	for _, m := range w.in("qa") {
@@ -114,7 +114,8 @@ func windowOpens(w *waiting) {
 	}
 }
 
-// throughWindow rolls a version out. The window is shut before that, for long; its end moves when the first step is done.
+// throughWindow rolls a version out. The window is shut before that, for long; its end moves when the first step is
+// done.
 func (w *waiting) throughWindow(version string, shut func(opens time.Time) time.Time) {
 	shut(time.Now().Add(10 * time.Minute))
 	w.rollOut(version)
@@ -153,7 +154,8 @@ func threeAtATime(set *argo.ApplicationSet) {
 	set.Spec.Strategy.RollingSync.Steps[1].MaxUpdate = &three
 }
 
-// tooManyFailures commits what no Application of the second step can deploy. Two try; the others may not. The next commit is good.
+// tooManyFailures commits what no Application of the second step can deploy. Two try; the others may not. The next
+// commit is good.
 func tooManyFailures(w *waiting) {
 	w.annotateSet("max-failures", "1")
 	qa := w.in("qa")

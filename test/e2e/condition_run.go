@@ -42,9 +42,9 @@ type conditionOutcome struct {
 	problem   error
 }
 
-// measureConditions plays them with progressive syncs, and then with automated sync and an ApplicationSet controller without
-// progressive syncs. Nothing may start before it is due with the gate, every rollout has to complete, and without the gate something of each condition
-// has to start before it is due.
+// measureConditions plays them with progressive syncs, and then with automated sync and an ApplicationSet controller
+// without progressive syncs. Nothing may start before it is due with the gate, every rollout has to complete, and
+// without the gate something of each condition has to start before it is due.
 func (s *suite) measureConditions(ctx context.Context, chosen []condition, modes []mode, long bool) error {
 	all, err := s.playConditions(ctx, "RollingSync", chosen, modes, long)
 	if err != nil {

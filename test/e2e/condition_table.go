@@ -80,8 +80,8 @@ func find(all []*conditionOutcome, name string, m mode) *conditionOutcome {
 	return all[i]
 }
 
-// tells returns an error if nothing started early without the gate in any rollout of a condition: those with the gate would prove nothing then.
-// With progressive syncs, a rollout may be in order by chance.
+// tells returns an error if nothing started early without the gate in any rollout of a condition: those with the gate
+// would prove nothing then. With progressive syncs, a rollout may be in order by chance.
 func tells(controls []*conditionOutcome) error {
 	for _, o := range controls {
 		if o.problem != nil || len(o.early()) > 0 {

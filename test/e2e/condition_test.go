@@ -61,7 +61,8 @@ func TestTimes(t *testing.T) {
 	g.Expect(released).To(Equal([]time.Duration{time.Second}))
 }
 
-// TestTells is the negative control of the part itself: a run whose rollouts without the gate start nothing early fails.
+// TestTells is the negative control of the part itself: a run whose rollouts without the gate start nothing early
+// fails.
 func TestTells(t *testing.T) {
 	g := NewWithT(t)
 	o := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: off}}}

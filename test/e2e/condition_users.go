@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// approver is the user whom the gate lets approve, and stranger another one. Both may write ApplicationSets and Applications.
+	// approver is the user whom the gate lets approve, and stranger another one. Both may write ApplicationSets and
+	// Applications.
 	approver = "alice"
 	stranger = "mallory"
 )

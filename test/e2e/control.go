@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// controlLimit is how long a rollout, and the installation before it, may take in the control before it counts as standing
-// still.
+// controlLimit is how long a rollout, and the installation before it, may take in the control before it counts as
+// standing still.
 const controlLimit = 20 * time.Second
 
 // control plays scenarios with parts of the gate switched off, and reports what becomes of them. It fails unless that
-// makes a difference: a suite that notices nothing here would notice nothing elsewhere. The order has to hold all the same.
+// makes a difference: a suite that notices nothing here would notice nothing elsewhere. The order has to hold all the
+// same.
 func (s *suite) control(ctx context.Context, chosen, automated []scenario) error {
 	c := &controlled{suite: s}
 	err := c.play(ctx, chosen)

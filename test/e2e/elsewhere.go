@@ -99,9 +99,9 @@ func secondNamespace(r *rollout) { script.Must(r.CreateNamespace(r.ctx, r.second
 
 func (r *rollout) secondNamespace() string { return r.mode.destination() + "-" + r.name }
 
-// pruneInBackground is for the object that stays behind at the old destination. The ApplicationSet controller takes from
-// "automated" whether to prune, and switches the rest of it off. A foreground deletion would need the garbage collector of
-// kube-controller-manager, which does not run here.
+// pruneInBackground is for the object that stays behind at the old destination. The ApplicationSet controller takes
+// from "automated" whether to prune, and switches the rest of it off. A foreground deletion would need the garbage
+// collector of kube-controller-manager, which does not run here.
 func pruneInBackground(_ *rollout, spec *argo.ApplicationSpec) {
 	prune := true
 	spec.SyncPolicy = &argo.SyncPolicy{

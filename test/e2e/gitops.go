@@ -19,7 +19,8 @@ import (
 type parent struct {
 	key, title string
 	quick      bool
-	// options are its sync options, and ignores a member of ignoreDifferences with its value; nobody ignores anything without one.
+	// options are its sync options, and ignores a member of ignoreDifferences with its value; nobody ignores anything
+	// without one.
 	options []any
 	ignores map[string]any
 }
@@ -58,9 +59,9 @@ type family struct {
 	// git are the annotations that the ApplicationSet has in Git, beside those of the page.
 	git map[string]string
 
-	// foreign are annotations that Git does not have, own is one that it has, and born is a pause of a second ApplicationSet, which
-	// Git has from the beginning: each is changed by hand. The verdicts named next are of the time after the next commit. added says
-	// whether a pause that Git has later is deployed.
+	// foreign are annotations that Git does not have, own is one that it has, and born is a pause of a second
+	// ApplicationSet, which Git has from the beginning: each is changed by hand. The verdicts named next are of the
+	// time after the next commit. added says whether a pause that Git has later is deployed.
 	foreign, foreignNext, own, born, bornNext, added bool
 	problem                                          error
 }

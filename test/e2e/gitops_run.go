@@ -99,8 +99,8 @@ func (f *family) deploy(revision string) {
 	f.sync(revision, func(o *argo.OperationState) bool { return o.Phase == "Succeeded" })
 }
 
-// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be. Argo CD may overlook a request:
-// see refreshed.
+// sync has the parent compared with a commit, and waits until its sync of the commit is as it should be. Argo CD may
+// overlook a request: see refreshed.
 func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
 	app := &argo.Application{}
 	app.Namespace, app.Name = string(f.mode), f.name()

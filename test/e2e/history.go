@@ -29,8 +29,8 @@ type history struct {
 	rollouts, unclear int
 }
 
-// notOnRecord is why an early start was missed whose sync the Application has no record of, such as a sync of a revision of the rollout: it
-// failed, was a repetition of an older revision, or its record was dropped.
+// notOnRecord is why an early start was missed whose sync the Application has no record of, such as a sync of a
+// revision of the rollout: it failed, was a repetition of an older revision, or its record was dropped.
 const notOnRecord = "no such sync on record"
 
 // readHistory audits the live Applications of the rollout as `stepgate audit` does, and compares.
@@ -180,8 +180,8 @@ func (t *historyTotals) add(m mode, h *history) {
 	}
 }
 
-// notTold are the reasons for which no record can tell an early start: the commit was of one step, or the syncs were too short or too
-// close for times of whole seconds.
+// notTold are the reasons for which no record can tell an early start: the commit was of one step, or the syncs were
+// too short or too close for times of whole seconds.
 var notTold = []string{string(past.OneStep), string(past.SameSecond), string(past.MayHaveWaited)}
 
 // verdict is an error if the audit said something wrong, or found nothing where there was something to find.

@@ -10,7 +10,8 @@ import (
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
-// The audit is held against the observer by Application and revision. Revisions from before the measured rollout do not count.
+// The audit is held against the observer by Application and revision. Revisions from before the measured rollout do not
+// count.
 func TestCompareHistory(t *testing.T) {
 	began := time.Now()
 	r := &rollout{began: began, changedAt: []time.Time{began.Add(-time.Minute), began.Add(time.Second)}}

@@ -61,8 +61,8 @@ func driftBefore(r *rollout) {
 	r.refresh(r.in(backwards()...)...)
 }
 
-// driftAfter has dev drift when it is Synced at the commit without a sync. From 3.3 on the ApplicationSet controller does not
-// repair that; somebody does in the end.
+// driftAfter has dev drift when it is Synced at the commit without a sync. From 3.3 on the ApplicationSet controller
+// does not repair that; somebody does in the end.
 func driftAfter(r *rollout) {
 	r.begin()
 	dev, later := r.one("dev"), r.in("prod", "qa")

@@ -76,9 +76,9 @@ type player struct {
 	parallel int
 }
 
-// playAll plays first the scenarios that wait for periodic comparison, all at once. Then it plays the others, with a long
-// timeout.reconciliation, so that nothing but refreshes makes Argo CD look at git; one at a time, because together they would
-// slow each other.
+// playAll plays first the scenarios that wait for periodic comparison, all at once. Then it plays the others, with a
+// long timeout.reconciliation, so that nothing but refreshes makes Argo CD look at git; one at a time, because together
+// they would slow each other.
 func (p player) playAll(ctx context.Context, chosen []scenario) (table, error) {
 	all := table{}
 	var periodic, others []scenario

@@ -23,7 +23,8 @@ type results struct {
 	strict bool
 }
 
-// print prints the tables and the final line, and returns the line, and an error when the gate did not keep its promise.
+// print prints the tables and the final line, and returns the line, and an error when the gate did not keep its
+// promise.
 func (r results) print() (line string, err error) {
 	writes, err := r.suite.audit.writes()
 	if err != nil {
@@ -72,8 +73,8 @@ type totals struct {
 	strict bool
 	// barrier says that Argo CD alone may start nothing out of order.
 	barrier bool
-	// problems fail every run. tolerated are those that fail only a strict one: a busy machine makes a rollout slow, and Argo
-	// CD alone may leave one lying.
+	// problems fail every run. tolerated are those that fail only a strict one: a busy machine makes a rollout slow,
+	// and Argo CD alone may leave one lying.
 	problems, tolerated []error
 }
 
@@ -118,8 +119,8 @@ func (t *totals) problem(o *outcome) {
 	}
 }
 
-// refused counts the refusals of the ApplicationSet controller in some modes, in rollouts and outside, but for those by a pause that came meanwhile.
-// It keeps one text for each object.
+// refused counts the refusals of the ApplicationSet controller in some modes, in rollouts and outside, but for those by
+// a pause that came meanwhile. It keeps one text for each object.
 func (t *totals) refused(writes []write, modes ...mode) {
 	said := map[string]bool{}
 	for _, w := range writes {
@@ -187,8 +188,8 @@ func tooSlow(without, with *outcome) time.Duration {
 	return max(0, with.took-allowed)
 }
 
-// printRatio compares each rollout with itself: the median of all without the gate and the one of all with it are often of
-// different rollouts.
+// printRatio compares each rollout with itself: the median of all without the gate and the one of all with it are often
+// of different rollouts.
 func (t *totals) printRatio(out *report.Printer) {
 	if len(t.ratios) > 0 {
 		out.Line("each rollout, seconds on / off: rollouts=%d median_ratio=%.2f", len(t.ratios), medianOfAll(t.ratios))
@@ -203,8 +204,8 @@ func (t *totals) line(version string) string {
 }
 
 const (
-	// mostRatio is how many times as long as without the gate a rollout may take with it, in the median. The median of 45 rollouts was 1.04 to
-	// 1.12 in six runs, and is known to 0.1 at best: a bound of 1.1 fails by chance.
+	// mostRatio is how many times as long as without the gate a rollout may take with it, in the median. The median of
+	// 45 rollouts was 1.04 to 1.12 in six runs, and is known to 0.1 at best: a bound of 1.1 fails by chance.
 	mostRatio = 1.5
 	// ratioOf is the number of rollouts from which on that is asked for.
 	ratioOf = 10

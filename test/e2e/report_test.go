@@ -85,7 +85,8 @@ func TestSlowRolloutsFailOnlyAStrictRun(t *testing.T) {
 	g.Expect(strict.verdict(report.To(io.Discard))).To(MatchError(ContainSubstring("x took 30.0s")))
 }
 
-// TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun has a rollout that cannot be played to its end, without the gate and with it.
+// TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun has a rollout that cannot be played to its end, without the gate
+// and with it.
 func TestWhatArgoCDAloneLeavesLyingFailsOnlyAStrictRun(t *testing.T) {
 	for _, tc := range []struct {
 		mode   mode

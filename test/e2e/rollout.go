@@ -21,8 +21,8 @@ const changes = 4
 
 const pollEvery = 100 * time.Millisecond
 
-// rollout is one scenario as it is played in one namespace, which decides whether there is a gate. Its methods are steps
-// of a script: the first that fails ends the rollout.
+// rollout is one scenario as it is played in one namespace, which decides whether there is a gate. Its methods are
+// steps of a script: the first that fails ends the rollout.
 type rollout struct {
 	*suite
 	ctx      context.Context
@@ -37,7 +37,8 @@ type rollout struct {
 	began    time.Time
 	since    uint64
 	finished time.Time
-	// overlooked counts the operations and refreshes that Argo CD overlooked in the measured rollout; the last was at overlookedAt.
+	// overlooked counts the operations and refreshes that Argo CD overlooked in the measured rollout; the last was at
+	// overlookedAt.
 	overlooked   int
 	overlookedAt time.Time
 	// note is what else there is to say about it.
@@ -52,8 +53,8 @@ func newRollout(ctx context.Context, s *suite, sc scenario, m mode) *rollout {
 	return &rollout{suite: s, ctx: ctx, scenario: sc, mode: m, name: sc.key}
 }
 
-// prepare creates the repositories and installs the ApplicationSet, unless the installation is the rollout. It waits until
-// the ApplicationSet controller has recorded every Application as Healthy.
+// prepare creates the repositories and installs the ApplicationSet, unless the installation is the rollout. It waits
+// until the ApplicationSet controller has recorded every Application as Healthy.
 func (r *rollout) prepare() {
 	r.populate()
 	if r.scenario.fresh {
@@ -116,8 +117,8 @@ func (r *rollout) untilRecorded(m *member) {
 	})
 }
 
-// until waits until a condition holds. It fails when that takes longer than the scenario may. Argo CD may overlook an operation meanwhile, without
-// the gate, too.
+// until waits until a condition holds. It fails when that takes longer than the scenario may. Argo CD may overlook an
+// operation meanwhile, without the gate, too.
 func (r *rollout) until(what string, condition func() bool) {
 	r.untilWithin(r.scenario.within(), what, func() bool {
 		r.refreshOverlooked()
@@ -164,7 +165,8 @@ func (r *rollout) pause(d time.Duration) {
 	}
 }
 
-// summary is one line with the state of the Applications, at most 20. Those that are not at the newest state come first.
+// summary is one line with the state of the Applications, at most 20. Those that are not at the newest state come
+// first.
 func (r *rollout) summary() string {
 	text, most := "", 20
 	behind := func(m *member) int {

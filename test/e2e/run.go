@@ -115,7 +115,8 @@ func (o options) runOne(ctx context.Context) (line string, err error) {
 	return s.measure(ctx, o, p)
 }
 
-// measure plays all parts of a plan, and reports them. A part that fails does not end the others. It returns the line with the totals.
+// measure plays all parts of a plan, and reports them. A part that fails does not end the others. It returns the line
+// with the totals.
 func (s *suite) measure(ctx context.Context, o options, p plan) (line string, err error) {
 	outcomes, err := player{s, p.modes, o.parallel}.playAll(ctx, p.ordinary)
 	if err != nil {

@@ -30,7 +30,8 @@ type scenario struct {
 	byHand string
 	// manual says that users start syncs in it.
 	manual bool
-	// automated has the application controller sync by itself, without progressive syncs in the ApplicationSet controller.
+	// automated has the application controller sync by itself, without progressive syncs in the ApplicationSet
+	// controller.
 	automated bool
 	// resync belongs to the second part, with a short timeout.reconciliation.
 	resync bool
@@ -55,8 +56,8 @@ type scenario struct {
 	twice bool
 	// waits is by how much it may take longer with the gate than other scenarios may.
 	waits time.Duration
-	// limit is how long it may take to complete; zero means a minute. setup is the same for the installation before; zero means
-	// five minutes.
+	// limit is how long it may take to complete; zero means a minute. setup is the same for the installation before;
+	// zero means five minutes.
 	limit, setup time.Duration
 	play         func(r *rollout)
 }
@@ -136,7 +137,8 @@ func commitRefreshedAtOnce(r *rollout) {
 	r.refreshAtOnce(r.members...)
 }
 
-// choose returns those of all scenarios that a comma-separated list of keys or beginnings of keys names; all when it is empty.
+// choose returns those of all scenarios that a comma-separated list of keys or beginnings of keys names; all when it is
+// empty.
 func choose(all []scenario, list string, quick bool) []scenario {
 	var chosen []scenario
 	for _, s := range all {

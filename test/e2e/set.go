@@ -24,7 +24,8 @@ func (r *rollout) install() {
 		Template: argo.ApplicationSetTemplate{
 			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{
 				Name: "{{.name}}", Labels: map[string]string{stepLabel: "{{.env}}"},
-				// A foreground deletion would need the garbage collector of kube-controller-manager, which does not run here.
+				// A foreground deletion would need the garbage collector of kube-controller-manager, which does not run
+				// here.
 				Finalizers: []string{"resources-finalizer.argocd.argoproj.io/background"},
 			},
 			Spec: argo.ApplicationSpec{
@@ -37,7 +38,8 @@ func (r *rollout) install() {
 	}
 	if r.scenario.reverse {
 		set.Spec.Strategy.DeletionOrder = "Reverse"
-		// From Argo CD 3.3 on the ApplicationSet controller adds it. Without it the ApplicationSet is gone before its Applications are deleted.
+		// From Argo CD 3.3 on the ApplicationSet controller adds it. Without it the ApplicationSet is gone before its
+		// Applications are deleted.
 		set.Finalizers = []string{argo.ResourcesFinalizerName}
 	}
 	if r.scenario.noRetry {

@@ -34,8 +34,8 @@ const (
 	mostSlower = 1.1
 	// sizeSlack is a difference that is no slowness where rollouts are short.
 	sizeSlack = 5 * time.Second
-	// mostOvertaken is the part of the starts, in percent, that may be refused after the mutating webhook has let them through. Where both webhooks
-	// see the same, none is.
+	// mostOvertaken is the part of the starts, in percent, that may be refused after the mutating webhook has let them
+	// through. Where both webhooks see the same, none is.
 	mostOvertaken = 1
 )
 
@@ -140,8 +140,8 @@ func (t *sizeTotals) isSlow(sh shape, order string) bool {
 	return t.ratio(sh, order) > mostSlower && t.took(sh, order, on) > t.took(sh, order, off)+sizeSlack
 }
 
-// judge compares the rollouts of a shape. Without the gate, a rollout that starts later steps early may be faster; it is compared all the
-// same.
+// judge compares the rollouts of a shape. Without the gate, a rollout that starts later steps early may be faster; it
+// is compared all the same.
 func (t *sizeTotals) judge(sh shape) {
 	for _, order := range refreshOrders {
 		ordered := t.took(sh, order, on).Seconds() / max(t.took(sh, stepByStep, off).Seconds(), 0.001)

@@ -37,8 +37,8 @@ func (c *cost) end() map[string]time.Duration {
 	return used
 }
 
-// cpuTimes is the processor time of every process that this one has started, with the processes that it has started in turn, such
-// as git, and has waited for.
+// cpuTimes is the processor time of every process that this one has started, with the processes that it has started in
+// turn, such as git, and has waited for.
 func (s *suite) cpuTimes() (map[string]time.Duration, error) {
 	names := map[int]string{}
 	for name, pid := range s.argo.PIDs() {
@@ -73,7 +73,8 @@ func (s *suite) cpuTimes() (map[string]time.Duration, error) {
 	return times, nil
 }
 
-// parseStat reads /proc/PID/stat: the parent, the name and the processor time. The name is in parentheses, and may hold anything.
+// parseStat reads /proc/PID/stat: the parent, the name and the processor time. The name is in parentheses, and may hold
+// anything.
 func parseStat(text []byte) (parent int, name string, used time.Duration, err error) {
 	opened, closed := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if opened < 0 || closed < opened {
@@ -100,8 +101,8 @@ func parseStat(text []byte) (parent int, name string, used time.Duration, err er
 // fleetWrites are the writes of Applications and ApplicationSets in a rollout.
 type fleetWrites struct {
 	all int
-	// refused are the writes of the controllers that stepgate refused, and conflicts those that the API server refused because the object
-	// had changed.
+	// refused are the writes of the controllers that stepgate refused, and conflicts those that the API server refused
+	// because the object had changed.
 	refused, conflicts int
 	// overtaken are the refused writes that the mutating webhook had let through. They do not count as refused.
 	overtaken       int

@@ -40,8 +40,8 @@ func many(applications int) shape {
 	}
 }
 
-// fleet are the ApplicationSets of a shape, in one mode, with all manifests in one repository. It is one rollout of many
-// ApplicationSets.
+// fleet are the ApplicationSets of a shape, in one mode, with all manifests in one repository. It is one rollout of
+// many ApplicationSets.
 type fleet struct {
 	*rollout
 	shape
@@ -85,8 +85,8 @@ func (f *fleet) prepare() {
 	fmt.Printf("%s, %s: %d Applications installed after %.0fs\n", f.shape.key, f.mode, len(f.members), time.Since(began).Seconds())
 }
 
-// settle waits until everything is deployed, and recorded as Healthy, and no refresh is under way: it would take the place of the next
-// one, and may have read the branch already.
+// settle waits until everything is deployed, and recorded as Healthy, and no refresh is under way: it would take the
+// place of the next one, and may have read the branch already.
 func (f *fleet) settle(what string) {
 	f.untilWithin(f.scenario.limit, what, func() bool { return f.atNewest() && !f.refreshing() })
 	f.untilWithin(f.scenario.limit, what+", recorded", f.recordedHealthy)
@@ -147,8 +147,8 @@ type fleetOutcome struct {
 	cpu        map[string]time.Duration
 }
 
-// rollOut commits a change of every Application, has Argo CD refresh all of them without a pause, as its git webhook does, and waits
-// until all is deployed.
+// rollOut commits a change of every Application, has Argo CD refresh all of them without a pause, as its git webhook
+// does, and waits until all is deployed.
 func (f *fleet) rollOut(order string) *fleetOutcome {
 	cost := f.startCost()
 	f.begin()
@@ -174,7 +174,8 @@ func (f *fleet) end(cost *cost) *fleetOutcome {
 	return o
 }
 
-// judgeSets asks the observer for the starts of the measured rollout: the steps order the Applications of one ApplicationSet.
+// judgeSets asks the observer for the starts of the measured rollout: the steps order the Applications of one
+// ApplicationSet.
 func (f *fleet) judgeSets() []observer.Start {
 	var all []observer.Start
 	members := f.members

@@ -26,7 +26,8 @@ func monorepo(applications int) shape {
 // monorepoResult is what a commit to a monorepo cost.
 type monorepoResult struct {
 	key string
-	// opened is the time from the commit until the Application in the last step started, and foundAfter until one in step 1 did.
+	// opened is the time from the commit until the Application in the last step started, and foundAfter until one in
+	// step 1 did.
 	opened, foundAfter time.Duration
 	// refreshes are stepgate's, until the last step started; until one in step 1 started, foundRefreshes.
 	refreshes, foundRefreshes int
@@ -39,8 +40,9 @@ type monorepoResult struct {
 // gitCost is the work of the repo-server.
 type gitCost struct{ generated, cached, resolved, fetched float64 }
 
-// playMonorepo commits a change of the last step to the repository of all Applications, with the gate. Argo CD is told about the
-// changed Applications alone, as its git webhook does with the annotation manifest-generate-paths, unless said otherwise.
+// playMonorepo commits a change of the last step to the repository of all Applications, with the gate. Argo CD is told
+// about the changed Applications alone, as its git webhook does with the annotation manifest-generate-paths, unless
+// said otherwise.
 func (s *suite) playMonorepo(ctx context.Context, o sizeOptions, t *sizeTotals) {
 	f := newFleet(ctx, s, monorepo(o.applications), on, o.limit)
 	f.prepare()
@@ -79,7 +81,8 @@ func (f *fleet) ignoreOthers() {
 	f.settle("the comparison with manifest-generate-paths")
 }
 
-// commitToMonorepo commits a change of some members, has Argo CD refresh some, and waits until those that have changed are deployed.
+// commitToMonorepo commits a change of some members, has Argo CD refresh some, and waits until those that have changed
+// are deployed.
 func (f *fleet) commitToMonorepo(changed, told []*member) *monorepoResult {
 	before, cost := f.gitCost(), f.startCost()
 	f.begin()

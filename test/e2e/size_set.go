@@ -35,7 +35,8 @@ func (f *fleet) applicationSet(name string, members []*member) *argo.Application
 	}
 }
 
-// uninstall deletes the ApplicationSets, their Applications and all that they have deployed. No garbage collector runs here.
+// uninstall deletes the ApplicationSets, their Applications and all that they have deployed. No garbage collector runs
+// here.
 func (f *fleet) uninstall() {
 	for _, o := range []struct {
 		kind      client.Object
@@ -56,7 +57,8 @@ func (f *fleet) atNewest() bool {
 	return true
 }
 
-// recordedHealthy says that the ApplicationSet controller has recorded every Application as Healthy at the newest commit.
+// recordedHealthy says that the ApplicationSet controller has recorded every Application as Healthy at the newest
+// commit.
 func (f *fleet) recordedHealthy() bool {
 	sets := &argo.ApplicationSetList{}
 	if f.Admin.List(f.ctx, sets, client.InNamespace(f.mode)) != nil {

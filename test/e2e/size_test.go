@@ -64,7 +64,8 @@ func TestSlowerWithTheGate(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfAFleet tells refusals between the two webhooks from others: a few are chance, many are a difference of the webhooks.
+// TestRefusalsOfAFleet tells refusals between the two webhooks from others: a few are chance, many are a difference of
+// the webhooks.
 func TestRefusalsOfAFleet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		starts, refused, overtaken, want int

@@ -30,9 +30,10 @@ func slowWebhooks() []scenario {
 // answersAfter is how long the other webhook takes.
 const answersAfter = 1500 * time.Millisecond
 
-// slowWebhook has the ApplicationSet controller repeat the sync of an Application while it runs, and the answer to that write come after the
-// Application is done. The API server looks at the Application once more when it has changed meanwhile, and not a second time. So the sync takes longer
-// than the webhook, for it has two waves, and less than two calls of it.
+// slowWebhook has the ApplicationSet controller repeat the sync of an Application while it runs, and the answer to that
+// write come after the Application is done. The API server looks at the Application once more when it has changed
+// meanwhile, and not a second time. So the sync takes longer than the webhook, for it has two waves, and less than two
+// calls of it.
 func slowWebhook(r *rollout) {
 	r.slowDown()
 	r.begin()
@@ -42,13 +43,15 @@ func slowWebhook(r *rollout) {
 	}
 	r.version("2", r.members)
 	r.refresh(r.in("prod", "qa")...)
-	// The controller looks at what becomes of a sync only if the Application was compared in a later second than it has recorded it as Pending.
+	// The controller looks at what becomes of a sync only if the Application was compared in a later second than it has
+	// recorded it as Pending.
 	r.pause(answersAfter)
 	r.refresh(r.in("qa")...)
 	r.refresh(r.in("dev")...)
 }
 
-// slowDown registers a webhook that answers late, and changes nothing, for the syncs of this rollout's Applications that are written again.
+// slowDown registers a webhook that answers late, and changes nothing, for the syncs of this rollout's Applications
+// that are written again.
 func (r *rollout) slowDown() {
 	certificate, key, err := cluster.SelfSigned("slow", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)

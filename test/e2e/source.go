@@ -62,7 +62,8 @@ func (m *member) content() []source {
 	return all
 }
 
-// trees are what git has at each change, "" where that is not known: a commit that does not touch the path of an Application leaves it as it was.
+// trees are what git has at each change, "" where that is not known: a commit that does not touch the path of an
+// Application leaves it as it was.
 func (m *member) trees() []string {
 	all := make([]string, len(m.changes)-len(m.contents), len(m.changes))
 	for _, sources := range m.contents {

@@ -68,8 +68,8 @@ func degraded(r *rollout) {
 	r.health(dev, "Healthy")
 }
 
-// bad has an Application of step 1 become Degraded with a commit that everybody was compared with. The next one repairs it, and the others
-// are compared with that only when step 1 is done. Nobody may deploy the bad one any more.
+// bad has an Application of step 1 become Degraded with a commit that everybody was compared with. The next one repairs
+// it, and the others are compared with that only when step 1 is done. Nobody may deploy the bad one any more.
 func bad(r *rollout) {
 	r.begin()
 	dev := r.in("dev")
@@ -138,8 +138,8 @@ func progressing(_ *member, app *argo.Application) bool {
 	return app.Status.Health.Status == "Progressing" && app.Operation == nil
 }
 
-// stuck waits until a member has synced and is Progressing, and the ApplicationSet controller knows it: until then, it may
-// write the operation again.
+// stuck waits until a member has synced and is Progressing, and the ApplicationSet controller knows it: until then, it
+// may write the operation again.
 func (r *rollout) stuck(m *member) {
 	r.untilEach(m.name+" Progressing", []*member{m}, func(m *member, app *argo.Application) bool {
 		return progressing(m, app) && r.recorded()[m.name] == "Progressing"

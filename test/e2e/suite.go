@@ -22,7 +22,8 @@ const (
 	off   mode = "off"
 	on    mode = "on"
 	audit mode = "audit"
-	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have completed.
+	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have
+	// completed.
 	unpinned mode = "unpinned"
 	proven   mode = "proven"
 	// pair is the mode of a gate with two replicas.
@@ -54,8 +55,9 @@ func (m mode) destination() string { return "work-" + string(m) }
 // gateName is the name of the gate's instance, of its namespace and of its service account.
 func (m mode) gateName() string { return "stepgate-" + string(m) }
 
-// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well. All but one leave sync windows
-// to Argo CD, which parks the syncs: a scenario has a commit land meanwhile. conditional is the one that has them wait.
+// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well. All but
+// one leave sync windows to Argo CD, which parks the syncs: a scenario has a commit land meanwhile. conditional is the
+// one that has them wait.
 func (m mode) args() []string {
 	args := []string{"--application-namespaces=" + string(m)}
 	if m != conditional {

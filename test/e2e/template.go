@@ -7,9 +7,9 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// repoint changes every spec, to deploy another folder of the same repository, and waits until every Application has been
-// compared with it. From argo-cd v3.3 on the ApplicationSet controller does not sync an Application that was Synced when
-// its spec changed; it deploys the change together with the next one of the revision.
+// repoint changes every spec, to deploy another folder of the same repository, and waits until every Application has
+// been compared with it. From argo-cd v3.3 on the ApplicationSet controller does not sync an Application that was
+// Synced when its spec changed; it deploys the change together with the next one of the revision.
 func (r *rollout) repoint() {
 	r.pointToTwo()
 	r.untilEach("the new spec compared", r.members, func(m *member, app *argo.Application) bool {
@@ -28,8 +28,8 @@ func (r *rollout) pointToTwo() {
 	r.edit(nil)
 }
 
-// templateSpec changes the template. A commit lands when the ApplicationSet controller has done all it does about that: no
-// operation may be under way then, because one that names no revision would deploy the commit.
+// templateSpec changes the template. A commit lands when the ApplicationSet controller has done all it does about that:
+// no operation may be under way then, because one that names no revision would deploy the commit.
 func templateSpec(r *rollout) {
 	r.begin()
 	r.repoint()

@@ -11,10 +11,10 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// trainEvery commits at an interval, and has Argo CD compare everything each time. It notes how many of the commits the last
-// step deployed while that went on. With a commit every second that may be none, whatever the gate does: the ApplicationSet
-// controller of Argo CD v3.5.7 starts the last step only while it has all steps before recorded as Healthy, and a new commit
-// ends that for all of them.
+// trainEvery commits at an interval, and has Argo CD compare everything each time. It notes how many of the commits the
+// last step deployed while that went on. With a commit every second that may be none, whatever the gate does: the
+// ApplicationSet controller of Argo CD v3.5.7 starts the last step only while it has all steps before recorded as
+// Healthy, and a new commit ends that for all of them.
 func trainEvery(interval time.Duration) func(*rollout) {
 	return func(r *rollout) { train(r, interval) }
 }
@@ -41,8 +41,8 @@ func train(r *rollout, interval time.Duration) {
 	r.refreshAll(r.in(backwards()...))
 }
 
-// deployedChanges counts the changes that a member has deployed since the rollout began, without the one that it had at that time: it still shows this
-// as its last operation.
+// deployedChanges counts the changes that a member has deployed since the rollout began, without the one that it had at
+// that time: it still shows this as its last operation.
 func (r *rollout) deployedChanges(m *member) int {
 	before, since := sets.New[string](), sets.New[string]()
 	for _, o := range script.Get(r.recorder.seen(string(r.mode), map[string]bool{m.name: true})) {
@@ -57,8 +57,9 @@ func (r *rollout) deployedChanges(m *member) int {
 	return since.Difference(before).Len()
 }
 
-// busyMonorepo commits something every second that touches none of the Applications, and has Argo CD compare them in another order each time. In the
-// middle, one commit touches all: it has to be deployed everywhere while the others land.
+// busyMonorepo commits something every second that touches none of the Applications, and has Argo CD compare them in
+// another order each time. In the middle, one commit touches all: it has to be deployed everywhere while the others
+// land.
 func busyMonorepo(r *rollout) {
 	r.begin()
 	repo := r.members[0].repo

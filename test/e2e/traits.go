@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// keptWaiting is the first member whose sync the ApplicationSet controller starts while step 1 is complete, recorded as Healthy,
-// and Degraded. From 3.3 on that is one of step 2. Up to 3.2 it is one of step 3, as long as step 2 has not been compared with the
-// commit: the controller looks at the step just before and at nothing else.
+// keptWaiting is the first member whose sync the ApplicationSet controller starts while step 1 is complete, recorded as
+// Healthy, and Degraded. From 3.3 on that is one of step 2. Up to 3.2 it is one of step 3, as long as step 2 has not
+// been compared with the commit: the controller looks at the step just before and at nothing else.
 func (r *rollout) keptWaiting() *member {
 	if r.argo.Traits.LooksAtHealth {
 		return r.one("prod")
@@ -28,8 +28,8 @@ func (r *rollout) refreshLater(until func()) {
 	r.refresh(r.one("qa"))
 }
 
-// byUsersOnly has the ApplicationSet controller start no sync from now on, so that users can start them, before their turn and
-// in it. From 3.3 on it does that by itself where the revision stays the same.
+// byUsersOnly has the ApplicationSet controller start no sync from now on, so that users can start them, before their
+// turn and in it. From 3.3 on it does that by itself where the revision stays the same.
 func (r *rollout) byUsersOnly() {
 	if !r.argo.Traits.SyncsDrift {
 		return

@@ -82,8 +82,8 @@ func (r *rollout) land(p prepared) {
 	r.changed()
 }
 
-// untilStarted waits until an operation appears, or there is nothing more to start. It looks again as soon as the operation
-// appears, because the application controller takes it up within milliseconds.
+// untilStarted waits until an operation appears, or there is nothing more to start. It looks again as soon as the
+// operation appears, because the application controller takes it up within milliseconds.
 func (r *rollout) untilStarted(started <-chan struct{}) {
 	ticker, limit := time.NewTicker(pollEvery), time.NewTimer(r.scenario.within())
 	defer ticker.Stop()
@@ -116,8 +116,8 @@ func (r *rollout) refreshAll(members []*member) {
 	})
 }
 
-// refreshBehind asks again for the members that were not compared with the newest change, when it is time to. It returns
-// when it last asked: Argo CD v3.5.7 may drop a refresh that is asked for while it compares.
+// refreshBehind asks again for the members that were not compared with the newest change, when it is time to. It
+// returns when it last asked: Argo CD v3.5.7 may drop a refresh that is asked for while it compares.
 func (r *rollout) refreshBehind(members []*member, asked time.Time) time.Time {
 	if time.Since(asked) < refreshWithin {
 		return asked

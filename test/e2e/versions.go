@@ -39,8 +39,8 @@ func (o options) suite() (report.Suite, error) {
 	return report.Suite{Name: "e2e", Title: "rollouts through the real Argo CD, without stepgate and with it: does something start out of order?"}, nil
 }
 
-// run runs everything with each version of Argo CD in turn, each in a cluster of its own. A version that fails does not end
-// the others. Several have their lines with the totals together at the end.
+// run runs everything with each version of Argo CD in turn, each in a cluster of its own. A version that fails does not
+// end the others. Several have their lines with the totals together at the end.
 func (o options) run(ctx context.Context) error {
 	versions, err := o.versions()
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/stepgate/stepgate/test/report"
 )
 
-// waits are how long after nothing stood in their way the operations of later steps were written: one for each Application
-// and change, the one of its first start. What users start tells nothing about Argo CD or the gate, and is left out.
+// waits are how long after nothing stood in their way the operations of later steps were written: one for each
+// Application and change, the one of its first start. What users start tells nothing about Argo CD or the gate, and is
+// left out.
 func (o *outcome) waits() []time.Duration {
 	type started struct {
 		application string
@@ -29,8 +30,8 @@ func (o *outcome) waits() []time.Duration {
 	return all
 }
 
-// printWaits prints how long it takes from the moment at which the last Application of an earlier step is done until the
-// operation is written, over all starts of later steps.
+// printWaits prints how long it takes from the moment at which the last Application of an earlier step is done until
+// the operation is written, over all starts of later steps.
 func printWaits(out *report.Printer, chosen []scenario, all table) {
 	for _, m := range []mode{off, on} {
 		var waits []time.Duration

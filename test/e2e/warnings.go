@@ -27,8 +27,8 @@ func (s *suite) readEvents(m mode) ([]eventsv1.Event, error) {
 	return events.Items, nil
 }
 
-// warned adds the Warning Events that stepgate has posted in an ordinary rollout to the problems, one for each object. Where
-// users start syncs, they are warned.
+// warned adds the Warning Events that stepgate has posted in an ordinary rollout to the problems, one for each object.
+// Where users start syncs, they are warned.
 func (t *totals) warned(all table, m mode, events []eventsv1.Event) {
 	ordinary := map[string]bool{}
 	for _, outcomes := range all {

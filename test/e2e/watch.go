@@ -15,8 +15,8 @@ import (
 	"github.com/stepgate/stepgate/test/e2e/observer"
 )
 
-// recorder keeps everything that a watch of all Applications shows. A gap in the watch is an error of the whole run: nobody
-// can judge an Application that was not seen.
+// recorder keeps everything that a watch of all Applications shows. A gap in the watch is an error of the whole run:
+// nobody can judge an Application that was not seen.
 type recorder struct {
 	mu      sync.Mutex
 	history map[string][]observer.Observation
@@ -91,8 +91,8 @@ func (r *recorder) keep(app *argo.Application, deleted bool) {
 	}
 }
 
-// overlooked says that an operation has been set for so long that the application controller must have overlooked it, or
-// that a refresh has been asked for so long.
+// overlooked says that an operation has been set for so long that the application controller must have overlooked it,
+// or that a refresh has been asked for so long.
 func (r *recorder) overlooked(namespace, name string) (operation, refresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +115,8 @@ func (r *recorder) readClock(key string, app *argo.Application, at time.Time) {
 	r.clocks[key] = append(r.clocks[key], clockReading{at, now.Sub(at)})
 }
 
-// clock is by how much the clocks that wrote the times of an Application until a moment were ahead of ours, each at least. After that, the
-// application controller may run with other clocks.
+// clock is by how much the clocks that wrote the times of an Application until a moment were ahead of ours, each at
+// least. After that, the application controller may run with other clocks.
 func (r *recorder) clock(namespace, name string, until time.Time) (ahead []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

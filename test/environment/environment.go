@@ -38,8 +38,8 @@ type Options struct {
 	cluster.Options
 	// OnlyArgoCD leaves out the RBAC by which the tests write as Argo CD's accounts: a real Argo CD brings its own.
 	OnlyArgoCD bool
-	// End is called by Main at the end, and after an interrupt with context.Canceled. It is told what went wrong, but not which tests have
-	// failed, and returns that and what else went wrong.
+	// End is called by Main at the end, and after an interrupt with context.Canceled. It is told what went wrong, but
+	// not which tests have failed, and returns that and what else went wrong.
 	End func(problem error) error
 }
 
@@ -67,8 +67,8 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 	return e, err
 }
 
-// build compiles both programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor would compare the one of a
-// commit with the chart's.
+// build compiles both programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor
+// would compare the one of a commit with the chart's.
 func (e *Environment) build(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", e.Dir(), "./cmd/stepgate", "./cmd/stepgate-webhook")
 	command.Dir = e.Root

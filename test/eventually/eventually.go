@@ -1,4 +1,5 @@
-// Package eventually polls where there is no testing.T: it is gomega's Eventually, with an error instead of a failed test.
+// Package eventually polls where there is no testing.T: it is gomega's Eventually, with an error instead of a failed
+// test.
 package eventually
 
 import (

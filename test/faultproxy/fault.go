@@ -61,8 +61,8 @@ func (r *Record) Count(kind string) int {
 	return len(r.at[kind])
 }
 
-// Fullest is how many requests of a kind a token bucket with so many tokens a second has to hold at least, to let them pass
-// when they came.
+// Fullest is how many requests of a kind a token bucket with so many tokens a second has to hold at least, to let them
+// pass when they came.
 func (r *Record) Fullest(kind string, perSecond float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -148,8 +148,8 @@ func TestF7_SilentWatch(t *testing.T) {
 }
 
 const (
-	// drained is after how long the API server has no call left that goes to a replica that gets no new connections: a call that was
-	// sent there takes 80 % of the webhook's timeout to fail.
+	// drained is after how long the API server has no call left that goes to a replica that gets no new connections: a
+	// call that was sent there takes 80 % of the webhook's timeout to fail.
 	drained = 2 * webhookTimeout
 )
 
@@ -183,8 +183,8 @@ func TestF20_Partition(t *testing.T) {
 	f.note("%d early syncs of the ApplicationSet controller were held, %d refused", f.writes.Held(), f.writes.NotHeld())
 }
 
-// TestF23_Events fails the creation of Events. Each write is the first denial of its Application, which has an Event. A decision that waited for
-// one that hangs would come to no end in time, and fail.
+// TestF23_Events fails the creation of Events. Each write is the first denial of its Application, which has an Event. A
+// decision that waited for one that hangs would come to no end in time, and fail.
 func TestF23_Events(t *testing.T) {
 	f := begin(t, "F23 Events refused, failing, hanging")
 	const perFault = 6

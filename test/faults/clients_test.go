@@ -48,7 +48,8 @@ func TestF24_HugeApplications(t *testing.T) {
 	}
 }
 
-// TestF40_WorstBodies has 64 clients send the bodies that take most memory, all the time, while others write. stepgate has no client CA.
+// TestF40_WorstBodies has 64 clients send the bodies that take most memory, all the time, while others write. stepgate
+// has no client CA.
 func TestF40_WorstBodies(t *testing.T) {
 	f := begin(t, "F40 64 clients send the worst bodies to one replica")
 	f.most = worstMemory
@@ -100,8 +101,8 @@ func TestF40_WorstBodies(t *testing.T) {
 		f.writes.Percentile(100).Round(time.Millisecond), f.writes.Count(load.Failed), codes)
 }
 
-// TestF26_MalformedReviews sends bodies that are no AdmissionReviews, and real ones with some bytes changed. None of them
-// ends the process, and stepgate does not answer "stepgate failed".
+// TestF26_MalformedReviews sends bodies that are no AdmissionReviews, and real ones with some bytes changed. None of
+// them ends the process, and stepgate does not answer "stepgate failed".
 func TestF26_MalformedReviews(t *testing.T) {
 	f := begin(t, "F26 malformed and mutated AdmissionReviews")
 	asker := f.asker(f.release.Replicas()[0])

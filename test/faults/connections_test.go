@@ -63,8 +63,8 @@ func TestF28_Garbage(t *testing.T) {
 	f.noneFailed()
 }
 
-// TestF37_SlowClients opens connections that never get on, a quarter each in: no handshake, half a header, a body of one
-// byte a second, an answer that is not read. All are to a replica that the others' writes go to, too.
+// TestF37_SlowClients opens connections that never get on, a quarter each in: no handshake, half a header, a body of
+// one byte a second, an answer that is not read. All are to a replica that the others' writes go to, too.
 func TestF37_SlowClients(t *testing.T) {
 	f := begin(t, "F37 1,000 slow connections in four phases")
 	const connections = 1000

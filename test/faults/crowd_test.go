@@ -102,7 +102,8 @@ func (c *crowd) create(s *crowdSet, each int) error {
 	return c.record(s, nil)
 }
 
-// record writes the status of an ApplicationSet: Healthy are the first step and what has synced, the others are Pending.
+// record writes the status of an ApplicationSet: Healthy are the first step and what has synced, the others are
+// Pending.
 func (c *crowd) record(s *crowdSet, synced map[string]bool) error {
 	now := metav1.Now()
 	entry := func(app, step string, status argo.ProgressiveSyncStatusCode) argo.ApplicationSetApplicationStatus {

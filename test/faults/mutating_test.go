@@ -26,9 +26,9 @@ const mutatingTimeout = 3 * time.Second
 // patchFails is the impostor for which the API server fails every operation write, whatever the failurePolicy.
 const patchFails = "a patch that fails"
 
-// TestF38_MutatingWebhook has the API server call something else than stepgate as the mutating webhook. No automated sync is
-// then admitted, because none is pinned. An early sync is refused and not held. A write waits for the mutating webhook for its
-// timeout at most.
+// TestF38_MutatingWebhook has the API server call something else than stepgate as the mutating webhook. No automated
+// sync is then admitted, because none is pinned. An early sync is refused and not held. A write waits for the mutating
+// webhook for its timeout at most.
 func TestF38_MutatingWebhook(t *testing.T) {
 	f := begin(t, "F38 the mutating webhook is gone, down, slow, or answers garbage")
 	for name, handler := range impostors() {
@@ -142,7 +142,8 @@ func (f *trial) replaceMutating(handler http.HandlerFunc) (restore func()) {
 	}
 }
 
-// call has the API server call the mutating webhook at a URL, and adds a certificate to the bundle, which stepgate keeps.
+// call has the API server call the mutating webhook at a URL, and adds a certificate to the bundle, which stepgate
+// keeps.
 func (f *trial) call(url string, certificate []byte) {
 	f.Helper()
 	f.Eventually(func() error {

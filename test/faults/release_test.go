@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// refreshRate and refreshBurst are the token bucket of each replica for refreshes, eventRate and eventBurst for Events.
+	// refreshRate and refreshBurst are the token bucket of each replica for refreshes, eventRate and eventBurst for
+	// Events.
 	refreshRate, refreshBurst = 20, 50
 	eventRate, eventBurst     = 2, 100
 	// slack is how many seconds of tokens may arrive late, because the machine stalls.
 	slack = 1
 )
 
-// TestF39_ReleaseOfMany has many Applications of many ApplicationSets wait, and then the turn of all of them come at once.
-// stepgate holds each of them, writes nothing while they wait, and releases every one, at the rate of its token bucket. The
-// suite plays Argo CD.
+// TestF39_ReleaseOfMany has many Applications of many ApplicationSets wait, and then the turn of all of them come at
+// once. stepgate holds each of them, writes nothing while they wait, and releases every one, at the rate of its token
+// bucket. The suite plays Argo CD.
 func TestF39_ReleaseOfMany(t *testing.T) {
 	f := begin(t, "F39 1,000 Applications of 50 ApplicationSets wait, and may start at once")
 	var records []*faultproxy.Record

@@ -11,7 +11,8 @@ import (
 	"github.com/stepgate/stepgate/test/report"
 )
 
-// end prints what came of the faults, and writes the page. A run that has played no fault has a page if something else went wrong.
+// end prints what came of the faults, and writes the page. A run that has played no fault has a page if something else
+// went wrong.
 func (s *suite) end(problem error) error {
 	if len(s.rows) == 0 && problem == nil {
 		return nil

@@ -20,8 +20,8 @@ const (
 	webhookTimeout = 5 * time.Second
 	// briefTimeout is a webhook's timeout where many questions wait for its end.
 	briefTimeout = 2 * time.Second
-	// mostMemory is in MiB, for each replica. worstMemory is for a fault that fills the memory: the chart's limit is 256 MiB, and a part of it
-	// is for the kernel's buffers and for the pages of the program that it needs now.
+	// mostMemory is in MiB, for each replica. worstMemory is for a fault that fills the memory: the chart's limit is
+	// 256 MiB, and a part of it is for the kernel's buffers and for the pages of the program that it needs now.
 	mostMemory  = 150
 	worstMemory = 220
 )
@@ -39,7 +39,8 @@ type trial struct {
 	writes, questions load.Tally
 	injections        int
 	mu                sync.Mutex // of what follows
-	// share is the largest part of the webhook's timeout that an answer took; unanswered is how many were never answered.
+	// share is the largest part of the webhook's timeout that an answer took; unanswered is how many were never
+	// answered.
 	share      float64
 	unanswered int
 	// recovery is the longest time until everything was right again.

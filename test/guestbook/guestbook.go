@@ -77,8 +77,8 @@ func spec(path string) argo.ApplicationSpec {
 	}
 }
 
-// Compare changes an Application as the application controller does after a comparison that began at a moment; it answers a
-// refresh.
+// Compare changes an Application as the application controller does after a comparison that began at a moment; it
+// answers a refresh.
 func Compare(app *argo.Application, at time.Time, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
 	delete(app.Annotations, argo.AnnotationKeyRefresh)
 	reconciled := metav1.NewTime(at)
@@ -120,8 +120,8 @@ func RollingSync() *argo.Operation {
 	}
 }
 
-// Pinned changes an operation as stepgate's mutating webhook does: it names the revision and the source that the Application
-// was last compared with.
+// Pinned changes an operation as stepgate's mutating webhook does: it names the revision and the source that the
+// Application was last compared with.
 func Pinned(o *argo.Operation, app *argo.Application) *argo.Operation {
 	source := app.Spec.GetSource()
 	o.Sync.Revision, o.Sync.Source = app.Status.Sync.Revision, &source

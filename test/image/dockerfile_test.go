@@ -35,8 +35,8 @@ func copied(g Gomega) (paths []string) {
 	return paths
 }
 
-// TestTheDockerfileMakesTheSameImage compares the last stage of the Dockerfile, with which people build the image themselves, with
-// the released image.
+// TestTheDockerfileMakesTheSameImage compares the last stage of the Dockerfile, with which people build the image
+// themselves, with the released image.
 func TestTheDockerfileMakesTheSameImage(t *testing.T) {
 	g := NewWithT(t)
 	var last []instruction

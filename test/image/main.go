@@ -1,5 +1,5 @@
-// Command image assembles the released image from the binaries that `make release-image` builds, writes its SBOM, and pushes
-// the image to a registry. The release workflow and its rehearsal (rehearsal_test.go) run the same command.
+// Command image assembles the released image from the binaries that `make release-image` builds, writes its SBOM, and
+// pushes the image to a registry. The release workflow and its rehearsal (rehearsal_test.go) run the same command.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// startRegistry starts a registry that wants a user and a password, and returns a repository in it. DOCKER_CONFIG names a folder
-// with what `docker login` would have left.
+// startRegistry starts a registry that wants a user and a password, and returns a repository in it. DOCKER_CONFIG names
+// a folder with what `docker login` would have left.
 func startRegistry(t *testing.T) (repository string) {
 	t.Helper()
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))

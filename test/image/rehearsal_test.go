@@ -25,8 +25,8 @@ const (
 	seconds = "1700000000"
 )
 
-// TestRehearsal rehearses a release. It runs the script of the release workflow against a registry of its own, pulls the image
-// back, and looks at everything in it. PLATFORMS names the platforms.
+// TestRehearsal rehearses a release. It runs the script of the release workflow against a registry of its own, pulls
+// the image back, and looks at everything in it. PLATFORMS names the platforms.
 func TestRehearsal(t *testing.T) {
 	g := NewWithT(t)
 	platforms := cmp.Or(os.Getenv("PLATFORMS"), "linux/amd64")
@@ -101,7 +101,8 @@ func expectVersion(t *testing.T, binary string, platform v1.Platform) {
 	g.Expect(string(text)).To(Equal("stepgate " + version + ", commit " + commit + ", " + runtime.Version() + " " + platform.String() + "\n"))
 }
 
-// expectSameAgain builds the release again in another folder, from no more than the Dockerfile copies, and expects the same digest.
+// expectSameAgain builds the release again in another folder, from no more than the Dockerfile copies, and expects the
+// same digest.
 func expectSameAgain(t *testing.T, digest, platforms string) {
 	t.Helper()
 	g := NewWithT(t)

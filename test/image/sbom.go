@@ -37,8 +37,8 @@ func (r release) writeSBOM() error {
 	return os.WriteFile(filepath.Join(r.dir, "stepgate.spdx.json"), text.Bytes(), 0o600)
 }
 
-// sbom describes the binaries, and the modules that each of them consists of. It has them from the binaries themselves: the linker
-// records them.
+// sbom describes the binaries, and the modules that each of them consists of. It has them from the binaries themselves:
+// the linker records them.
 func (r release) sbom() (*spdx.Document, error) {
 	document := &spdx.Document{
 		SPDXVersion:       spdx.Version,
@@ -92,7 +92,8 @@ func (r release) describe(platform v1.Platform) (*spdx.Package, *debug.BuildInfo
 	return p, info, nil
 }
 
-// linked are the modules that a binary consists of, apart from stepgate: those that replace others, and the standard library.
+// linked are the modules that a binary consists of, apart from stepgate: those that replace others, and the standard
+// library.
 func linked(info *debug.BuildInfo) []debug.Module {
 	modules := []debug.Module{{Path: "stdlib", Version: info.GoVersion}}
 	for _, m := range info.Deps {
@@ -115,8 +116,8 @@ func library(m debug.Module) *spdx.Package {
 	return p
 }
 
-// golang is a package by its module's path and version. Scanners find it by its package URL. They know the standard library by a
-// version without "go".
+// golang is a package by its module's path and version. Scanners find it by its package URL. They know the standard
+// library by a version without "go".
 func golang(path, version string) *spdx.Package {
 	locator := "pkg:golang/" + path + "@" + url.QueryEscape(strings.TrimPrefix(version, "go"))
 	return &spdx.Package{

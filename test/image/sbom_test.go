@@ -16,8 +16,8 @@ import (
 	"github.com/spdx/tools-golang/spdx"
 )
 
-// expectListed expects that an SBOM describes a binary by its checksum, and that this binary depends in it on exactly the modules
-// that `go version -m` prints, each with its version.
+// expectListed expects that an SBOM describes a binary by its checksum, and that this binary depends in it on exactly
+// the modules that `go version -m` prints, each with its version.
 func expectListed(t *testing.T, sbom, binary string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -29,8 +29,8 @@ func expectListed(t *testing.T, sbom, binary string) {
 	g.Expect(dependencies(g, text, hex.EncodeToString(sum[:]))).To(ConsistOf(printed(t, binary)))
 }
 
-// printed are the modules that `go version -m` prints, as "PATH VERSION": a line "=>" replaces the line before it. The first line
-// has the version of Go, which is the version of the standard library.
+// printed are the modules that `go version -m` prints, as "PATH VERSION": a line "=>" replaces the line before it. The
+// first line has the version of Go, which is the version of the standard library.
 func printed(t *testing.T, binary string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -50,8 +50,8 @@ func printed(t *testing.T, binary string) []string {
 	return modules
 }
 
-// dependencies are the packages that a binary depends on, as "NAME VERSION". The binary is the one that the document describes with
-// this checksum.
+// dependencies are the packages that a binary depends on, as "NAME VERSION". The binary is the one that the document
+// describes with this checksum.
 func dependencies(g Gomega, text []byte, checksum string) (found []string) {
 	document := &spdx.Document{}
 	g.Expect(json.ReadInto(bytes.NewReader(text), document)).To(Succeed())

@@ -25,7 +25,8 @@ type file struct {
 	modified string
 }
 
-// expectImage expects how a runtime starts the image: the binary, as a user who is not root, with nothing in its environment.
+// expectImage expects how a runtime starts the image: the binary, as a user who is not root, with nothing in its
+// environment.
 func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
 	t.Helper()
 	g := NewWithT(t)
@@ -43,7 +44,8 @@ func expectImage(t *testing.T, image v1.Image, platform v1.Platform) {
 	g.Expect(layers[0].MediaType()).To(Equal(types.OCILayer))
 }
 
-// unpack unpacks the file system of an image, which has the binary and nothing else, and returns the path of the binary.
+// unpack unpacks the file system of an image, which has the binary and nothing else, and returns the path of the
+// binary.
 func unpack(t *testing.T, image v1.Image) string {
 	t.Helper()
 	g := NewWithT(t)

@@ -42,8 +42,8 @@ func buildStep(g Gomega) step {
 	return step{}
 }
 
-// TestEverythingIsSignedByItsDigest wants that the steps after the build name the image by the digest of the build alone: a tag
-// may have moved.
+// TestEverythingIsSignedByItsDigest wants that the steps after the build name the image by the digest of the build
+// alone: a tag may have moved.
 func TestEverythingIsSignedByItsDigest(t *testing.T) {
 	g := NewWithT(t)
 	digest := Equal("${{ steps.build.outputs.digest }}")

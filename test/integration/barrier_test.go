@@ -15,7 +15,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// TestADecisionIsTrueAtOnceWithTheWriteBarrier is TestADecisionIsTrueAtOnce with a barrier in place of every LIST, under the rights of config/.
+// TestADecisionIsTrueAtOnceWithTheWriteBarrier is TestADecisionIsTrueAtOnce with a barrier in place of every LIST,
+// under the rights of config/.
 func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
 	r := newRolloutNotReady(t, release.Options{Args: []string{"--write-barrier-above=0"}, Barrier: true})
 	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)

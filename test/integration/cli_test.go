@@ -236,7 +236,8 @@ func TestAuditLintAndSimulate(t *testing.T) {
 	r.Expect(a.code).To(Equal(0), a.err)
 	r.Expect(a.out).To(ContainSubstring("1 ApplicationSet with steps"))
 
-	// Then prod deploys a commit a minute before dev does. Records from before an Application was created would not count.
+	// Then prod deploys a commit a minute before dev does. Records from before an Application was created would not
+	// count.
 	first := time.Now().Truncate(time.Second).Add(time.Minute)
 	for i, env := range []string{"prod", "dev"} {
 		at := first.Add(time.Duration(i) * time.Minute)
@@ -254,7 +255,8 @@ func TestAuditLintAndSimulate(t *testing.T) {
 	r.Expect(a.out).To(ContainSubstring("engineering-prod-guestbook (step 3) started 70s before"))
 }
 
-// TestMissingRights gives a user one right after the other: each command says which right it lacks, and what still works.
+// TestMissingRights gives a user one right after the other: each command says which right it lacks, and what still
+// works.
 func TestMissingRights(t *testing.T) {
 	r := newRollout(t)
 	const user = "reader"

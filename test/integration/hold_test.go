@@ -70,7 +70,8 @@ func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
 		And(HavePrefix("Normal: step 3 of ApplicationSet "+r.namespace+"/guestbook may sync now: it has waited for "), ContainSubstring("last for engineering-"))))
 }
 
-// TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its memory.
+// TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its
+// memory.
 func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
 	r := newRollout(t)
 	r.pending("prod")

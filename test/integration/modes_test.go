@@ -86,7 +86,8 @@ func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 
 	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), r.twoBlockers(),
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
-	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would be.
+	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would
+	// be.
 	r.Expect(r.sync(cluster.ControllerAccount, "qa")).NotTo(Succeed())
 
 	r.Eventually(func() int { return len(r.events("qa", "SyncDenied")) }).Should(Equal(1))

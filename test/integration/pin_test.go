@@ -106,7 +106,8 @@ func TestTheFirstStepIsNotPinned(t *testing.T) {
 	r.Expect(r.app("dev").Operation).To(Equal(guestbook.RollingSync()))
 }
 
-// The ApplicationSet controller writes a new spec and the operation in one patch, and creates Applications with an operation.
+// The ApplicationSet controller writes a new spec and the operation in one patch, and creates Applications with an
+// operation.
 func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 	r := newRollout(t)
 	r.turn()

@@ -86,8 +86,8 @@ func (r *rollout) create() {
 	}
 }
 
-// waitUntilCalled waits until the API server calls the gate, and what changes operations, if it is registered: it learns of a registration a
-// moment after it is stored.
+// waitUntilCalled waits until the API server calls the gate, and what changes operations, if it is registered: it
+// learns of a registration a moment after it is stored.
 func (r *rollout) waitUntilCalled() {
 	r.t.Helper()
 	mutating, err := release.Mutating(r.ctx, shared, r.replica.Name)

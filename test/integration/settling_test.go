@@ -10,7 +10,8 @@ import (
 	"github.com/stepgate/stepgate/test/cluster"
 )
 
-// TestASpecSettles has the specs of prod and dev change, prod's first, and the sync of prod be started when dev is done.
+// TestASpecSettles has the specs of prod and dev change, prod's first, and the sync of prod be started when dev is
+// done.
 func TestASpecSettles(t *testing.T) {
 	r := newRollout(t, "--spec-settling=3s")
 	for _, env := range []string{"dev", "qa"} {
@@ -35,8 +36,8 @@ func TestASpecSettles(t *testing.T) {
 	}).Should(BeTrue(), "its turn comes, and nobody else asks")
 }
 
-// TestAFailingApplicationSet has the ApplicationSet controller report that it cannot write an Application. prod was never deployed, so all that it
-// deploys is a change.
+// TestAFailingApplicationSet has the ApplicationSet controller report that it cannot write an Application. prod was
+// never deployed, so all that it deploys is a change.
 func TestAFailingApplicationSet(t *testing.T) {
 	r := newRollout(t)
 	for _, env := range []string{"dev", "qa"} {

@@ -6,8 +6,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestARequestAboutAnApplicationThatDoesNotExistHasNoEffect sends requests past the API server. One is about prod, and one about an
-// Application with its name and owner that has another UID.
+// TestARequestAboutAnApplicationThatDoesNotExistHasNoEffect sends requests past the API server. One is about prod, and
+// one about an Application with its name and owner that has another UID.
 func TestARequestAboutAnApplicationThatDoesNotExistHasNoEffect(t *testing.T) {
 	r := newRollout(t)
 	unknown := func() (float64, error) {

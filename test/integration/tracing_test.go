@@ -64,8 +64,8 @@ func collect(t *testing.T) (s *spans, address string) {
 	return s, listener.Addr().String()
 }
 
-// TestTraces calls stepgate as an API server does: with a trace that is sampled, and with one that is not. stepgate traces the call and
-// its own reads of the first, and nothing else.
+// TestTraces calls stepgate as an API server does: with a trace that is sampled, and with one that is not. stepgate
+// traces the call and its own reads of the first, and nothing else.
 func TestTraces(t *testing.T) {
 	s, address := collect(t)
 	r := newRollout(t, "--tracing-endpoint="+address)

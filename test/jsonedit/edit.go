@@ -104,8 +104,8 @@ func (c *chooser) upTo(n int) int {
 	return chosen
 }
 
-// planted is a value for the place of another one: null, a given value, or a copy of another place. It mostly has the type
-// of the value before, because a value of another type only ends the decoding.
+// planted is a value for the place of another one: null, a given value, or a copy of another place. It mostly has the
+// type of the value before, because a value of another type only ends the decoding.
 func (c *chooser) planted(before any, places []place, values []any) any {
 	candidates := append([]any{nil, "", "x", true, int64(1), []any{}, []any{nil}, map[string]any{}}, values...)
 	for _, p := range places {

@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The script runs each suite with the API server of each version, prints a line for each, and fails if one fails. make and the API server are
-// stand-ins.
+// The script runs each suite with the API server of each version, prints a line for each, and fails if one fails. make
+// and the API server are stand-ins.
 func TestVersions(t *testing.T) {
 	const suite = "#!/bin/sh\necho \"ran $* with $(basename $KUBEBUILDER_ASSETS)\"\n"
 	for name, tc := range map[string]struct {

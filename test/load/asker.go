@@ -34,8 +34,8 @@ func NewAsker(replica *release.Replica, tally *Tally) *Asker {
 // Close closes its connections.
 func (a *Asker) Close() { a.client.CloseIdleConnections() }
 
-// Ask asks about an operation of prod. timeout is the API server's timeout in the request; the Asker itself waits longer.
-// It returns an error when there is no answer at all.
+// Ask asks about an operation of prod. timeout is the API server's timeout in the request; the Asker itself waits
+// longer. It returns an error when there is no answer at all.
 func (a *Asker) Ask(ctx context.Context, r *Rollout, timeout time.Duration) (Outcome, time.Duration, error) {
 	body, err := r.Review()
 	if err != nil {

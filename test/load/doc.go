@@ -1,3 +1,3 @@
-// Package load writes Applications as an Argo CD does, to a real API server. It knows the right answer to every write, and
-// counts the wrong ones.
+// Package load writes Applications as an Argo CD does, to a real API server. It knows the right answer to every write,
+// and counts the wrong ones.
 package load

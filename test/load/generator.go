@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Generator sends operation writes in bursts: as many at once as there are rollouts. An API server keeps 25 idle connections
-// to a webhook, so a larger burst opens new ones, and each of these is a TLS handshake with the certificate of the moment.
+// Generator sends operation writes in bursts: as many at once as there are rollouts. An API server keeps 25 idle
+// connections to a webhook, so a larger burst opens new ones, and each of these is a TLS handshake with the certificate
+// of the moment.
 type Generator struct {
 	rollouts []*Rollout
 	period   time.Duration

@@ -43,9 +43,9 @@ const denial = `admission webhook "operation.stepgate.io" denied the request: `
 // notPinned is in the text of a denial if the mutating webhook did not answer.
 const notPinned = "(NotPinned: "
 
-// Judge compares the API server's answer with the right one. held says that the write was admitted without its operation,
-// which is the right answer where an operation has to be denied. A denial because the operation was not pinned is no
-// decision on the Applications of earlier steps.
+// Judge compares the API server's answer with the right one. held says that the write was admitted without its
+// operation, which is the right answer where an operation has to be denied. A denial because the operation was not
+// pinned is no decision on the Applications of earlier steps.
 func Judge(want Want, err error, held bool) Outcome {
 	decided := held || refused(err)
 	switch {

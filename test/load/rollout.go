@@ -16,8 +16,8 @@ import (
 	"github.com/stepgate/stepgate/test/guestbook"
 )
 
-// Rollout is the guestbook ApplicationSet in a namespace of its own. dev and qa are done and prod is next, unless dev is
-// degraded. It is for one goroutine.
+// Rollout is the guestbook ApplicationSet in a namespace of its own. dev and qa are done and prod is next, unless dev
+// is degraded. It is for one goroutine.
 type Rollout struct {
 	writer *Writer
 	// Prod is the target as it was created; Dev is what opens and closes its step.
@@ -66,8 +66,8 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 	return r, admin.Create(ctx, r.alone)
 }
 
-// NewProbe creates a rollout and returns when the API server calls both webhooks of stepgate for it: the API server learns
-// of a registration a moment after it is stored.
+// NewProbe creates a rollout and returns when the API server calls both webhooks of stepgate for it: the API server
+// learns of a registration a moment after it is stored.
 func (w *Writer) NewProbe(ctx context.Context, namespace string) (*Rollout, error) {
 	r, err := w.NewRollout(ctx, namespace)
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 	return outcome
 }
 
-// Sync writes a new operation of prod, two in turn as the ApplicationSet controller, whose early operation is held, and as the
-// application controller, whose early operation is refused.
+// Sync writes a new operation of prod, two in turn as the ApplicationSet controller, whose early operation is held, and
+// as the application controller, whose early operation is refused.
 func (r *Rollout) Sync(ctx context.Context) Outcome { return r.SyncWithin(ctx, 0) }
 
 // SyncWithin is Sync by a client that gives the API server only so much time; 0 is as much as it takes.
@@ -174,7 +174,8 @@ func (r *Rollout) want() Want {
 }
 
 // Untouched sends the writes in which stepgate has no say: an operation that is there already, what the application
-// controller writes while it runs, a terminate, its end, an annotation, and a sync of an Application of no ApplicationSet.
+// controller writes while it runs, a terminate, its end, an annotation, and a sync of an Application of no
+// ApplicationSet.
 func (r *Rollout) Untouched(ctx context.Context) {
 	running := fields{"operation": r.operation(), "phase": "Running", "startedAt": metav1.NewTime(r.tick())}
 	if r.stored != nil {
@@ -197,8 +198,8 @@ func (r *Rollout) asController(ctx context.Context, app *argo.Application, body 
 	return r.writer.send(ctx, write{as: r.writer.controller, app: app, body: body, want: Regardless})
 }
 
-// unpinned is an operation as a merge patch: it removes the revision to which the operation before was pinned, as the patch
-// of the ApplicationSet controller does.
+// unpinned is an operation as a merge patch: it removes the revision to which the operation before was pinned, as the
+// patch of the ApplicationSet controller does.
 func unpinned(o *argo.Operation) fields {
 	return fields{
 		"initiatedBy": o.InitiatedBy, "info": o.Info, "retry": o.Retry, "sync": fields{"revision": nil, "source": nil},

@@ -25,8 +25,8 @@ const numberInfo = "write"
 // writeTimeout limits one write. It is longer than the webhook's timeout, so that the API server's answer is seen.
 const writeTimeout = 20 * time.Second
 
-// Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status and its
-// operation, so that it costs little.
+// Writer sends merge PATCHes of Applications, as Argo CD's accounts. It decodes nothing of an answer but its status and
+// its operation, so that it costs little.
 type Writer struct {
 	cluster *cluster.Cluster
 	// applicationSet and controller write as the ApplicationSet controller and the application controller.

@@ -20,8 +20,8 @@ const (
 	podRange          = "10.244.0.0/16"
 )
 
-// kernelParameters belong to the whole machine. A kubelet sets those that have another value. It finds files in their place that have
-// the value already, and changes nothing.
+// kernelParameters belong to the whole machine. A kubelet sets those that have another value. It finds files in their
+// place that have the value already, and changes nothing.
 var kernelParameters = map[string]string{
 	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
 	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",

@@ -27,7 +27,8 @@ func early(starts []observer.Start) (found []string) {
 // triesWithout is how many commits Argo CD gets to roll one out in the wrong order.
 const triesWithout = 3
 
-// rolloutWithout shows that Argo CD alone starts prod before dev: without it, the rollout with stepgate would prove nothing.
+// rolloutWithout shows that Argo CD alone starts prod before dev: without it, the rollout with stepgate would prove
+// nothing.
 func (s *suite) rolloutWithout() {
 	for range triesWithout {
 		starts, took := s.rollout.play()

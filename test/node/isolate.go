@@ -20,8 +20,8 @@ import (
 // namespaces are those in which everything runs.
 const namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 
-// isolate runs this program again, in namespaces of its own, and removes what it leaves behind. When the process ends, or this one, the
-// kernel ends everything that runs in the namespaces.
+// isolate runs this program again, in namespaces of its own, and removes what it leaves behind. When the process ends,
+// or this one, the kernel ends everything that runs in the namespaces.
 func isolate(ctx context.Context, keep string, page *report.Page) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("it has to run as root: it makes namespaces, cgroups, mounts and containers")

@@ -30,14 +30,16 @@ func newMachine(dir string) (*machine, error) {
 	m := &machine{dir: dir, bin: filepath.Join(working, "bin")}
 	temporary := filepath.Join(dir, "tmp")
 	err = errors.Join(os.MkdirAll(filepath.Join(dir, "logs"), 0o755), os.MkdirAll(temporary, 0o755),
-		// containerd looks for its shim here. Whatever the programs write goes into the folder. There is no network to fetch modules from.
+		// containerd looks for its shim here. Whatever the programs write goes into the folder. There is no network to
+		// fetch modules from.
 		os.Setenv("PATH", m.bin+":"+os.Getenv("PATH")+":/usr/sbin:/sbin"), os.Setenv("TMPDIR", temporary), os.Setenv("GOPROXY", "off"),
 		// The checkout may belong to the user who called sudo.
 		os.Setenv("GIT_CONFIG_COUNT", "1"), os.Setenv("GIT_CONFIG_KEY_0", "safe.directory"), os.Setenv("GIT_CONFIG_VALUE_0", "*"))
 	return m, err
 }
 
-// startPlane starts the control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and kube-proxy for all nodes.
+// startPlane starts the control plane: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and kube-proxy
+// for all nodes.
 func (m *machine) startPlane(ctx context.Context) (err error) {
 	if m.argocd, err = argocd.Locate(filepath.Dir(m.bin), argocd.Versions()[0]); err != nil {
 		return err

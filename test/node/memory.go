@@ -24,8 +24,8 @@ const (
 	attackers = 16
 	// attackFor is how long they do it at the chart's own limit.
 	attackFor = 15 * time.Second
-	// recoversWithin is how long after a kill writes may fail: a kubelet looks every second at which containers run, and the API server
-	// gives a replica that does not answer 5 s.
+	// recoversWithin is how long after a kill writes may fail: a kubelet looks every second at which containers run,
+	// and the API server gives a replica that does not answer 5 s.
 	recoversWithin = 10 * time.Second
 	// lowLimit is a memory limit that is enough until such requests come.
 	lowLimit = "64Mi"
@@ -141,8 +141,8 @@ func (s *suite) beyondLimit() {
 	s.noneFailed(s.under("after", func() { s.pause(5 * time.Second) }))
 }
 
-// noneWrong expects that nothing was wrongly admitted or denied, and that most writes were answered. A write that no replica answers in
-// time fails: that is safe.
+// noneWrong expects that nothing was wrongly admitted or denied, and that most writes were answered. A write that no
+// replica answers in time fails: that is safe.
 func (s *suite) noneWrong(tally *load.Tally) {
 	s.note("load: %s", tally)
 	if tally.Count(load.Right) == 0 || tally.Count(load.WrongAllow)+tally.Count(load.WrongDeny) > 0 {

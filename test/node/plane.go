@@ -18,8 +18,8 @@ import (
 // proxyUser is who kube-proxy is.
 const proxyUser = "system:kube-proxy"
 
-// configurePlane has the API server serve Pods: at the address of a node, with a certificate for the Service kubernetes, and with what
-// gives a Pod its service account.
+// configurePlane has the API server serve Pods: at the address of a node, with a certificate for the Service
+// kubernetes, and with what gives a Pod its service account.
 func (m *machine) configurePlane(api *envtest.APIServer) error {
 	certificates := filepath.Join(m.dir, "plane")
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)

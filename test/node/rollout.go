@@ -88,10 +88,12 @@ func (r *rollout) install() {
 	r.complete()
 }
 
-// ahead is how long before the others prod is compared: on a busy machine the ApplicationSet controller looks that late.
+// ahead is how long before the others prod is compared: on a busy machine the ApplicationSet controller looks that
+// late.
 const ahead = 2 * time.Second
 
-// play commits, has Argo CD compare prod before the others, waits until all is deployed, and returns the starts of this commit.
+// play commits, has Argo CD compare prod before the others, waits until all is deployed, and returns the starts of this
+// commit.
 func (r *rollout) play() (starts []observer.Start, took time.Duration) {
 	r.recorded()
 	r.commit()
@@ -149,8 +151,9 @@ func (r *rollout) refresh(env string) {
 	}
 }
 
-// overlookedAfter is how long an operation, or a refresh, may be asked for before Argo CD counts as having overlooked it, as 3.5.7 does
-// when it is written while the controller records the end of an operation. It is longer than stepgate waits before it asks again.
+// overlookedAfter is how long an operation, or a refresh, may be asked for before Argo CD counts as having overlooked
+// it, as 3.5.7 does when it is written while the controller records the end of an operation. It is longer than stepgate
+// waits before it asks again.
 const overlookedAfter = 20 * time.Second
 
 // complete waits until every Application has deployed the newest commit.

@@ -39,7 +39,8 @@ func (s *suite) uninstall() {
 	s.note("no object of stepgate is left; a rollout without it: starts=%d early=%d, complete after %.1fs", len(starts), len(early(starts)), took.Seconds())
 }
 
-// ownOfNamespace says that an object is the release's namespace, which Helm keeps, or what Kubernetes puts into every namespace.
+// ownOfNamespace says that an object is the release's namespace, which Helm keeps, or what Kubernetes puts into every
+// namespace.
 func ownOfNamespace(name string) bool {
 	return slices.Contains([]string{"/namespaces//stepgate", "/serviceaccounts/stepgate/default", "/configmaps/stepgate/kube-root-ca.crt"}, name)
 }

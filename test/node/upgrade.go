@@ -19,7 +19,8 @@ const (
 	writesPerSecond = 20
 )
 
-// under sends writes while work runs, and returns how they were answered. The first call for a name makes the namespaces of it.
+// under sends writes while work runs, and returns how they were answered. The first call for a name makes the
+// namespaces of it.
 func (s *suite) under(name string, work func()) *load.Tally {
 	generator := script.Get(s.writer.NewGenerator(s.ctx, load.Options{Name: name, Rollouts: writesAtOnce, Rate: writesPerSecond}))
 	tally := &load.Tally{}

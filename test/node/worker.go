@@ -14,8 +14,8 @@ import (
 	"github.com/stepgate/stepgate/test/eventually"
 )
 
-// worker is a node: a containerd and a kubelet, with a bridge and a range of addresses for its Pods. All share one network namespace;
-// each has its own containers, cgroups and files.
+// worker is a node: a containerd and a kubelet, with a bridge and a range of addresses for its Pods. All share one
+// network namespace; each has its own containers, cgroups and files.
 type worker struct {
 	name, address, pods string
 	// health is the port of the kubelet's healthz.

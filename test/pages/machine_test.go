@@ -30,7 +30,8 @@ type machine struct {
 // commandTimeout ends a command that hangs.
 const commandTimeout = 5 * time.Minute
 
-// newMachine publishes the chart in a registry on this machine, and starts a node at which stepgate serves at an address.
+// newMachine publishes the chart in a registry on this machine, and starts a node at which stepgate serves at an
+// address.
 func newMachine(t *testing.T, webhook string) *machine {
 	t.Helper()
 	g := NewWithT(t)

@@ -29,8 +29,8 @@ import (
 
 const namespace, name = "stepgate", "stepgate"
 
-// node plays the node and the controller of Deployments, for stepgate alone: it runs the program of the Deployment's Pod as a process
-// if it has the image, and the Pod of `helm test`, and it serves the logs.
+// node plays the node and the controller of Deployments, for stepgate alone: it runs the program of the Deployment's
+// Pod as a process if it has the image, and the Pod of `helm test`, and it serves the logs.
 type node struct {
 	webhook, images string
 
@@ -40,8 +40,8 @@ type node struct {
 	problem    error
 }
 
-// startNode starts a node until the test ends. It runs stepgate at the address webhook, and has the images that are named in the files
-// of a folder.
+// startNode starts a node until the test ends. It runs stepgate at the address webhook, and has the images that are
+// named in the files of a folder.
 func startNode(t *testing.T, webhook, images string) *node {
 	t.Helper()
 	g := NewWithT(t)

@@ -48,7 +48,8 @@ var plays = map[string]play{
 	"helm uninstall stepgate --namespace stepgate":                                                         {gate: off},
 }
 
-// TestPages runs every console block of every page. stepgate is installed when a page begins, unless its block installs it.
+// TestPages runs every console block of every page. stepgate is installed when a page begins, unless its block installs
+// it.
 func TestPages(t *testing.T) {
 	g := NewWithT(t)
 	webhook, err := release.FreeAddress()

@@ -9,8 +9,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Main runs the tests of a package, for its TestMain. Gomega gives up after a second, which is too short on a busy machine. No assertion
-// may rest on when it gives up.
+// Main runs the tests of a package, for its TestMain. Gomega gives up after a second, which is too short on a busy
+// machine. No assertion may rest on when it gives up.
 func Main(m *testing.M) {
 	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	os.Exit(m.Run())

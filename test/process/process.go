@@ -30,8 +30,8 @@ type Process struct {
 	exited chan struct{}
 }
 
-// Start starts a command and does not wait for it. Its output is added to the file log. start is what starts the command, such as
-// (*exec.Cmd).Start.
+// Start starts a command and does not wait for it. Its output is added to the file log. start is what starts the
+// command, such as (*exec.Cmd).Start.
 func Start(name string, command *exec.Cmd, log string, start func(*exec.Cmd) error) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -135,8 +135,8 @@ func (r *Replica) Leaf(roots *x509.CertPool) (*x509.Certificate, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// MountFiles makes a certificate that is valid for life from now on, and renames it and its key into place as tls.crt and
-// tls.key, as the kubelet does with a mounted Secret. It returns the certificate, which is its own CA.
+// MountFiles makes a certificate that is valid for life from now on, and renames it and its key into place as tls.crt
+// and tls.key, as the kubelet does with a mounted Secret. It returns the certificate, which is its own CA.
 func MountFiles(dir string, life time.Duration) ([]byte, error) {
 	certificate, key, err := cluster.SelfSigned("files", time.Now().Add(-time.Hour), time.Now().Add(life))
 	for name, text := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {

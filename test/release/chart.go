@@ -62,8 +62,8 @@ type Chart struct {
 	CertDir string
 }
 
-// StartChart installs the chart with Helm and starts the process that its Deployment would start. The API server calls it by
-// webhook.url, because there is no Service network here.
+// StartChart installs the chart with Helm and starts the process that its Deployment would start. The API server calls
+// it by webhook.url, because there is no Service network here.
 func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*Replica, error) {
 	r, err := newReplica("")
 	if err != nil {
@@ -88,7 +88,8 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 	return r, r.deploy(ctx, e, chart)
 }
 
-// Deploy starts the process that the Deployment of a chart that is installed would start. address is the one of its webhook.url.
+// Deploy starts the process that the Deployment of a chart that is installed would start. address is the one of its
+// webhook.url.
 func Deploy(ctx context.Context, e *environment.Environment, chart Chart, address string) (*Replica, error) {
 	r, err := newReplica("")
 	if err != nil {
@@ -98,8 +99,8 @@ func Deploy(ctx context.Context, e *environment.Environment, chart Chart, addres
 	return r, r.deploy(ctx, e, chart)
 }
 
-// deploy starts the process of the chart's Deployment: with the same arguments, except the addresses, and under the same service
-// account.
+// deploy starts the process of the chart's Deployment: with the same arguments, except the addresses, and under the
+// same service account.
 func (r *Replica) deploy(ctx context.Context, e *environment.Environment, chart Chart) error {
 	pod, err := chart.pod(ctx, e)
 	if err != nil {

@@ -31,8 +31,9 @@ type Registration struct {
 	Namespaces []string
 }
 
-// install creates the objects of stepgate in enforce mode, and adds nothing to their rights. In audit mode it leaves out the
-// webhook that changes operations, as the chart does. ignore, if it is not nil, drops the errors that do not matter.
+// install creates the objects of stepgate in enforce mode, and adds nothing to their rights. In audit mode it leaves
+// out the webhook that changes operations, as the chart does. ignore, if it is not nil, drops the errors that do not
+// matter.
 func install(ctx context.Context, e *environment.Environment, o Options, ignore func(error) error) error {
 	r := o.Registration
 	if r.FailurePolicy == "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// manifests are those of config/enforce. They are for Kubernetes 1.30 and later; for an older API server, Helm renders them from the chart, with
-// the same values.
+// manifests are those of config/enforce. They are for Kubernetes 1.30 and later; for an older API server, Helm renders
+// them from the chart, with the same values.
 func manifests(ctx context.Context, e *environment.Environment) ([]byte, error) {
 	if e.HasAdmissionPolicies() {
 		return Kustomize(filepath.Join(e.Root, "config", "enforce"))
@@ -74,8 +74,8 @@ var (
 	ownAccount = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
 )
 
-// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name. key is the field that a value
-// is in.
+// rename gives the objects of a manifest the name of an instance, and puts them into the namespace of that name. key is
+// the field that a value is in.
 func rename(value any, key, name string) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Memory is the largest anonymous memory of a release's replicas, sampled ten times a second. A container's limit bounds it: of the resident
-// memory, the rest are pages of the program itself (66 MiB), which the kernel drops when it needs room.
+// Memory is the largest anonymous memory of a release's replicas, sampled ten times a second. A container's limit
+// bounds it: of the resident memory, the rest are pages of the program itself (66 MiB), which the kernel drops when it
+// needs room.
 type Memory struct {
 	mu  sync.Mutex
 	mib float64

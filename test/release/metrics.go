@@ -19,8 +19,8 @@ func (r *Replica) Metric(ctx context.Context, name string, labels ...string) (fl
 	return Metric(ctx, "http://"+r.Metrics+"/metrics", name, labels...)
 }
 
-// Metric reads metrics at a URL and sums the samples of a counter or gauge (for a histogram: its counts) over the series
-// that carry the labels, which are given as name, value, name, value.
+// Metric reads metrics at a URL and sums the samples of a counter or gauge (for a histogram: its counts) over the
+// series that carry the labels, which are given as name, value, name, value.
 func Metric(ctx context.Context, url, name string, labels ...string) (float64, error) {
 	text, err := Get(ctx, url)
 	if err != nil {

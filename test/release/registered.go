@@ -47,7 +47,8 @@ func Mutating(ctx context.Context, e *environment.Environment, name string) (Reg
 	return r, nil
 }
 
-// Configurations reads the webhook configurations of an instance that exist: the validating one, and then the mutating one.
+// Configurations reads the webhook configurations of an instance that exist: the validating one, and then the mutating
+// one.
 func Configurations(ctx context.Context, e *environment.Environment, name string) ([]Registered, error) {
 	validating, err := Validating(ctx, e, name)
 	if err != nil {

@@ -176,7 +176,8 @@ func FreeAddress() (string, error) {
 	return free[0], nil
 }
 
-// freeAddresses returns addresses that nobody listens on. They are different: each is taken before the next is asked for.
+// freeAddresses returns addresses that nobody listens on. They are different: each is taken before the next is asked
+// for.
 func freeAddresses(n int) (free []string, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

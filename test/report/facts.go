@@ -36,8 +36,8 @@ func entry(file, name string) string {
 	return ""
 }
 
-// describe is the version of the checkout, as of `git describe --tags --always --dirty`, and its commit. Changes in the folder of the
-// results do not make it dirty: the suite before this one has written its page there.
+// describe is the version of the checkout, as of `git describe --tags --always --dirty`, and its commit. Changes in the
+// folder of the results do not make it dirty: the suite before this one has written its page there.
 func describe(root, folder string) (version, commit string) {
 	version, err := gitIn(root, "describe", "--tags", "--always")
 	if err != nil {
@@ -60,8 +60,8 @@ func gitIn(root string, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// command is the command line of this process, as somebody would type it at the root of the checkout: go test and go run start programs of
-// their own.
+// command is the command line of this process, as somebody would type it at the root of the checkout: go test and go
+// run start programs of their own.
 func command(root string, args []string) string {
 	program, own := args[0], quoted(args[1:])
 	of := ""

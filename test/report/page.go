@@ -22,7 +22,8 @@ const temporary = ".results-*"
 type Suite struct {
 	// Name is the name of the file, without its ending, and Title says in a line what the suite is.
 	Name, Title string
-	// Section is the part of the page that a run writes, where a suite has several kinds of runs. The other sections stay as they are.
+	// Section is the part of the page that a run writes, where a suite has several kinds of runs. The other sections
+	// stay as they are.
 	Section string
 	// Command is the command line, if it is not the one of this process.
 	Command []string
@@ -60,8 +61,8 @@ func (r *Results) Page(suite Suite) (*Page, error) {
 // Kept says that Close writes a file.
 func (p *Page) Kept() bool { return p.folder != "" }
 
-// Close writes the page of a run that has ended with a problem, or without one. A run that was interrupted (context.Canceled) before it
-// printed a result leaves the page as it was.
+// Close writes the page of a run that has ended with a problem, or without one. A run that was interrupted
+// (context.Canceled) before it printed a result leaves the page as it was.
 func (p *Page) Close(problem error) error {
 	if !p.Kept() || errors.Is(problem, context.Canceled) && !hasResults(p.text.String()) {
 		return nil

@@ -44,7 +44,8 @@ func New(file *os.File) *Printer {
 // To returns a Printer without colours.
 func To(w io.Writer) *Printer { return &Printer{w: w} }
 
-// Wrap breaks a text at spaces, and indents all lines but the first. No character of it is lost or added but the breaks.
+// Wrap breaks a text at spaces, and indents all lines but the first. No character of it is lost or added but the
+// breaks.
 func (p *Printer) Wrap(text string, indent int) string {
 	room := p.width - indent
 	if p.width == 0 || room < 30 {

@@ -10,7 +10,8 @@ import (
 	"github.com/stepgate/stepgate/test/checkout"
 )
 
-// Results is the folder that a suite writes its results to, from the flag --results. Without the flag, nothing is written.
+// Results is the folder that a suite writes its results to, from the flag --results. Without the flag, nothing is
+// written.
 type Results struct{ folder string }
 
 // Flag adds the flag to flags.

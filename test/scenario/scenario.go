@@ -1,5 +1,6 @@
-// Package scenario writes rollouts down in a line, for tests without an API server: "1:dev=Healthy@b 3:prod=Degraded" is two Applications of
-// argocd/guestbook in step 1 and 3. They are real objects of Argo CD, and go through the real projection and the real rule.
+// Package scenario writes rollouts down in a line, for tests without an API server: "1:dev=Healthy@b 3:prod=Degraded"
+// is two Applications of argocd/guestbook in step 1 and 3. They are real objects of Argo CD, and go through the real
+// projection and the real rule.
 package scenario
 
 import (
@@ -13,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -22,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/policy"

@@ -12,11 +12,12 @@ import (
 
 // Watch is a judge.Watch that is told what it has seen. Positions are those of history.Completions.
 type Watch struct {
-	// At is the position now, ChangedAt that of prod's change, Compared that of its last comparison, Requested that of the newest request for
-	// a refresh, and Fresh those of answered refreshes by name.
+	// At is the position now, ChangedAt that of prod's change, Compared that of its last comparison, Requested that of
+	// the newest request for a refresh, and Fresh those of answered refreshes by name.
 	At, ChangedAt, Compared, Requested uint64
 	Fresh                              map[string]uint64
-	// DeployedAs is the comparison at which prod was seen Synced, and OperatedAt the start of the last operation that was seen.
+	// DeployedAs is the comparison at which prod was seen Synced, and OperatedAt the start of the last operation that
+	// was seen.
 	DeployedAs argocd.Fingerprint
 	OperatedAt time.Time
 	// Completed are the contents that Applications were seen to complete, by name.

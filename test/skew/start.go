@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Start starts a command whose clock is ahead by whole seconds, or behind. Timers are as always. It needs Linux on amd64.
+// Start starts a command whose clock is ahead by whole seconds, or behind. Timers are as always. It needs Linux on
+// amd64.
 func Start(command *exec.Cmd, ahead time.Duration) error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("skew: the code for %s is missing", runtime.GOARCH)

@@ -56,7 +56,8 @@ func (s *soak) killing(count int) {
 	goals.Expect(most).To(BeNumerically("<=", rollouts), "calls that failed because of one SIGKILL: those of one burst")
 }
 
-// afterKills are the longest time from a SIGKILL to the last failure before the next one, and the most failures in such a time.
+// afterKills are the longest time from a SIGKILL to the last failure before the next one, and the most failures in such
+// a time.
 func afterKills(kills []time.Time, failures []load.Failure) (slowest time.Duration, most int) {
 	for i, kill := range kills {
 		failed := 0

@@ -1,3 +1,3 @@
-// Package upstream compares package policy with argo-cd's own code, on random input. It holds tests only, in a room of its
-// own because they need Argo CD and policy does not.
+// Package upstream compares package policy with argo-cd's own code, on random input. It holds tests only, in a room of
+// its own because they need Argo CD and policy does not.
 package upstream

@@ -1,4 +1,5 @@
-// Package vulncheck tests that `make vulncheck` tells a vulnerability from none, and from a database that it cannot read.
+// Package vulncheck tests that `make vulncheck` tells a vulnerability from none, and from a database that it cannot
+// read.
 package vulncheck
 
 import (
@@ -11,8 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestVulncheck runs `make vulncheck` with a database that knows nothing, with one that knows a vulnerability in a function that the
-// package calls, and with one that cannot be reached. CI runs it with the real database.
+// TestVulncheck runs `make vulncheck` with a database that knows nothing, with one that knows a vulnerability in a
+// function that the package calls, and with one that cannot be reached. CI runs it with the real database.
 func TestVulncheck(t *testing.T) {
 	const known = `{"id": "GO-0000-0001", "summary": "made up", "affected": [{
 		"package": {"name": "stdlib", "ecosystem": "Go"}, "ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}]}],

@@ -9,8 +9,8 @@ import (
 // Problem says what is wrong with an annotation, and what to do about it.
 type Problem struct{ Annotation, Text string }
 
-// Approvals are the approvals of an ApplicationSet with so many steps, and what is wrong with its annotations. An entry without a stamp
-// approves nothing.
+// Approvals are the approvals of an ApplicationSet with so many steps, and what is wrong with its annotations. An entry
+// without a stamp approves nothing.
 func Approvals(annotations map[string]string, steps int) (approvals []policy.Approval, problems []Problem) {
 	text, has := annotations[Approved]
 	if !has {

@@ -10,8 +10,8 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// tolerance is how far the time of a new stamp may be from the time of the check: the API server calls the mutating webhook first, and
-// the two calls may reach replicas whose clocks differ.
+// tolerance is how far the time of a new stamp may be from the time of the check: the API server calls the mutating
+// webhook first, and the two calls may reach replicas whose clocks differ.
 const tolerance = time.Minute
 
 // maxRefusal bounds the text of a refusal.
@@ -41,8 +41,8 @@ type Write struct {
 	At time.Time
 }
 
-// Check says why a write has to be refused; it is empty if it has not. It judges the annotations as they are to be stored, after the
-// stamps were written. It never refuses that an annotation is removed.
+// Check says why a write has to be refused; it is empty if it has not. It judges the annotations as they are to be
+// stored, after the stamps were written. It never refuses that an annotation is removed.
 func Check(w Write, approvers Approvers) string {
 	added := Added(w.Old, w.New)
 	var refusal string

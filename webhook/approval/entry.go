@@ -26,7 +26,8 @@ const (
 	// maxEntries bounds the entries that can have a stamp, and maxWhat the length of what an entry approves.
 	maxEntries = 64
 	maxWhat    = 256
-	// maxUser bounds the name of a user in a stamp, in bytes. A longer one is not cut: it could be taken for somebody else's.
+	// maxUser bounds the name of a user in a stamp, in bytes. A longer one is not cut: it could be taken for somebody
+	// else's.
 	maxUser = 512
 	// maxStamps bounds the text of ApprovedBy.
 	maxStamps = 128 << 10
@@ -49,8 +50,8 @@ type Entry struct {
 // String is the entry as it is written, with a 1-based step.
 func (e Entry) String() string { return strconv.Itoa(e.Step+1) + "@" + e.What }
 
-// Entries are the entries of the text of Approved that can be read, each once and in their order, and what is wrong with the others.
-// steps is how many steps the ApplicationSet has.
+// Entries are the entries of the text of Approved that can be read, each once and in their order, and what is wrong
+// with the others. steps is how many steps the ApplicationSet has.
 func Entries(text string, steps int) (entries []Entry, problems []string) {
 	if strings.TrimSpace(text) == "" {
 		return nil, []string{"it is empty: remove the annotation, or write STEP@REVISION into it"}
@@ -127,8 +128,8 @@ func whatProblem(what string) string {
 	return ""
 }
 
-// shortened reports whether a text looks like a part of the name of a commit. A number may be the version of a Helm chart, unless it
-// has the length to which git shortens.
+// shortened reports whether a text looks like a part of the name of a commit. A number may be the version of a Helm
+// chart, unless it has the length to which git shortens.
 func shortened(what string) bool {
 	const shortest, usual = 4, 7
 	return isHex(what) && len(what) >= shortest && !slices.Contains(gitHashes, len(what)) &&

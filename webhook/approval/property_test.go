@@ -30,7 +30,8 @@ func (s *story) sent(after map[string]string) bool {
 	return w.changed(Approved) || w.changed(ApprovedBy) || w.changed(PausedBy)
 }
 
-// write is one write of a user, who may have the clock of another replica judge it, and whom the mutating webhook may have missed.
+// write is one write of a user, who may have the clock of another replica judge it, and whom the mutating webhook may
+// have missed.
 func (s *story) write(user string, after map[string]string, mutated bool, ahead time.Duration) {
 	added := Added(s.stored, after)
 	if mutated {

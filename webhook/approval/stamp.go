@@ -98,8 +98,9 @@ func Added(before, after map[string]string) []Entry {
 	return added
 }
 
-// stamped are the stamps of the entries after a write: the old ones of the entries that were there, and new ones of those that the user
-// adds. Nothing is taken from the new ApprovedBy. An entry that was there without a stamp stays without one: this user did not write it.
+// stamped are the stamps of the entries after a write: the old ones of the entries that were there, and new ones of
+// those that the user adds. Nothing is taken from the new ApprovedBy. An entry that was there without a stamp stays
+// without one: this user did not write it.
 func stamped(before, after map[string]string, user string, now time.Time) stamps {
 	all, old := stamps{}, known(before)
 	added := map[Entry]bool{}
@@ -131,8 +132,8 @@ func Stamped(before, after map[string]string, user string, now time.Time) map[st
 	return wanted
 }
 
-// Mutate returns the annotations of a write with the stamps that Stamped wants. It leaves a stamp alone that the user has made up: Check then
-// refuses it, so that nobody takes it for stored.
+// Mutate returns the annotations of a write with the stamps that Stamped wants. It leaves a stamp alone that the user
+// has made up: Check then refuses it, so that nobody takes it for stored.
 func Mutate(before, after map[string]string, user string, now time.Time) map[string]string {
 	w := Write{Old: before, New: after, User: user, At: now}
 	wanted, stored := Stamped(before, after, user, now), maps.Clone(after)

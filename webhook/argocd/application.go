@@ -42,8 +42,8 @@ type spec struct {
 	SyncPolicy     *syncPolicy                 `json:"syncPolicy"`
 
 	IgnoreDifferences argo.IgnoreDifferences `json:"ignoreDifferences"`
-	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory. It has fields that only newer
-	// versions of Argo CD know.
+	// text is the spec as it was decoded, a part of the request: a copy of a large one would cost memory. It has fields
+	// that only newer versions of Argo CD know.
 	text []byte
 }
 
@@ -121,8 +121,8 @@ func (o *Operation) UnmarshalJSON(raw []byte) error {
 // Sent is the operation as it was sent.
 func (o *Operation) Sent() json.RawMessage { return o.sent }
 
-// equals reports whether two operations are the same to the last byte; nil is no operation. An API server writes equal objects
-// in the same way. Where another caller does not, an operation at worst counts as written.
+// equals reports whether two operations are the same to the last byte; nil is no operation. An API server writes equal
+// objects in the same way. Where another caller does not, an operation at worst counts as written.
 func (o *Operation) equals(other *Operation) bool {
 	if o == nil || other == nil {
 		return o == other

@@ -95,8 +95,8 @@ func TestDecodeKeepsWhatATargetNeeds(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfATargetIsFilled fails when policy.Target has a field that nothing decodes: a row of the rule that asks
-// for it would always see its zero value.
+// TestEveryFieldOfATargetIsFilled fails when policy.Target has a field that nothing decodes: a row of the rule that
+// asks for it would always see its zero value.
 func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write := realistic()
 	write.DeletionTimestamp = at(54)

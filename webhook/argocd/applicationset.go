@@ -20,7 +20,8 @@ const annotationPrefix = "stepgate.io/"
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
-	// MaxUpdate has the maxUpdate of each step, as written; empty where there is none. It is shown to people: the gate does not count.
+	// MaxUpdate has the maxUpdate of each step, as written; empty where there is none. It is shown to people: the gate
+	// does not count.
 	MaxUpdate []string
 }
 
@@ -78,7 +79,8 @@ func failing(conditions []argo.ApplicationSetCondition) string {
 // deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.
 var deniedHere = regexp.MustCompile(`admission webhook "[a-z]+\.stepgate\.io" denied the request: step (\d+) of ApplicationSet `)
 
-// deniedStep is the step, from 0, of the Application of which stepgate denied the write that an error is about; 0 for another error.
+// deniedStep is the step, from 0, of the Application of which stepgate denied the write that an error is about; 0 for
+// another error.
 func deniedStep(failing string) int {
 	denied := deniedHere.FindStringSubmatch(failing)
 	if denied == nil {

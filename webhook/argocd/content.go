@@ -9,14 +9,15 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// Around is what a sync deploys by beside its sources, as one text: the destination, and a hash of those other parts of the spec that
-// change what a sync does. Argo CD's history does not have them.
+// Around is what a sync deploys by beside its sources, as one text: the destination, and a hash of those other parts of
+// the spec that change what a sync does. Argo CD's history does not have them.
 func Around(spec *argo.ApplicationSpec) string {
 	d := &spec.Destination
 	return shared(d.Server + " " + d.Name + " " + d.Namespace + rest(spec))
 }
 
-// rest is a hash of ignoreDifferences, of two parts of the sync policy, and of the source that is hydrated; empty if there is none of them.
+// rest is a hash of ignoreDifferences, of two parts of the sync policy, and of the source that is hydrated; empty if
+// there is none of them.
 func rest(spec *argo.ApplicationSpec) string {
 	var parts struct {
 		IgnoreDifferences        argo.IgnoreDifferences         `json:"i,omitempty"`
@@ -37,7 +38,8 @@ func rest(spec *argo.ApplicationSpec) string {
 	return " " + strconv.FormatUint(uint64(hashOf(parts)), 16)
 }
 
-// Content stands for what an Application deploys by its spec: its sources with their parameters, and what is around them.
+// Content stands for what an Application deploys by its spec: its sources with their parameters, and what is around
+// them.
 func Content(spec *argo.ApplicationSpec, around string) Fingerprint {
 	return hashOf([]any{spec.GetSources(), around})
 }

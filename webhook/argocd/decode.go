@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// Bounds of one part of an Application: [{},{},{}] takes a hundred times the memory of its text. Argo CD cannot handle a sync of
-// that many resources, nor a history of that length.
+// Bounds of one part of an Application: [{},{},{}] takes a hundred times the memory of its text. Argo CD cannot handle
+// a sync of that many resources, nor a history of that length.
 const (
 	maxObjects = 20_000
 	maxValues  = 200_000

@@ -43,8 +43,8 @@ func deploymentOf(sync *argo.SyncOperation, spec *argo.ApplicationSpec) deployme
 	return d
 }
 
-// revision is the revision that is named for a source; empty when none is, or for local manifests, which are no revision
-// of anything.
+// revision is the revision that is named for a source; empty when none is, or for local manifests, which are no
+// revision of anything.
 func (d *deployment) revision(i int) string {
 	if d.manifests || i >= len(d.revisions) {
 		return ""
@@ -75,8 +75,8 @@ func (d *deployment) wanted(compared []policy.Source) []policy.Source {
 }
 
 // resolved reports whether a source has a revision that Argo CD deploys as it is. A revision that only repeats the
-// targetRevision, as kubectl users write it, is not resolved yet, unless the comparison came out at the same text: it is
-// a commit then, or the version of a chart.
+// targetRevision, as kubectl users write it, is not resolved yet, unless the comparison came out at the same text: it
+// is a commit then, or the version of a chart.
 func (d *deployment) resolved(i int, compared []policy.Source) bool {
 	revision := d.revision(i)
 	if revision == "" {
@@ -111,8 +111,8 @@ func (d *deployment) redeploys(history argo.RevisionHistories) bool {
 	return len(history) > 0 && d.repeats(history.LastRevisionHistory())
 }
 
-// foreign reports whether it deploys something else than the sources of the spec. Sources that are written alike are the same: an empty
-// list and none are not the same to Equals.
+// foreign reports whether it deploys something else than the sources of the spec. Sources that are written alike are
+// the same: an empty list and none are not the same to Equals.
 func (d *deployment) foreign(spec *argo.ApplicationSpec) bool {
 	if d.manifests || !d.overrides {
 		return d.manifests

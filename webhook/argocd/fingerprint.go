@@ -4,8 +4,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// Fingerprint stands for a content: what an Application was compared with (sources, revisions, destination and ignored differences), or what
-// its spec says.
+// Fingerprint stands for a content: what an Application was compared with (sources, revisions, destination and ignored
+// differences), or what its spec says.
 type Fingerprint uint64
 
 // NewFingerprint returns the fingerprint of a comparison.

@@ -101,8 +101,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, object, old []byte) { checkWrite(t, object, old) })
 }
 
-// TestRandomWrites checks many seeded writes, and that enough of them were worth checking. Go's own fuzzing is slow here: it
-// resets the coverage of all that Argo CD's types import with each run.
+// TestRandomWrites checks many seeded writes, and that enough of them were worth checking. Go's own fuzzing is slow
+// here: it resets the coverage of all that Argo CD's types import with each run.
 func TestRandomWrites(t *testing.T) {
 	random, rounds := rand.New(rand.NewPCG(7, 8)), 1500
 	if testing.Short() {
@@ -167,8 +167,8 @@ func checkWrite(t *testing.T, object, old []byte) (met []string) {
 	return met
 }
 
-// fits reports whether an operation names one revision for each of its sources, as Argo CD takes them: the operation's own
-// sources, else those of the spec; revisions for many, revision for one.
+// fits reports whether an operation names one revision for each of its sources, as Argo CD takes them: the operation's
+// own sources, else those of the spec; revisions for many, revision for one.
 func fits(app *Application) bool {
 	sync, spec := app.Operation.Sync, app.spec()
 	sources, many := len(spec.GetSources()), spec.HasMultipleSources()

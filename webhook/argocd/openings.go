@@ -63,8 +63,8 @@ func (w window) local(t time.Time) time.Time {
 	return t.UTC().Add(time.Duration(seconds) * time.Second)
 }
 
-// active mirrors SyncWindows.active of argo-cd v3.5.7, pkg/apis/application/v1alpha1/types.go. A window is not active at the very moments at
-// which it starts and ends. One whose schedule names no day that exists is always active.
+// active mirrors SyncWindows.active of argo-cd v3.5.7, pkg/apis/application/v1alpha1/types.go. A window is not active
+// at the very moments at which it starts and ends. One whose schedule names no day that exists is always active.
 func (w window) active(t time.Time) bool {
 	local := w.local(t)
 	return w.schedule.Next(local.Add(-w.duration)).Before(local)
@@ -84,8 +84,8 @@ func (w window) after(t time.Time, later time.Duration) time.Time {
 	return t.Add(start.Add(later).Sub(local))
 }
 
-// next is the next moment after t at which the window may start or end; zero when there is none. When the offset of its time zone changes,
-// it may do both.
+// next is the next moment after t at which the window may start or end; zero when there is none. When the offset of its
+// time zone changes, it may do both.
 func (w window) next(t time.Time) time.Time {
 	_, change := t.In(w.zone).ZoneBounds()
 	return earlier(change, earlier(w.starts(t), w.ends(t)))
@@ -99,9 +99,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// closing are the windows that keep a sync from starting at a moment, in the way of SyncWindows.CanSync of argo-cd v3.5.7,
-// pkg/apis/application/v1alpha1/types.go: the active windows that deny; without one, the windows that allow, if none of them is active. They
-// let a manual sync through if each of them has manualSync.
+// closing are the windows that keep a sync from starting at a moment, in the way of SyncWindows.CanSync of argo-cd
+// v3.5.7, pkg/apis/application/v1alpha1/types.go: the active windows that deny; without one, the windows that allow, if
+// none of them is active. They let a manual sync through if each of them has manualSync.
 func (o openings) closing(manual bool, t time.Time) openings {
 	var denies, inactive openings
 	allowed := false
@@ -125,7 +125,8 @@ func (o openings) closing(manual bool, t time.Time) openings {
 	return closing
 }
 
-// detail names the window that closes at a moment: a window that denies, or of those that allow the one that starts next.
+// detail names the window that closes at a moment: a window that denies, or of those that allow the one that starts
+// next.
 func (o openings) detail(manual bool, t time.Time) string {
 	if o[0].Kind == "allow" {
 		first := o[0]
@@ -149,8 +150,8 @@ const (
 	mostMoments = 2000
 )
 
-// opensAt is the first moment after now at which a sync may start; zero when there is none in sight. It is a second after a window starts
-// or ends, because at that very moment none is active.
+// opensAt is the first moment after now at which a sync may start; zero when there is none in sight. It is a second
+// after a window starts or ends, because at that very moment none is active.
 func (o openings) opensAt(manual bool, now time.Time) time.Time {
 	at := now.Round(0).Add(-time.Second)
 	for range mostMoments {

@@ -19,12 +19,12 @@ type Pin struct {
 	Unrefreshed bool
 }
 
-// NewPin pins an operation that brings no manifests of its own. One that names no revision, and brings no source, gets those that
-// Argo CD last compared the Application with, before the write. It needs a comparison with the spec as it is after the write, of
-// which every revision is known. One that names all its revisions keeps them.
+// NewPin pins an operation that brings no manifests of its own. One that names no revision, and brings no source, gets
+// those that Argo CD last compared the Application with, before the write. It needs a comparison with the spec as it is
+// after the write, of which every revision is known. One that names all its revisions keeps them.
 //
-// Like auto-sync of argo-cd v3.5.7, controller/appcontroller.go, it writes the sources, too: Argo CD takes them from the
-// spec when the sync starts, and again at every retry.
+// Like auto-sync of argo-cd v3.5.7, controller/appcontroller.go, it writes the sources, too: Argo CD takes them from
+// the spec when the sync starts, and again at every retry.
 //
 // revision replaces the compared revision of an Application with one source; empty leaves it.
 func NewPin(app, old *Application, revision string) Pin {
@@ -78,8 +78,8 @@ func (p *Pin) name(spec *argo.ApplicationSpec, revision string) {
 	}
 }
 
-// bring writes the sources into the operation, to the letter: a field that is left out would be deployed with its default. The source
-// of a hydrated Application is no field of the spec.
+// bring writes the sources into the operation, to the letter: a field that is left out would be deployed with its
+// default. The source of a hydrated Application is no field of the spec.
 func (p *Pin) bring(app *Application) {
 	switch spec := app.spec(); {
 	case spec.HasMultipleSources():

@@ -106,8 +106,8 @@ func patched(g *WithT, object []byte, pin Pin) []byte {
 	return raw
 }
 
-// TestAPinKeepsFieldsThatItDoesNotKnow has a field of Argo CD 3.6, directory.disableExtensionFilter, in the spec: an operation without it
-// would leave out, and prune, what only this field deploys.
+// TestAPinKeepsFieldsThatItDoesNotKnow has a field of Argo CD 3.6, directory.disableExtensionFilter, in the spec: an
+// operation without it would leave out, and prune, what only this field deploys.
 func TestAPinKeepsFieldsThatItDoesNotKnow(t *testing.T) {
 	const source = `{"repoURL": "https://git.example/app", "path": "dev", "targetRevision": "main", "directory": {"disableExtensionFilter": true}}`
 	const compared = `"status": {"sync": {"status": "Synced", "revision": "%[1]s", "revisions": ["%[1]s"], "comparedTo": {%[2]s}}}`

@@ -25,12 +25,13 @@ type Projection struct {
 	AutoSync bool
 	// Compared stands for what it was compared with.
 	Compared Fingerprint
-	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since when its spec
-	// has been the same, as far as the object tells, by the API server's clock; zero where it does not.
+	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since
+	// when its spec has been the same, as far as the object tells, by the API server's clock; zero where it does not.
 	Around       string
 	Content      Fingerprint
 	ContentSince time.Time
-	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is about to find it OutOfSync.
+	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
+	// about to find it OutOfSync.
 	NamespaceChanged bool
 	// Project is the name of its AppProject, and WindowSubject is what the sync windows of that select it by.
 	Project       string
@@ -63,8 +64,9 @@ func NewProjection(app *argo.Application) *Projection {
 	}
 }
 
-// specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each writer last added or changed
-// anything, and which fields it owns. That a part was taken away leaves no trace there. It is zero where nothing is kept.
+// specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each
+// writer last added or changed anything, and which fields it owns. That a part was taken away leaves no trace there. It
+// is zero where nothing is kept.
 func specWritten(app *argo.Application) time.Time {
 	var last time.Time
 	for _, f := range app.ManagedFields {

@@ -36,8 +36,8 @@ func ProjectOf(app *argo.Application) string { return shared(app.Spec.GetProject
 // Project is the name of the Application's project.
 func (a *Application) Project() string { return a.spec().GetProject() }
 
-// SyncWindows keeps the sync windows of a project, without their descriptions. Argo CD takes UTC for a time zone that does not exist, and
-// logs that each time it asks; here they are in UTC from the start.
+// SyncWindows keeps the sync windows of a project, without their descriptions. Argo CD takes UTC for a time zone that
+// does not exist, and logs that each time it asks; here they are in UTC from the start.
 func SyncWindows(project *argo.AppProject) argo.SyncWindows {
 	var kept argo.SyncWindows
 	for _, w := range project.Spec.SyncWindows {
@@ -54,12 +54,12 @@ func SyncWindows(project *argo.AppProject) argo.SyncWindows {
 	return kept
 }
 
-// WindowOf says whether the sync windows of a project, as SyncWindows keeps them, let a sync of an Application start. Argo CD's own library
-// tells whether they do at present, by its own clock. From now, which is the present, WindowOf looks for the next moment at which they do. A
-// window that cannot be read closes all, as in Argo CD.
+// WindowOf says whether the sync windows of a project, as SyncWindows keeps them, let a sync of an Application start.
+// Argo CD's own library tells whether they do at present, by its own clock. From now, which is the present, WindowOf
+// looks for the next moment at which they do. A window that cannot be read closes all, as in Argo CD.
 //
-// It asks as syncWindowPreventsSync of argo-cd v3.5.7 does, controller/sync.go, for an operation that has not started. It does not see the
-// windows of global projects.
+// It asks as syncWindowPreventsSync of argo-cd v3.5.7 does, controller/sync.go, for an operation that has not started.
+// It does not see the windows of global projects.
 func WindowOf(windows argo.SyncWindows, app WindowSubject, automated bool, now time.Time) policy.Window {
 	matching := windows.Matches(app.application())
 	if !matching.HasWindows() {

@@ -9,10 +9,11 @@ import (
 // mostCompleted bounds what is remembered of an Application.
 const mostCompleted = 20
 
-// complete notices what the Application is done with: by a sync, or because it was found Synced without one, as with a commit that does not
-// touch it. What it is not Healthy with any more, it is not done with any more. Other sources than those that it has synced end all: a
-// revision may be fine with the old parameters only. A comparison of the second in which the sync ended may be older than the end. It
-// is not if a comparison before it was of after the sync, too, and found something else than Healthy.
+// complete notices what the Application is done with: by a sync, or because it was found Synced without one, as with a
+// commit that does not touch it. What it is not Healthy with any more, it is not done with any more. Other sources than
+// those that it has synced end all: a revision may be fine with the old parameters only. A comparison of the second in
+// which the sync ended may be older than the end. It is not if a comparison before it was of after the sync, too, and
+// found something else than Healthy.
 func (r *Record) complete(app *policy.Application) {
 	last, compared := &app.LastSync, app.Compared
 	switch {

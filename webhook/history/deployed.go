@@ -8,15 +8,15 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Deployed reports whether the Application was seen Synced with what it is compared with, and no operation since. Its last operation
-// started at operatedAt: where the watch lags, and has not seen that one, it does not tell.
+// Deployed reports whether the Application was seen Synced with what it is compared with, and no operation since. Its
+// last operation started at operatedAt: where the watch lags, and has not seen that one, it does not tell.
 func (r *Record) Deployed(compared argocd.Fingerprint, operatedAt time.Time) bool {
 	return r != nil && r.deployed != 0 && r.deployed == compared && r.operatedAt.Equal(operatedAt)
 }
 
-// DeployedWith is what was around the sources when the Application was last seen to be deployed. Where that was not seen, known is false, and it is
-// what was first seen to be around them; empty when nothing was seen. An operation that was not seen to have ended may have, and deploys by what was
-// there when it began.
+// DeployedWith is what was around the sources when the Application was last seen to be deployed. Where that was not
+// seen, known is false, and it is what was first seen to be around them; empty when nothing was seen. An operation that
+// was not seen to have ended may have, and deploys by what was there when it began.
 func (r *Record) DeployedWith() (around string, known bool) {
 	switch {
 	case r == nil:
@@ -33,8 +33,9 @@ func (r *Record) DeployedWith() (around string, known bool) {
 // otherwise is what is not known, and is not what the spec says.
 const otherwise = "otherwise"
 
-// deploy notices by what beside its sources the Application is deployed: by its spec when it is Synced with that, and by what a full sync began
-// with when that has succeeded. A hydrated Application may be Synced with what was hydrated before its spec changed.
+// deploy notices by what beside its sources the Application is deployed: by its spec when it is Synced with that, and
+// by what a full sync began with when that has succeeded. A hydrated Application may be Synced with what was hydrated
+// before its spec changed.
 func (r *Record) deploy(p *argocd.Projection, position uint64) {
 	app, last := &p.Application, &p.Application.LastOperation
 	operating := app.OperationSet || last.Running()
@@ -69,12 +70,14 @@ func (r *Record) deploy(p *argocd.Projection, position uint64) {
 	r.operating, r.operatedAt, r.around = operating, last.StartedAt, p.Around
 }
 
-// clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is a fraction of a second.
+// clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is
+// a fraction of a second.
 const clusterLag = 5 * time.Second
 
-// unchangedSinceSync reports whether the spec was last written in an earlier second than the one in which the last full sync began, which has
-// succeeded, as far as the object tells. Where that is not so, an Application that was OutOfSync at the start holds later steps up until it was
-// Synced once: from argo-cd v3.3 on nobody repairs drift, so that this had better be rare.
+// unchangedSinceSync reports whether the spec was last written in an earlier second than the one in which the last full
+// sync began, which has succeeded, as far as the object tells. Where that is not so, an Application that was OutOfSync
+// at the start holds later steps up until it was Synced once: from argo-cd v3.3 on nobody repairs drift, so that this
+// had better be rare.
 func unchangedSinceSync(p *argocd.Projection) bool {
 	last := &p.Application.LastOperation
 	return last.Full && last.Phase == "Succeeded" && !p.ContentSince.IsZero() && p.ContentSince.Before(last.StartedAt.Truncate(time.Second))
@@ -85,9 +88,9 @@ func hydrated(app *policy.Application) bool {
 	return app.Hydration == "" || app.Hydration == "Hydrated"
 }
 
-// prove notices what is deployed. After an operation to another revision than the compared one, such as a rollback, Synced may be the status of
-// before, or a comparison with the cluster of before. One that was Synced all the time has to be so later on, too, unless the operation has only
-// repeated the last sync.
+// prove notices what is deployed. After an operation to another revision than the compared one, such as a rollback,
+// Synced may be the status of before, or a comparison with the cluster of before. One that was Synced all the time has
+// to be so later on, too, unless the operation has only repeated the last sync.
 func (r *Record) prove(p *argocd.Projection, operating bool) {
 	app, last, synced := &p.Application, &p.Application.LastOperation, p.Application.SyncStatus == "Synced"
 	missed := !last.StartedAt.Equal(r.operatedAt) // an operation that was not seen while it was there, as after a restart
@@ -112,8 +115,8 @@ func (r *Record) prove(p *argocd.Projection, operating bool) {
 	}
 }
 
-// comparedAfter reports whether the Application was compared after its last operation had ended: by the times, or because a
-// request that was seen after the end was answered.
+// comparedAfter reports whether the Application was compared after its last operation had ended: by the times, or
+// because a request that was seen after the end was answered.
 func (r *Record) comparedAfter(p *argocd.Projection, finished time.Time) bool {
 	at := p.Application.ReconciledAt
 	if r.unproven == p.Compared {

@@ -9,7 +9,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Record is what is remembered of one Application, as its watch has told it. It does not change: each event makes another one.
+// Record is what is remembered of one Application, as its watch has told it. It does not change: each event makes
+// another one.
 type Record struct {
 	compared    []policy.Source
 	fingerprint argocd.Fingerprint
@@ -33,7 +34,8 @@ type Record struct {
 	// completions are the newest things that it has completed, as long as its sources do not change.
 	completions []policy.Completion
 
-	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the one before.
+	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the
+	// one before.
 	content, contentBefore argocd.Fingerprint
 	contentSince           time.Time
 	around                 string
@@ -41,19 +43,21 @@ type Record struct {
 	first string
 	// deployedWith is what was around its sources when it was last seen to be deployed; empty when that was not seen.
 	deployedWith string
-	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero when
-	// there is none. An operation may deploy another revision than the compared one.
+	// deployed stands for the comparison at which it was last seen Synced, if no operation has been seen since; zero
+	// when there is none. An operation may deploy another revision than the compared one.
 	deployed argocd.Fingerprint
 	// unproven stands for the comparison at which it was Synced while an operation was there; zero when it was not.
 	unproven argocd.Fingerprint
 	// since is policy.LastSync.Since as it was seen last without an operation.
 	since time.Time
-	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply everything.
+	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply
+	// everything.
 	operatedAt, appliedAt time.Time
-	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is none.
+	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is
+	// none.
 	failed []policy.Source
-	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have ended, and
-	// syncingWith what was around the sources when it began.
+	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have
+	// ended, and syncingWith what was around the sources when it began.
 	operating   bool
 	ended       uint64
 	syncingWith string
@@ -67,11 +71,13 @@ type Event struct {
 	At time.Time
 	// Appeared is when an Application that was not seen before has appeared; zero if it may have been there before.
 	Appeared time.Time
-	// Around is what was around the sources of an Application that was not seen before, when it was deployed; empty if that is not known.
+	// Around is what was around the sources of an Application that was not seen before, when it was deployed; empty if
+	// that is not known.
 	Around string
 }
 
-// Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified says that its spec is new.
+// Next is the record after an event. The record before it is nil where the Application was not seen yet. Respecified
+// says that its spec is new.
 func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified bool) {
 	next = &Record{changed: e.Position, comparedAt: e.Position, first: p.Around, deployedWith: e.Around}
 	if r != nil {
@@ -91,7 +97,8 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	return next, next.specify(p, e)
 }
 
-// Past is what a decision may know, by the position of the change that the target deploys and by the position of the target's comparison.
+// Past is what a decision may know, by the position of the change that the target deploys and by the position of the
+// target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around}
 	switch {
@@ -103,8 +110,8 @@ func (r *Record) Past(changed, compared uint64) policy.Past {
 	return past
 }
 
-// Changed is the position at which the change that is pending was first seen, where the Application is compared with these sources and revisions.
-// Known is false where that comparison was not seen.
+// Changed is the position at which the change that is pending was first seen, where the Application is compared with
+// these sources and revisions. Known is false where that comparison was not seen.
 func (r *Record) Changed(compared []policy.Source, fingerprint argocd.Fingerprint) (position uint64, known bool) {
 	if r == nil || !r.comparedWith(compared, fingerprint) {
 		return 0, false
@@ -112,7 +119,8 @@ func (r *Record) Changed(compared []policy.Source, fingerprint argocd.Fingerprin
 	return r.changed, true
 }
 
-// ComparedAt is the position at which the last comparison was seen, which was at a time. Known is false where that comparison was not seen.
+// ComparedAt is the position at which the last comparison was seen, which was at a time. Known is false where that
+// comparison was not seen.
 func (r *Record) ComparedAt(reconciledAt time.Time) (position uint64, known bool) {
 	if r == nil || !r.reconciledAt.Equal(reconciledAt) {
 		return 0, false
@@ -131,8 +139,8 @@ func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, know
 	return r.contentSince, true
 }
 
-// specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before the last change: two writers
-// who never agree would hold everybody up for ever.
+// specify notices a change of the spec, and reports whether it is news. It is none if the spec is what it was before
+// the last change: two writers who never agree would hold everybody up for ever.
 func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 	switch {
 	case r.content == p.Content:
@@ -147,8 +155,9 @@ func (r *Record) specify(p *argocd.Projection, e Event) (news bool) {
 	return news
 }
 
-// compare notices a comparison, and a new pending change. The pending change is another one when the compared sources, their parameters or
-// revisions change, and when the Application becomes OutOfSync. Comparing the same again changes nothing.
+// compare notices a comparison, and a new pending change. The pending change is another one when the compared sources,
+// their parameters or revisions change, and when the Application becomes OutOfSync. Comparing the same again changes
+// nothing.
 func (r *Record) compare(p *argocd.Projection, position uint64) {
 	app, same := &p.Application, r.comparedWith(p.Application.Compared, p.Compared)
 	if !same || !app.ReconciledAt.Equal(r.reconciledAt) || r.requested != 0 && !app.RefreshRequested {
@@ -163,8 +172,8 @@ func (r *Record) compare(p *argocd.Projection, position uint64) {
 	}
 }
 
-// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are in git;
-// the fingerprint is of what they were hydrated to.
+// comparedWith reports whether the last comparison was with these sources and revisions. Those of a hydrated source are
+// in git; the fingerprint is of what they were hydrated to.
 func (r *Record) comparedWith(compared []policy.Source, fingerprint argocd.Fingerprint) bool {
 	return r.fingerprint == fingerprint && slices.Equal(r.compared, compared)
 }

@@ -91,7 +91,8 @@ func TestARecordDoesNotChange(t *testing.T) {
 	g.Expect(past.Completions).To(Equal(kept))
 }
 
-// states draws states of an Application as a watch may give them: cut, out of order, with times that are equal or go back, of another spec.
+// states draws states of an Application as a watch may give them: cut, out of order, with times that are equal or go
+// back, of another spec.
 func states(t *rapid.T) []*argocd.Projection {
 	revision := rapid.SampledFrom([]string{"a", "b", "c", ""})
 	times := rapid.Map(rapid.IntRange(0, 4), func(n int) time.Time {
@@ -128,8 +129,8 @@ func states(t *rapid.T) []*argocd.Projection {
 	return rapid.SliceOfN(one, 0, 12).Draw(t, "states")
 }
 
-// checkRecord asks of any states, in any order: what is completed was seen Synced and Healthy, without an operation, and nothing else was seen of
-// it since. Nothing panics.
+// checkRecord asks of any states, in any order: what is completed was seen Synced and Healthy, without an operation,
+// and nothing else was seen of it since. Nothing panics.
 func checkRecord(t *rapid.T) {
 	var r *Record
 	proved := map[string]bool{}

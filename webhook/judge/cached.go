@@ -8,7 +8,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// Cached is what is known without a read about a write that may have to be changed, as a member of its ApplicationSet.
+// Cached is what is known without a read about a write that may have to be changed, as a member of its ApplicationSet,
+// with what the watches have seen: so the Mutator goes by the same step as the Gate.
 // A write that adopts an Application has two owners; one that is gone, or that is not known, has no say.
 func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	if _, settled := policy.Relevant(w.Target); settled {
@@ -27,5 +28,6 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
 	in = j.Input(w, set, s)
+	in.Seen = j.Seen(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce && !s.Bypassed
 }

@@ -22,8 +22,8 @@ type Annotation struct{ client client.Writer }
 // NewAnnotation returns an Annotation that writes with client.
 func NewAnnotation(client client.Writer) *Annotation { return &Annotation{client: client} }
 
-// AskRefresh sets the annotation by server-side apply without force: it writes that one field only, and conflicts with a
-// hard refresh that is under way. An Application that is gone is not created: it is Invalid without a spec.
+// AskRefresh sets the annotation by server-side apply without force: it writes that one field only, and conflicts with
+// a hard refresh that is under way. An Application that is gone is not created: it is Invalid without a spec.
 func (a *Annotation) AskRefresh(ctx context.Context, name types.NamespacedName) error {
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": argo.SchemeGroupVersion.String(), "kind": "Application",

@@ -5,24 +5,24 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
 )
 
 const (
-	// window is the time in which an Application is refreshed once for the same reason. It is shorter than the 30 s after which the Releaser
-	// asks again: those are counted from the beginning of its look, and the request may come a moment later.
+	// window is the time in which an Application is refreshed once for the same reason. It is shorter than the 30 s
+	// after which the Releaser asks again: those are counted from the beginning of its look, and the request may come a
+	// moment later.
 	window = 28 * time.Second
-	// mostAgain is how often within a window an Application is refreshed again for the same reason, if Argo CD has compared
-	// it since. More would be a loop that no refresh ends.
+	// mostAgain is how often within a window an Application is refreshed again for the same reason, if Argo CD has
+	// compared it since. More would be a loop that no refresh ends.
 	mostAgain = 2
-	// asksPerSecond and burst bound the refreshes that one replica requests: each makes Argo CD resolve the revision at the
-	// git server and compare the Application.
+	// asksPerSecond and burst bound the refreshes that one replica requests: each makes Argo CD resolve the revision at
+	// the git server and compare the Application.
 	asksPerSecond = rate.Limit(20)
 	burst         = 50
 	// mostWaiting bounds the queue.
@@ -61,8 +61,8 @@ type Watch interface {
 	Requested(app types.NamespacedName, position uint64) bool
 }
 
-// Queue asks for refreshes in the background, in the order in which they were wanted. It leaves out those that somebody else
-// has asked for meanwhile, such as another replica.
+// Queue asks for refreshes in the background, in the order in which they were wanted. It leaves out those that somebody
+// else has asked for meanwhile, such as another replica.
 type Queue struct {
 	asker   Asker
 	observe Observer
@@ -107,8 +107,8 @@ func NewQueue(asker Asker, observe Observer, watch Watch, clock clock.PassiveClo
 	}
 }
 
-// Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why. Another reason makes
-// it another request. Ask never waits.
+// Ask requests a refresh of an Application that was last compared at comparedAt, for the reason why. Another reason
+// makes it another request. Ask never waits.
 func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) {
 	q.enqueue(ask{app: app, position: q.watch.Position()}, why, comparedAt)
 }

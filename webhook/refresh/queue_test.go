@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 )
 
 // fake is an API server and the metrics: it remembers what was asked and what became of it.
@@ -212,8 +211,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestOthersAsk has another replica ask while a request waits in the queue. A request that was overlooked is repeated all
-// the same.
+// TestOthersAsk has another replica ask while a request waits in the queue. A request that was overlooked is repeated
+// all the same.
 func TestOthersAsk(t *testing.T) {
 	f := &fake{others: []string{"theirs"}}
 	trial(t, f, true, func(g *WithT, q *Queue) {

@@ -12,8 +12,8 @@ import (
 const (
 	// settle is how long changes of an ApplicationSet and its Applications are collected before they are looked at.
 	settle = 100 * time.Millisecond
-	// share is how many times as long as a reconciliation takes the next one of the same ApplicationSet waits at least: a large
-	// one takes no more than a fifth of a core.
+	// share is how many times as long as a reconciliation takes the next one of the same ApplicationSet waits at least:
+	// a large one takes no more than a fifth of a core.
 	share = 4
 )
 

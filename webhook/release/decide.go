@@ -6,7 +6,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
-// Decide decides about the sync that an Application waits for, on what is known without a read. in is about its ApplicationSet.
+// Decide decides about the sync that an Application waits for, on what is known without a read. in is about its
+// ApplicationSet.
 func Decide(j *judge.Judge, in policy.Input, p *argocd.Projection) policy.Decision {
 	return decide(j, policy.Weigh, in, p, nil)
 }

@@ -24,8 +24,8 @@ type need struct {
 	synced bool
 	// pending says that a refresh of it is requested already.
 	pending bool
-	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while it records the
-	// end of another, and a refresh has it look again.
+	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while
+	// it records the end of another, and a refresh has it look again.
 	idle bool
 	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
 	unrecorded bool
@@ -35,11 +35,11 @@ type need struct {
 }
 
 // needs are what has to be compared again before a denied sync can go on: the siblings that hold it up only because
-// they were compared too early, or the target itself where it is not ready. A sibling that is not Synced may be so only at
-// the revision that it was compared with: that is looked at again where nobody polls.
+// they were compared too early, or the target itself where it is not ready. A sibling that is not Synced may be so only
+// at the revision that it was compared with: that is looked at again where nobody polls.
 //
-// They are in the order of the steps, up to the first step with a sibling that no comparison makes done: what comes after that
-// one has to wait anyway, and may have to be compared once more then.
+// They are in the order of the steps, up to the first step with a sibling that no comparison makes done: what comes
+// after that one has to wait anyway, and may have to be compared once more then.
 func needs(d policy.Decision, t *policy.Target) []need {
 	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
 		return []need{{app: d.Application, step: toWake, why: string(d.Reason), comparedAt: t.ReconciledAt}}

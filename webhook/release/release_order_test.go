@@ -24,12 +24,14 @@ type monorepo struct {
 	perSecond int
 	// changed are Applications that the commit changes.
 	changed []string
-	// waiting are the Applications that it has been asked to compare and has not compared yet, and all is everything asked, in its order.
+	// waiting are the Applications that it has been asked to compare and has not compared yet, and all is everything
+	// asked, in its order.
 	waiting, all []string
 	most         int
 }
 
-// newMonorepo has 60 Applications in step 1 and in step 2, compared with commit a, and waiting ones that are compared with b.
+// newMonorepo has 60 Applications in step 1 and in step 2, compared with commit a, and waiting ones that are compared
+// with b.
 func newMonorepo(waiting ...string) *monorepo {
 	var line []string
 	for i := range 120 {
@@ -87,7 +89,8 @@ func (m *monorepo) ofStep(step string) []string {
 	return found
 }
 
-// TestTheOrderOfTheRefreshes commits to a monorepo: what is refreshed, of the earlier steps, before the changed Application may start.
+// TestTheOrderOfTheRefreshes commits to a monorepo: what is refreshed, of the earlier steps, before the changed
+// Application may start.
 func TestTheOrderOfTheRefreshes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		waiting   []string
@@ -159,7 +162,8 @@ func TestWhatADecisionNeeds(t *testing.T) {
 	}
 }
 
-// TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at the same moment.
+// TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at
+// the same moment.
 func TestOneComparisonServesAll(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@a 3:east=Healthy@b 3:prod=Healthy@c")

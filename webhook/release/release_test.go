@@ -243,7 +243,8 @@ func TestBackoff(t *testing.T) {
 	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
 }
 
-// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next reconciliation.
+// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next
+// reconciliation.
 func TestItsTurnHasComeAgain(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()

@@ -85,7 +85,8 @@ type waitingSet struct {
 	requests map[needKey]*request
 	// blockedBy is a blocker of each Application that waits, as last found.
 	blockedBy map[string]string
-	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits for it.
+	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits
+	// for it.
 	asked map[string]bool
 }
 
@@ -109,8 +110,8 @@ func New(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresh
 	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
 }
 
-// Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how long
-// to look again, even if nothing changes; zero when nothing waits.
+// Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how
+// long to look again, even if nothing changes; zero when nothing waits.
 func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,6 +167,9 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 			continue // nobody has asked for it yet
 		}
 		again = soonest(again, reconcileEvery)
+		if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
+			again = soonest(again, policy.SettlingTime) // the step that it has left counts no longer than that
+		}
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 			r.waiting.Wait(p.UID, types.UID(set.UID), d)
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxElements bounds the JSON objects, and the values that follow another one, of a body. Two objects of the largest size that an API
-	// server stores, with nothing but managed fields, have fewer.
+	// maxElements bounds the JSON objects, and the values that follow another one, of a body. Two objects of the
+	// largest size that an API server stores, with nothing but managed fields, have fewer.
 	maxElements = 500_000
 	// objectCost and valueCost are about the memory that a decoded JSON object and any other value take, in bytes.
 	objectCost = 800
@@ -24,8 +24,9 @@ const (
 // busyText is the answer to a request for which there is no memory in time.
 const busyText = "stepgate is busy with other large requests; try again"
 
-// budget bounds the memory that requests take at a time, so that no number of clients and no body can use up the memory of the Pod.
-// Requests of usual size do not wait for large ones. A request waits until its deadline, and then fails with HTTP 503.
+// budget bounds the memory that requests take at a time, so that no number of clients and no body can use up the memory
+// of the Pod. Requests of usual size do not wait for large ones. A request waits until its deadline, and then fails
+// with HTTP 503.
 type budget struct {
 	usual, large *arrivals
 	// lanes are for decoding and handling. A request is in the first one that takes its cost, and waits for others in

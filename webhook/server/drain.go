@@ -45,8 +45,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitUntilUnused waits until no connection is open, but no longer than the limit. To close an idle connection would fail
-// a call that its client is about to send on it. A client that uses its connection once more closes it afterwards.
+// waitUntilUnused waits until no connection is open, but no longer than the limit. To close an idle connection would
+// fail a call that its client is about to send on it. A client that uses its connection once more closes it afterwards.
 func (s *Server) waitUntilUnused(limit time.Duration) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -70,8 +70,8 @@ func (s *Server) countConnections(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// closeWhenDraining asks clients to close their connection while the server drains. Otherwise an API server would keep using
-// its open connections, whatever the endpoints of the Service are (kubernetes issue 127335).
+// closeWhenDraining asks clients to close their connection while the server drains. Otherwise an API server would keep
+// using its open connections, whatever the endpoints of the Service are (kubernetes issue 127335).
 func (s *Server) closeWhenDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if s.Draining() {

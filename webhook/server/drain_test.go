@@ -57,8 +57,8 @@ func startStopped(t *testing.T, delay time.Duration) (s *testServer, end func(ti
 	}
 }
 
-// A client may use an open connection once more after the port has closed: an API server that is about to send a call on it
-// cannot know that, and does not retry.
+// A client may use an open connection once more after the port has closed: an API server that is about to send a call
+// on it cannot know that, and does not retry.
 func TestServerLeavesOpenConnectionsToTheirClients(t *testing.T) {
 	g := NewWithT(t)
 	s, end := startStopped(t, time.Minute)

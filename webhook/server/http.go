@@ -35,8 +35,8 @@ func NewHandler(handlers map[string]admission.Handler, requests Counter, log log
 	return mux
 }
 
-// endpoint serves one admission handler. It answers a review with HTTP 200. It answers a request that it cannot read with
-// HTTP 400, 405, 413 or 415, and a failure with HTTP 5xx; the API server applies failurePolicy to both.
+// endpoint serves one admission handler. It answers a review with HTTP 200. It answers a request that it cannot read
+// with HTTP 400, 405, 413 or 415, and a failure with HTTP 5xx; the API server applies failurePolicy to both.
 type endpoint struct {
 	path     string
 	handler  admission.Handler
@@ -63,7 +63,8 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	failure.write(rw)
 }
 
-// logFailure logs at info a request that cannot be handled. A handler logs its own failures, so they are logged at debug.
+// logFailure logs at info a request that cannot be handled. A handler logs its own failures, so they are logged at
+// debug.
 func (e *endpoint) logFailure(err error, failure *httpError, remote string) {
 	log := e.log.WithValues("path", e.path, "code", failure.code(), "problem", printable(err.Error()), "remote", remote)
 	if failure.code() < http.StatusInternalServerError {
@@ -73,8 +74,8 @@ func (e *endpoint) logFailure(err error, failure *httpError, remote string) {
 	log.V(1).Info("request failed")
 }
 
-// answer returns the AdmissionReview to answer with. An httpError goes to the API server with its text. Any other error is a
-// fault of the program or of a handler: answer logs it, and the API server gets a general text.
+// answer returns the AdmissionReview to answer with. An httpError goes to the API server with its text. Any other error
+// is a fault of the program or of a handler: answer logs it, and the API server gets a general text.
 func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	log := e.log
 	defer func() {

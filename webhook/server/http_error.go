@@ -39,9 +39,10 @@ func reasonOf(code int) metav1.StatusReason {
 	return metav1.StatusReasonInternalError
 }
 
-// write answers with the Status: the API server shows the message of a Status, but replaces other text by "the server is
-// currently unable to handle the request". A failure closes the connection, so that the next call of the API server goes to a
-// replica that is ready. On an open connection the next calls would come here again, as long as this replica fails.
+// write answers with the Status: the API server shows the message of a Status, but replaces other text by "the server
+// is currently unable to handle the request". A failure closes the connection, so that the next call of the API server
+// goes to a replica that is ready. On an open connection the next calls would come here again, as long as this replica
+// fails.
 func (e *httpError) write(rw http.ResponseWriter) {
 	if e.code() >= http.StatusInternalServerError {
 		rw.Header().Set("Connection", "close")

@@ -14,8 +14,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// FuzzServeHTTP sends arbitrary requests to a handler that allows everything. The answer is a review for the uid that was
-// sent, or a 4xx with a bounded text and without a call of the handler.
+// FuzzServeHTTP sends arbitrary requests to a handler that allows everything. The answer is a review for the uid that
+// was sent, or a 4xx with a bounded text and without a call of the handler.
 func FuzzServeHTTP(f *testing.F) {
 	const query, media = "timeout=5s", "application/json"
 	f.Add([]byte(good), query, media)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// logFilter writes the log of net/http. Clients that connect and go away, such as probes and load balancers, are logged at
-// debug. The rest is limited in rate, so that no client can fill the log.
+// logFilter writes the log of net/http. Clients that connect and go away, such as probes and load balancers, are logged
+// at debug. The rest is limited in rate, so that no client can fill the log.
 type logFilter struct {
 	log   logr.Logger
 	limit *rate.Limiter
@@ -27,7 +27,8 @@ func (f logFilter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// printable makes text of a client safe for a log: one line of printable ASCII, of at most 512 characters before escaping.
+// printable makes text of a client safe for a log: one line of printable ASCII, of at most 512 characters before
+// escaping.
 func printable(s string) string {
 	quoted := fmt.Sprintf("%+.512q", s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)

@@ -18,7 +18,8 @@ const (
 	// bodyTimeout bounds the time in which a body has to arrive, from the end of the header, also while it waits for
 	// memory. The ReadTimeout of net/http cannot do that: it begins when a connection is opened.
 	bodyTimeout = 10 * time.Second
-	// maxBody has room for two objects of the largest size that an API server stores (3 MiB) and for the rest of the request.
+	// maxBody has room for two objects of the largest size that an API server stores (3 MiB) and for the rest of the
+	// request.
 	maxBody = 7 << 20
 )
 

@@ -23,8 +23,8 @@ func reviewOf(resp admission.Response, req admission.Request) ([]byte, error) {
 	})
 }
 
-// failureOf says which completed responses of a handler are HTTP errors instead of reviews, so that failurePolicy decides.
-// It returns nil for a review.
+// failureOf says which completed responses of a handler are HTTP errors instead of reviews, so that failurePolicy
+// decides. It returns nil for a review.
 //
 //	Allowed  Result.Code  Result.Reason  answer      made by
 //	true     any          -              review      Allowed, Patched, PatchResponseFromRaw, a defaulter

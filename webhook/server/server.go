@@ -18,9 +18,9 @@ const (
 	// writeTimeout is longer than the highest timeoutSeconds that a webhook can have, 30 s.
 	writeTimeout = 35 * time.Second
 	// idleTimeout is longer than the 90 s after which an API server closes an idle connection. The API server therefore
-	// never sends a call on a connection that this server is closing. The same time is allowed for a request header: an API
-	// server may open a connection for a call, send the call on another one that has become free, and keep the new one for later.
-	// To net/http, such a connection is waiting for its header.
+	// never sends a call on a connection that this server is closing. The same time is allowed for a request header: an
+	// API server may open a connection for a call, send the call on another one that has become free, and keep the new
+	// one for later. To net/http, such a connection is waiting for its header.
 	idleTimeout = 2 * time.Minute
 	maxHeader   = 16 << 10
 )

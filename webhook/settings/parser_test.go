@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
-
 	. "github.com/onsi/gomega"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // TestParser wants what ends by itself to be over at its end, and what cannot be read to be named.

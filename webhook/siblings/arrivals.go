@@ -34,8 +34,9 @@ func (a *arrivals) arrived() {
 	}
 }
 
-// Newest is the resourceVersion up to which all Applications are known; empty before the first list is complete, and where several watches
-// give them: the order of their events is not known. The informer tells it only with client-go's feature AtomicFIFO, which is the default.
+// Newest is the resourceVersion up to which all Applications are known; empty before the first list is complete, and
+// where several watches give them: the order of their events is not known. The informer tells it only with client-go's
+// feature AtomicFIFO, which is the default.
 func (c *Cache) Newest() string {
 	if len(c.stores) != 1 {
 		return ""

@@ -36,7 +36,8 @@ func running(t *testing.T, s *source) *Cache {
 	return c
 }
 
-// TestWhatIsReachedIsKnown writes Applications of many names, the barrier's last, and looks at the cache as soon as it has reached that write.
+// TestWhatIsReachedIsKnown writes Applications of many names, the barrier's last, and looks at the cache as soon as it
+// has reached that write.
 func TestWhatIsReachedIsKnown(t *testing.T) {
 	g := NewWithT(t)
 	s := &source{FakeControllerSource: fakewatch.NewFakeControllerSource()}
@@ -107,7 +108,8 @@ func (l *listing) Versions(context.Context, string, labels.Selector) ([]Version,
 	return nil, nil
 }
 
-// TestManySiblingsAreProvenByABarrier has siblings in the first of two steps, and in the last one of another namespace with a forged owner.
+// TestManySiblingsAreProvenByABarrier has siblings in the first of two steps, and in the last one of another namespace
+// with a forged owner.
 func TestManySiblingsAreProvenByABarrier(t *testing.T) {
 	for it, row := range map[string]struct {
 		siblings           int

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 )
 
 // BarrierAnnotation is what a Barrier writes, with another value each time.
@@ -25,7 +24,8 @@ const (
 	barrierManager = "stepgate-barrier"
 	// barrierTimeout bounds a write and its way back through the watch. A LIST then proves what the barrier did not.
 	barrierTimeout = 300 * time.Millisecond
-	// barrierRest is for how long a barrier that has failed is not tried again: each failure costs a decision barrierTimeout.
+	// barrierRest is for how long a barrier that has failed is not tried again: each failure costs a decision
+	// barrierTimeout.
 	barrierRest = 10 * time.Second
 )
 
@@ -33,16 +33,17 @@ const (
 type Arrivals interface {
 	// Newest is the resourceVersion up to which everything is known; empty where that cannot be told.
 	Newest() string
-	// Reached waits until everything up to a resourceVersion is known. It is an error where that cannot be told, or when ctx is done.
+	// Reached waits until everything up to a resourceVersion is known. It is an error where that cannot be told, or
+	// when ctx is done.
 	Reached(ctx context.Context, resourceVersion string) error
 }
 
-// Barrier proves that the watch has seen everything that was written before a moment, whatever the number of Applications: it writes one small
-// Application, and waits until the watch gives it that write.
+// Barrier proves that the watch has seen everything that was written before a moment, whatever the number of
+// Applications: it writes one small Application, and waits until the watch gives it that write.
 //
-// The resourceVersions of a resource are in the order of its writes, and a watch gives the events in that order, whichever API server it is
-// connected to. Everything that was written before has therefore arrived before. The informer keeps the order, and tells the resourceVersion
-// up to which its store is complete.
+// The resourceVersions of a resource are in the order of its writes, and a watch gives the events in that order,
+// whichever API server it is connected to. Everything that was written before has therefore arrived before. The
+// informer keeps the order, and tells the resourceVersion up to which its store is complete.
 //
 // A Barrier only ever says that it has proven this, or why not. Who asks has to read live then.
 type Barrier struct {
@@ -68,8 +69,8 @@ func NewBarrier(objects metadata.Interface, name types.NamespacedName, watch Arr
 
 var errResting = errors.New("the write barrier has failed a moment ago")
 
-// Pass returns nil if the watch has seen everything that was written before Pass was called. Callers share a write that started after all of
-// them had called.
+// Pass returns nil if the watch has seen everything that was written before Pass was called. Callers share a write that
+// started after all of them had called.
 func (b *Barrier) Pass(ctx context.Context) error {
 	if b.resting() {
 		return errResting
@@ -91,8 +92,8 @@ func (b *Barrier) Pass(ctx context.Context) error {
 	return err
 }
 
-// pass writes, and waits for the watch. The version before the write shows that the write is newer. After an etcd was restored from a
-// backup, it is not, and the watch has seen a version that means nothing any more.
+// pass writes, and waits for the watch. The version before the write shows that the write is newer. After an etcd was
+// restored from a backup, it is not, and the watch has seen a version that means nothing any more.
 func (b *Barrier) pass(ctx context.Context) error {
 	before := b.watch.Newest()
 	written, err := b.write(ctx)
@@ -111,8 +112,8 @@ func (b *Barrier) pass(ctx context.Context) error {
 	return nil
 }
 
-// write returns the resourceVersion of a write that was made now. An unchanged object would have the one of an older write: the annotation in
-// the answer shows that this one has changed it.
+// write returns the resourceVersion of a write that was made now. An unchanged object would have the one of an older
+// write: the annotation in the answer shows that this one has changed it.
 func (b *Barrier) write(ctx context.Context) (string, error) {
 	value := string(uuid.NewUUID())
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, BarrierAnnotation, value)

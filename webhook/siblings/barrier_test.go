@@ -10,12 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
 )
 
 // barrierObject is the API server with the barrier's Application.

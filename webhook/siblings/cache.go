@@ -5,14 +5,13 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/utils/clock"
-
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
@@ -69,8 +68,8 @@ func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler
 	return store.(cache.Indexer)
 }
 
-// OnChange has f told the ApplicationSet that an event is about: its own, one of an Application of it, or one of the sync windows of their
-// project. f must not block. OnChange is called before Run.
+// OnChange has f told the ApplicationSet that an event is about: its own, one of an Application of it, or one of the
+// sync windows of their project. f must not block. OnChange is called before Run.
 func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 
 // applications handles the events of Applications.
@@ -108,7 +107,8 @@ func (c *Cache) sets() cache.ResourceEventHandler {
 	})
 }
 
-// event is what a watch tells of an object: that it is in the first list, that it has changed or appeared, or that it is gone.
+// event is what a watch tells of an object: that it is in the first list, that it has changed or appeared, or that it
+// is gone.
 type event int
 
 const (
@@ -117,8 +117,8 @@ const (
 	gone
 )
 
-// onEvery handles every event by the newest state of its object. Where the watch has missed that an object was deleted and created again, the old
-// one is gone first.
+// onEvery handles every event by the newest state of its object. Where the watch has missed that an object was deleted
+// and created again, the old one is gone first.
 func onEvery(f func(object any, is event)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, first bool) {
@@ -162,8 +162,8 @@ func (c *Cache) Synced() bool {
 	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
 }
 
-// Watched are the resourceVersions up to which the watches of a Source have told everything; empty before the first list. Every event raises
-// them, and where there are none, the API server's bookmarks do, about once a minute.
+// Watched are the resourceVersions up to which the watches of a Source have told everything; empty before the first
+// list. Every event raises them, and where there are none, the API server's bookmarks do, about once a minute.
 type Watched struct{ Applications, ApplicationSets string }
 
 // Watched returns how far the watches are, in the order of the sources.

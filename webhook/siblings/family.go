@@ -20,22 +20,24 @@ type Owner struct {
 // OwnerOf is an ApplicationSet as an Owner.
 func OwnerOf(set *policy.ApplicationSet) Owner { return Owner{set.Namespace, types.UID(set.UID)} }
 
-// family is the Applications of one Owner, as last watched: their places in the steps of an ApplicationSet, and what was seen of each. Decisions
-// share the arrays and the names. Once these were handed out, they are copied before they change.
+// family is the Applications of one Owner, as last watched: their places in the steps of an ApplicationSet, and what
+// was seen of each. Decisions share the arrays and the names. Once these were handed out, they are copied before they
+// change.
 type family struct {
 	// set is the ApplicationSet that the places are of; nil where it is not known.
 	set      *policy.ApplicationSet
 	siblings []policy.Sibling
 	observed []*observed
 	names    map[string]int
-	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and respecified when the last spec of
-	// one was seen to change; zero where nothing of the kind was seen.
+	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and
+	// respecified when the last spec of one was seen to change; zero where nothing of the kind was seen.
 	joined, respecified time.Time
 
 	arraysShared, namesShared bool
 }
 
-// put adds an Application, or replaces the one of its name. It reports whether that one was in another step, and in which.
+// put adds an Application, or replaces the one of its name. It reports whether that one was in another step, and in
+// which.
 func (f *family) put(o *observed, a *policy.Application) (from int, moved bool) {
 	f.unshareArrays()
 	i, is := f.names[o.name]

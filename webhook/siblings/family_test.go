@@ -5,19 +5,18 @@ import (
 	"strconv"
 	"testing"
 
-	"k8s.io/utils/clock"
-
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// TestPlacesAreThoseOfTheNewestEvents plays events of Applications and ApplicationSets in any order. The kept places are always those that would be
-// found anew, and nothing that was handed out changes.
+// TestPlacesAreThoseOfTheNewestEvents plays events of Applications and ApplicationSets in any order. The kept places
+// are always those that would be found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := &familyWorld{Observations: NewObservations(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
@@ -159,7 +158,8 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 	g.Expect(w.Placed(set, apps)).To(Equal(placed))
 }
 
-// TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not connected.
+// TestAnApplicationThatWasCreatedAgainIsAnother has the watch miss that an Application was deleted, as while it was not
+// connected.
 func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	s := NewObservations(clock.RealClock{})

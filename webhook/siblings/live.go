@@ -20,8 +20,8 @@ import (
 
 // Observer is told of every live read, for the metrics.
 type Observer interface {
-	// ReadDone reports one read, by its kind: "applicationset_metadata_list", "applicationset_metadata_get", "applicationset_get",
-	// "application_get", "application_metadata_list" or "application_barrier".
+	// ReadDone reports one read, by its kind: "applicationset_metadata_list", "applicationset_metadata_get",
+	// "applicationset_get", "application_get", "application_metadata_list" or "application_barrier".
 	ReadDone(kind string, took time.Duration, err error)
 }
 
@@ -71,8 +71,8 @@ func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedN
 }
 
 // read reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
-// names that object: a load balancer without a backend answers "404 page not found", and so does an API server that does
-// not serve the resource.
+// names that object: a load balancer without a backend answers "404 page not found", and so does an API server that
+// does not serve the resource.
 func (s *APIServer) read(kind string, name types.NamespacedName, into metav1.Object, read func() error) (found bool, err error) {
 	start := time.Now()
 	err = read()
@@ -87,13 +87,14 @@ func (s *APIServer) read(kind string, name types.NamespacedName, into metav1.Obj
 	return found, err
 }
 
-// someRecorded is the number of recorded Applications up to which a GET of an ApplicationSet's metadata is cheap: the API server decodes all
-// of the object for it. Above that number it is listed. The API server answers a LIST from its watch cache, and decodes nothing. While other
-// objects are written fast, it may take 100 ms to bring that cache up to date.
+// someRecorded is the number of recorded Applications up to which a GET of an ApplicationSet's metadata is cheap: the
+// API server decodes all of the object for it. Above that number it is listed. The API server answers a LIST from its
+// watch cache, and decodes nothing. While other objects are written fast, it may take 100 ms to bring that cache up to
+// date.
 const someRecorded = 100
 
-// SetVersion gets or lists the metadata of one ApplicationSet that records so many Applications; the zero Version without an error means that
-// there is none.
+// SetVersion gets or lists the metadata of one ApplicationSet that records so many Applications; the zero Version
+// without an error means that there is none.
 func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error) {
 	if recorded <= someRecorded {
 		return s.metadataOf(ctx, name)

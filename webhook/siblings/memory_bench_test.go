@@ -20,7 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// fleet serves Applications in pages, 20 of each ApplicationSet, with ten entries of history. Ten ApplicationSets share a repository.
+// fleet serves Applications in pages, 20 of each ApplicationSet, with ten entries of history. Ten ApplicationSets share
+// a repository.
 type fleet int
 
 // ListWithContext makes a page.

@@ -16,8 +16,8 @@ import (
 // pageSize bounds the objects of a page. A large Application has 100 KiB.
 const pageSize = 250
 
-// paged lists in pages, and keeps only the projections of each. It is for API servers that do not stream the first list (WatchList,
-// Kubernetes 1.32 and 1.34 on): 10,000 Applications in one piece take more memory than stepgate has.
+// paged lists in pages, and keeps only the projections of each. It is for API servers that do not stream the first list
+// (WatchList, Kubernetes 1.32 and 1.34 on): 10,000 Applications in one piece take more memory than stepgate has.
 type paged struct{ cache.ListerWatcherWithContext }
 
 // List lists without a context.
@@ -35,8 +35,8 @@ func (p paged) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(p.ListerWatcherWithContext)
 }
 
-// ListWithContext lists all pages. The list is at least as new as the one that is asked for: with a resource version, an API server may
-// answer from its cache, which knows no pages.
+// ListWithContext lists all pages. The list is at least as new as the one that is asked for: with a resource version,
+// an API server may answer from its cache, which knows no pages.
 func (p paged) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit, options.Continue = "", "", pageSize, ""
 	all := &projections{}

@@ -6,8 +6,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share the slice, and must not
-// change it.
+// Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share
+// the slice, and must not change it.
 func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	s.mu.Lock()
 	f := s.families[OwnerOf(set)]
@@ -28,8 +28,8 @@ func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	return placed
 }
 
-// Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was observed last, and a new one
-// to any other.
+// Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was
+// observed last, and a new one to any other.
 func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling {
 	s.mu.Lock()
 	var kept []policy.Sibling
@@ -50,7 +50,8 @@ func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Project
 	return placed
 }
 
-// Place keeps the places of Applications in the steps of their ApplicationSet. Without it, each decision finds them again.
+// Place keeps the places of Applications in the steps of their ApplicationSet. Without it, each decision finds them
+// again.
 func (s *Observations) Place(set *policy.ApplicationSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,9 @@ type projectProjection struct {
 	windows argo.SyncWindows
 }
 
-// WatchProjects also watches the AppProjects that a source gives, which are those of Argo CD's namespace. Argo CD itself keeps their sync
-// windows. The Cache is therefore complete without them where it may not watch them. WatchProjects is called before Run.
+// WatchProjects also watches the AppProjects that a source gives, which are those of Argo CD's namespace. Argo CD
+// itself keeps their sync windows. The Cache is therefore complete without them where it may not watch them.
+// WatchProjects is called before Run.
 func (c *Cache) WatchProjects(source cache.ListerWatcher) {
 	p := &projects{permission: &permission{ListerWatcherWithContext: cache.ToListerWatcherWithContext(source)}}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -45,7 +46,8 @@ func (c *Cache) WatchProjects(source cache.ListerWatcher) {
 	c.projects = p
 }
 
-// Windows returns the sync windows of a project, as last watched; false when the project is not known. They are only read.
+// Windows returns the sync windows of a project, as last watched; false when the project is not known. They are only
+// read.
 func (c *Cache) Windows(project string) (argo.SyncWindows, bool) {
 	if c.projects == nil || c.projects.permission.lacking.Load() {
 		return nil, false
@@ -122,8 +124,8 @@ func (c *Cache) projectChanged(object any) {
 // askAgain is when a permission that is lacking is asked for again.
 const askAgain = time.Minute
 
-// permission is a source that waits for the permission to list and watch, instead of failing: an informer would log that each time it tries.
-// A resource that the API server does not have counts as lacking, too.
+// permission is a source that waits for the permission to list and watch, instead of failing: an informer would log
+// that each time it tries. A resource that the API server does not have counts as lacking, too.
 type permission struct {
 	cache.ListerWatcherWithContext
 	// lacking says that it lacks at present, and lacked that it was lacking once.

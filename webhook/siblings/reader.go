@@ -31,8 +31,8 @@ type Version struct {
 type Live interface {
 	// ApplicationSet reads an ApplicationSet; nil without an error means that it does not exist.
 	ApplicationSet(ctx context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error)
-	// SetVersion reads the metadata of one ApplicationSet, which was last known to record so many Applications; the zero Version without an
-	// error means that there is none.
+	// SetVersion reads the metadata of one ApplicationSet, which was last known to record so many Applications; the
+	// zero Version without an error means that there is none.
 	SetVersion(ctx context.Context, name types.NamespacedName, recorded int) (Version, error)
 	// Application reads one Application; nil without an error means that it does not exist.
 	Application(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error)
@@ -44,7 +44,8 @@ type Live interface {
 type Known interface {
 	// Owned returns the Applications that an ApplicationSet controls. The caller owns the slice, not its elements.
 	Owned(owner types.UID) []*argocd.Projection
-	// Siblings returns those of its namespace with their places in its steps. Callers share the slice. It may be a moment older than Owned.
+	// Siblings returns those of its namespace with their places in its steps. Callers share the slice. It may be a
+	// moment older than Owned.
 	Siblings(set *policy.ApplicationSet) []policy.Sibling
 	// Placed gives Applications their places in the steps of an ApplicationSet.
 	Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling
@@ -64,7 +65,8 @@ type Reader struct {
 	live Live
 	// known is never trusted alone.
 	known Known
-	// barrier proves what is known where a LIST would return more than above Applications; nil where there is none, and live reads prove it.
+	// barrier proves what is known where a LIST would return more than above Applications; nil where there is none, and
+	// live reads prove it.
 	barrier  *Barrier
 	selected Selected
 	above    int
@@ -77,21 +79,21 @@ func NewReader(live Live, known Known) *Reader {
 	return &Reader{live: live, known: known, sets: newBatches[*argocd.ApplicationSet](), versions: newBatches[[]Version]()}
 }
 
-// Selected counts the known Applications of a namespace that a selector selects, up to most. A LIST returns them whichever ApplicationSet they
-// belong to.
+// Selected counts the known Applications of a namespace that a selector selects, up to most. A LIST returns them
+// whichever ApplicationSet they belong to.
 type Selected interface {
 	Selected(namespace string, selector labels.Selector, most int) int
 }
 
-// WithBarrier has the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications. Its watch is the one that
-// known is from.
+// WithBarrier has the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications.
+// Its watch is the one that known is from.
 func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
 	r.barrier, r.selected, r.above = b, selected, above
 	return r
 }
 
-// unknownSets is the group of shared reads of the ApplicationSets of a namespace that are not known: reads of made-up names do not
-// delay the others.
+// unknownSets is the group of shared reads of the ApplicationSets of a namespace that are not known: reads of made-up
+// names do not delay the others.
 const unknownSets = "/unknown"
 
 // ApplicationSet reads an ApplicationSet live; nil without an error means that it does not exist.
@@ -116,8 +118,8 @@ func (r *Reader) ApplicationSet(ctx context.Context, name types.NamespacedName) 
 	})
 }
 
-// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. Callers share the slice, and must not
-// change it.
+// Known returns the Applications that an ApplicationSet controls as last watched. It reads nothing. Callers share the
+// slice, and must not change it.
 func (r *Reader) Known(set *policy.ApplicationSet) []policy.Sibling { return r.known.Siblings(set) }
 
 // Application reads one Application of an ApplicationSet live; nil without an error means that the ApplicationSet
@@ -130,9 +132,9 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 	return app, nil
 }
 
-// Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and labels
-// only. It does not read the known siblings that are still current, nor one that the caller has just read; read may be nil. A partial answer is an
-// error.
+// Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and
+// labels only. It does not read the known siblings that are still current, nor one that the caller has just read; read
+// may be nil. A partial answer is an error.
 func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
@@ -155,13 +157,15 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 	return append(current, anew...), err
 }
 
-// proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner reference means nothing there.
+// proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner
+// reference means nothing there.
 func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
 	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool { return p.Namespace != set.Namespace })
 	return r.known.Placed(set, owned)
 }
 
-// isLong reports whether a LIST would return more than above Applications. Those of the ApplicationSet are counted first: that costs least.
+// isLong reports whether a LIST would return more than above Applications. Those of the ApplicationSet are counted
+// first: that costs least.
 func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Selector) bool {
 	own := 0
 	for _, s := range r.known.Siblings(set) {

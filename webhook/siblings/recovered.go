@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Recovered turns a panic in a live read into an error. Reads run in goroutines of their own, where no request's recover
-// would catch the panic: the process would end, and every request with it.
+// Recovered turns a panic in a live read into an error. Reads run in goroutines of their own, where no request's
+// recover would catch the panic: the process would end, and every request with it.
 func Recovered[T any](read func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -5,9 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -40,7 +39,8 @@ func (s *Observations) Observe(p *argocd.Projection) {
 // Listed remembers a Projection of the first list: nobody has seen it appear.
 func (s *Observations) Listed(p *argocd.Projection) { s.observe(p, history.Event{}) }
 
-// Trusted remembers a Projection that was read once. What is around its sources is taken for what it was deployed with, as it nearly always is.
+// Trusted remembers a Projection that was read once. What is around its sources is taken for what it was deployed with,
+// as it nearly always is.
 func (s *Observations) Trusted(p *argocd.Projection) { s.observe(p, history.Event{Around: p.Around}) }
 
 func (s *Observations) observe(p *argocd.Projection, e history.Event) {
@@ -83,7 +83,8 @@ type observed struct {
 	leftAt time.Time
 }
 
-// leave remembers the step that the Application has come from, if it has moved now, beside those that it has left a moment ago.
+// leave remembers the step that the Application has come from, if it has moved now, beside those that it has left a
+// moment ago.
 func (o *observed) leave(before *observed, from int, moved bool, now time.Time) {
 	if before != nil && before.owner == o.owner {
 		o.left, o.leftAt = before.left, before.leftAt
@@ -167,8 +168,8 @@ func (s *Observations) Changed(app types.UID, compared []policy.Source, fingerpr
 	return s.position
 }
 
-// ComparedAt returns the position at which the last comparison of an Application was seen, which was at a time. Where the watch
-// lags, and has not seen that, it is the newest position. An Application that was never compared has zero.
+// ComparedAt returns the position at which the last comparison of an Application was seen, which was at a time. Where
+// the watch lags, and has not seen that, it is the newest position. An Application that was never compared has zero.
 func (s *Observations) ComparedAt(app types.UID, reconciledAt time.Time) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +203,8 @@ func (s *Observations) DeployedWith(app types.UID) (around string, known bool) {
 	return s.record(app).DeployedWith()
 }
 
-// ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen that, it is now.
+// ContentSince returns since when an Application has had a spec of this content. Where the watch lags, and has not seen
+// that, it is now.
 func (s *Observations) ContentSince(app types.UID, content argocd.Fingerprint) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +214,9 @@ func (s *Observations) ContentSince(app types.UID, content argocd.Fingerprint) t
 	return s.clock.Now()
 }
 
-// Seen returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the position of a change and
-// since that of a comparison, and all that does not depend on these. Steps that the watch has not seen yet have changed now.
+// Seen returns what was seen of the Applications of an ApplicationSet until now: whether they are compared since the
+// position of a change and since that of a comparison, and all that does not depend on these. Steps that the watch has
+// not seen yet have changed now.
 func (s *Observations) Seen(set *policy.ApplicationSet, changed, compared uint64) policy.Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -21,9 +20,10 @@ func at(repo, revision string) []policy.Source {
 	return []policy.Source{{Key: repo, Revision: revision}}
 }
 
-// watching plays events of a watch: NAME=REVISION/STATUS, and after that, in this order and each optional, %SECOND for the time of the
-// comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a comparison that finds it deployed
-// elsewhere, @AROUND, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd end it, or are no Application.
+// watching plays events of a watch: NAME=REVISION/STATUS, and after that, in this order and each optional, %SECOND for
+// the time of the comparison, ! for a pending request for a refresh, ^ for a spec that has changed since, ~ for a
+// comparison that finds it deployed elsewhere, @AROUND, and +PHASE of a full sync. NAME=gone, NAME=missed and NAME=odd
+// end it, or are no Application.
 func watching(events string) *Observations {
 	s := NewObservations(clock.RealClock{})
 	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
@@ -257,7 +257,8 @@ func TestDeployedWith(t *testing.T) {
 	}
 }
 
-// TestDeployedInOneSecond has prod be Synced with a commit that did not touch it, in the second in which its sync ended.
+// TestDeployedInOneSecond has prod be Synced with a commit that did not touch it, in the second in which its sync
+// ended.
 func TestDeployedInOneSecond(t *testing.T) {
 	g := NewWithT(t)
 	s, second := NewObservations(clock.RealClock{}), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Witness tells whether an Application that a request speaks of exists. The API server does not say who calls a webhook: anybody
-// who reaches the port can send a request about an Application that nobody has.
+// Witness tells whether an Application that a request speaks of exists. The API server does not say who calls a
+// webhook: anybody who reaches the port can send a request about an Application that nobody has.
 type Witness struct {
 	live Live
 	seen *Observations
@@ -17,8 +17,8 @@ type Witness struct {
 // NewWitness returns a Witness that reads live only what the watches have not seen.
 func NewWitness(live Live, seen *Observations) *Witness { return &Witness{live: live, seen: seen} }
 
-// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that cannot be
-// read, it does not.
+// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that
+// cannot be read, it does not.
 func (w *Witness) Exists(ctx context.Context, name types.NamespacedName, uid types.UID, owners []types.UID) bool {
 	if uid == "" {
 		return false
@@ -30,7 +30,8 @@ func (w *Witness) Exists(ctx context.Context, name types.NamespacedName, uid typ
 	return err == nil && p != nil && p.UID == uid && slices.Contains(owners, p.Owner)
 }
 
-// has reports whether an Application of one of the owners was seen with this name and UID. An owner's UID stands for its namespace.
+// has reports whether an Application of one of the owners was seen with this name and UID. An owner's UID stands for
+// its namespace.
 func (s *Observations) has(name string, app types.UID, owners []types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

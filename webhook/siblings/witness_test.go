@@ -5,10 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/utils/clock"
-
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/webhook/argocd"
 )

@@ -11,8 +11,8 @@ type Rollout struct {
 	Applications []Application
 	// ChangedAt is when each change was made. Change 0 is the state before the first one.
 	ChangedAt []time.Time
-	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment, unless the start repeats a change that its
-	// Application has deployed.
+	// Healthy asks in addition that an Application of an earlier step is Healthy at that moment, unless the start
+	// repeats a change that its Application has deployed.
 	Healthy bool
 	// KeepsResult says that an operation shows the result of the one before until it has one of its own.
 	KeepsResult bool
@@ -40,8 +40,8 @@ type Start struct {
 	// Behind are the Applications of earlier steps that had not completed that change. The start is out of order unless
 	// it is empty.
 	Behind []string
-	// Open is the moment from which nothing stood in its way: it had been compared with the change, and every Application
-	// of an earlier step was done with it. It is zero if there was no such moment before the start.
+	// Open is the moment from which nothing stood in its way: it had been compared with the change, and every
+	// Application of an earlier step was done with it. It is zero if there was no such moment before the start.
 	Open time.Time
 }
 
@@ -77,9 +77,10 @@ func Judge(r Rollout, observations []Observation) []Start {
 	return all
 }
 
-// starts are the moments at which an operation appeared on an Application, or began to deploy something else than before: a
-// retry, and an operation that a sync window has held up, may resolve the revision again. The change that a start deployed
-// is known when the operation says so. Until then, and when it never does, the newest change at its start counts.
+// starts are the moments at which an operation appeared on an Application, or began to deploy something else than
+// before: a retry, and an operation that a sync window has held up, may resolve the revision again. The change that a
+// start deployed is known when the operation says so. Until then, and when it never does, the newest change at its
+// start counts.
 func (r Rollout) starts(app Application, history []Observation) []Start {
 	var starts []Start
 	var before Observation
@@ -108,9 +109,10 @@ func (a Application) start(o Observation, change int) Start {
 	return Start{Application: a.Name, Step: a.Step, ResourceVersion: o.ResourceVersion, At: o.At, Change: change}
 }
 
-// completed reports whether an Application of an earlier step had completed one of the changes when a start happened: it was found Synced and
-// Healthy with exactly its state after that, by a sync or without one. A later state says nothing of it: the Application may have skipped
-// this one, or have failed at it. If healthy, it also had to be Healthy at the start. A deleted Application holds nobody up.
+// completed reports whether an Application of an earlier step had completed one of the changes when a start happened:
+// it was found Synced and Healthy with exactly its state after that, by a sync or without one. A later state says
+// nothing of it: the Application may have skipped this one, or have failed at it. If healthy, it also had to be Healthy
+// at the start. A deleted Application holds nobody up.
 func completed(app Application, s Start, changes []int, history []Observation, healthy bool) bool {
 	done, last := false, Observation{}
 	for _, o := range before(s, history) {
@@ -134,8 +136,8 @@ func before(s Start, history []Observation) []Observation {
 	return history[:i]
 }
 
-// change is the newest change after which the Application has the state, or -1. A change that leaves an Application as it
-// was is complete without an operation.
+// change is the newest change after which the Application has the state, or -1. A change that leaves an Application as
+// it was is complete without an operation.
 func (a Application) change(state State) int {
 	for i := len(a.Changes) - 1; i >= 0; i-- {
 		if a.Changes[i] == state && state.Revision != "" {
@@ -145,8 +147,8 @@ func (a Application) change(state State) int {
 	return -1
 }
 
-// same are the changes after which the Application has the same content as after one: all but the first do not concern it. So a repair of drift is
-// no start of a commit that others have to complete first.
+// same are the changes after which the Application has the same content as after one: all but the first do not concern
+// it. So a repair of drift is no start of a commit that others have to complete first.
 func (a Application) same(change int) []int {
 	var all []int
 	for i, state := range a.Changes {
@@ -176,8 +178,8 @@ func keepDestinations(history []Observation) {
 	}
 }
 
-// dropOldResults takes from every operation that is taken up the result of the operation before. Where its own one is the same, it is
-// known when the operation has ended.
+// dropOldResults takes from every operation that is taken up the result of the operation before. Where its own one is
+// the same, it is known when the operation has ended.
 func dropOldResults(history []Observation) {
 	last, old := map[string]Observation{}, map[string]State{}
 	for i := range history {

@@ -221,8 +221,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Up to Argo CD 3.2 an operation that is taken up shows the result of the one before. Taken for its own, that would be one start more, of
-// the change before.
+// Up to Argo CD 3.2 an operation that is taken up shows the result of the one before. Taken for its own, that would be
+// one start more, of the change before.
 func TestJudgeDropsOldResults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		history    string

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// AtOnce are, by step, the most Applications of the step that had an operation at the same moment, requested or running. It
-// counts from a resourceVersion on; operations that were there before count as long as they last.
+// AtOnce are, by step, the most Applications of the step that had an operation at the same moment, requested or
+// running. It counts from a resourceVersion on; operations that were there before count as long as they last.
 func AtOnce(applications []Application, observations []Observation, since uint64) map[int]int {
 	history := slices.Clone(observations)
 	slices.SortStableFunc(history, func(a, b Observation) int { return cmp.Compare(a.ResourceVersion, b.ResourceVersion) })

@@ -33,8 +33,9 @@ func compared(app Application, s Start, history []Observation) time.Time {
 	return time.Time{}
 }
 
-// doneSince is since when an Application of an earlier step was done with the change of a start, at the time of the start:
-// Synced at it, Healthy, and without an operation. It is zero if it was not. A deleted Application was always done.
+// doneSince is since when an Application of an earlier step was done with the change of a start, at the time of the
+// start: Synced at it, Healthy, and without an operation. It is zero if it was not. A deleted Application was always
+// done.
 func doneSince(app Application, s Start, history []Observation) time.Time {
 	var since time.Time
 	for _, o := range history {

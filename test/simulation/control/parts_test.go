@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestEveryPartIsThere fails when the rule has changed and a part of it cannot be taken out any more: CI takes few parts
-// out.
+// TestEveryPartIsThere fails when the rule has changed and a part of it cannot be taken out any more: CI takes few
+// parts out.
 func TestEveryPartIsThere(t *testing.T) {
 	for _, p := range parts() {
 		for _, e := range p.edits {

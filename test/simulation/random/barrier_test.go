@@ -10,10 +10,10 @@ import (
 	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
-// TestBarrier plays the same random histories without the gate on the controllers of 3.5 and 3.6, and counts those in which the
-// ApplicationSet controller starts something early. The barrier of 3.6 has to make a difference, with and without its grace period,
-// and it has to leave something open: otherwise the model has no barrier, or nothing for the gate to do. Users start no syncs in these
-// histories, for no barrier looks at theirs.
+// TestBarrier plays the same random histories without the gate on the controllers of 3.5 and 3.6, and counts those in
+// which the ApplicationSet controller starts something early. The barrier of 3.6 has to make a difference, with and
+// without its grace period, and it has to leave something open: otherwise the model has no barrier, or nothing for the
+// gate to do. Users start no syncs in these histories, for no barrier looks at theirs.
 func TestBarrier(t *testing.T) {
 	g := NewWithT(t)
 	worlds := map[string]func(*simulation.Scenario){

@@ -11,8 +11,9 @@ import (
 	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
-// Conditions generates random histories in which the steps wait for more than the order: pauses, soak times, approvals, budgets of failures and
-// sync windows. At the end of most, nothing is paused, and somebody approves what waits. They are a kind of their own: Histories stays as it was.
+// Conditions generates random histories in which the steps wait for more than the order: pauses, soak times, approvals,
+// budgets of failures and sync windows. At the end of most, nothing is paused, and somebody approves what waits. They
+// are a kind of their own: Histories stays as it was.
 func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 	return rapid.Custom(func(t *rapid.T) *simulation.Scenario {
 		s := &simulation.Scenario{

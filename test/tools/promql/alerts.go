@@ -19,10 +19,12 @@ import (
 // language is PromQL as Prometheus has it without feature flags.
 var language = parser.NewParser(parser.Options{})
 
-// start is the time of the first scrape, long after the beginning of Unix time, so that no expression looks back behind it.
+// start is the time of the first scrape, long after the beginning of Unix time, so that no expression looks back behind
+// it.
 var start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// situation is what Prometheus has scraped, once a minute, until it looks at the alerts. It evaluates them once a minute, too.
+// situation is what Prometheus has scraped, once a minute, until it looks at the alerts. It evaluates them once a
+// minute, too.
 type situation struct {
 	// Rules come from a PrometheusRule. Recording rules are left out.
 	Rules []rule
@@ -72,8 +74,8 @@ func (s situation) firing() ([]firing, error) {
 	return all, nil
 }
 
-// after gives the instances of one alert that fire in a minute: those that the expression has given all the time for as long as
-// the rule says.
+// after gives the instances of one alert that fire in a minute: those that the expression has given all the time for as
+// long as the rule says.
 func (r rule) after(minutes int, evaluate func(minute int) (promql.Vector, error)) ([]firing, error) {
 	since := map[uint64]int{}
 	var last promql.Vector

@@ -1,5 +1,5 @@
-// Command promql tells the tests of the chart about its alerts, by Prometheus' own parser and engine. It reads a question as
-// JSON on its standard input, and writes the answer as JSON.
+// Command promql tells the tests of the chart about its alerts, by Prometheus' own parser and engine. It reads a
+// question as JSON on its standard input, and writes the answer as JSON.
 //
 //	promql selectors   a list of expressions; answers with the metrics and matchers that each of them selects by
 //	promql alerts      a situation; answers with the alerts that fire in it
