@@ -417,7 +417,7 @@ $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	@rm -rf $(BIN)/edits
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
-	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.3.1,helm.sh/helm/v4/cmd/helm)
+	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.2.4,helm.sh/helm/v4/cmd/helm)
 
 $(BIN)/govulncheck: test/tools/govulncheck/go.mod test/tools/govulncheck/go.sum
 	$(call build-tool,test/tools/govulncheck,,golang.org/x/vuln/cmd/govulncheck)
