@@ -13,11 +13,11 @@ PRODUCT := ./policy/... ./webhook/... ./certs/... ./cmd/...
 # Those of them that answer many requests at once.
 CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
-COMMANDS := $(addprefix $(BIN)/,bench certmanager demo e2e node)
+COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
 SUITES := integration chart pages faults soak image plugin vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
-VIRTUAL := cmd/simulation test/simulation/random cmd/rehearsal
+VIRTUAL := cmd/simulation test/simulation/random cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
 # test/tools/argocd-VERSION builds one version; ARGOCD_VERSIONS are those that `make e2e-versions` runs. v3.6.1 has flags of its own: see
 # test/results/README.md.
@@ -60,11 +60,12 @@ VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook
 PARTS := test test-argocd test-oldest test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
 CONTROL_QUICK := A5,NamedPin,AutomatedSources,Unrecorded
-# More flags: of bin/bench, bin/e2e and bin/node (-h lists them), and of go test for the faults, such as -run 'F4_|F7_'.
+# More flags: of bin/bench (-h lists them), and of go test for e2e, for the nodes and for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
-# The parts of e2e beside the ordinary rollouts.
-E2E_PARTS := --liveness --automated --command-line --conditions --gitops --clusters
+# How e2e is run, and its parts beside the ordinary rollouts.
+E2E := go test -count=1 -timeout 12h -v ./test/e2e -run
+E2E_PARTS := -liveness -automated -command-line -conditions -gitops -clusters
 NODE_FLAGS ?=
 FAULTS_FLAGS ?=
 # RESULTS=test/results has a suite write its results there: see test/results/README.md.
@@ -102,8 +103,8 @@ demo: $(BIN)/demo ## Play a rollout write by write on a real API server
 	@assets=$$(MAKE="$(MAKE)" test/demo/assets.sh $(BIN) $(basename $(KUBERNETES_VERSION:v%=%)).x) && KUBEBUILDER_ASSETS=$$assets $(BIN)/demo
 
 .PHONY: demo-argocd
-demo-argocd: tools argocd-tools $(BIN)/e2e ## Watch the real Argo CD roll a commit out, without stepgate and with it
-	@$(BIN)/e2e --demo --argocd $(ARGOCD_VERSION)
+demo-argocd: tools argocd-tools ## Watch the real Argo CD roll a commit out, without stepgate and with it
+	@go test -c -o $(BIN)/e2e.test ./test/e2e && $(BIN)/e2e.test -test.run TestTimelines -argocd $(ARGOCD_VERSION)
 
 ##@ While you work
 
@@ -156,8 +157,8 @@ simulate-short: ## The kept histories and some random rollouts, and whether they
 	go run ./test/simulation/control -parts A5
 
 .PHONY: e2e-short
-e2e-short: tools argocd-tools $(BIN)/e2e ## Two rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --scenarios $(SHORT_SCENARIOS) $(E2E_FLAGS)
+e2e-short: tools argocd-tools ## Two rollouts through the real Argo CD, without stepgate and with it
+	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -quick -modes off,on -scenarios $(SHORT_SCENARIOS) $(E2E_FLAGS)
 
 .PHONY: generated
 generated: $(BIN)/helm ## Check that the generated files are as `make generate` writes them
@@ -187,12 +188,12 @@ test-release: verify pages release-rehearsal ## The modules, the console blocks 
 ##@ The suites of these parts
 
 .PHONY: e2e-quick
-e2e-quick: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Some rollouts through the real Argo CD, without stepgate and with it
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --quick --modes off,on --busy 10s $(E2E_PARTS) $(E2E_FLAGS)
+e2e-quick: tools argocd-tools $(BIN)/helm ## Some rollouts through the real Argo CD, without stepgate and with it
+	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -quick -modes off,on -busy 10s $(E2E_PARTS) $(E2E_FLAGS)
 
 .PHONY: e2e-oldest
-e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) $(BIN)/e2e ## A few of these rollouts through the oldest Argo CD
-	@$(BIN)/e2e --argocd $(ARGOCD_OLDEST) --quick --modes off,on --scenarios $(OLDEST_SCENARIOS) --liveness --automated --conditions $(E2E_FLAGS)
+e2e-oldest: tools $(BIN)/argocd-$(ARGOCD_OLDEST) ## A few of these rollouts through the oldest Argo CD
+	$(E2E) TestRollouts -argocd $(ARGOCD_OLDEST) -quick -modes off,on -scenarios $(OLDEST_SCENARIOS) -liveness -automated -conditions $(E2E_FLAGS)
 
 .PHONY: faults-quick
 faults-quick: FAULTS_FLAGS += -short -skip 'F15_|F16_|F18_|F20_'
@@ -205,7 +206,7 @@ soak-quick: tools ## Both soaks, short
 .PHONY: bench-quick
 bench-quick: tools $(BIN)/bench ## Every part of the benchmark once, small: does it run?
 	@$(BIN)/bench --quick $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/judge ./webhook/siblings ./cmd/audit ./cmd/rehearsal
+	go test -run '^$$' -bench . -benchtime 1x ./policy ./webhook/judge ./webhook/siblings ./cmd/audit ./cmd/simulate
 
 .PHONY: properties
 properties: ## The property tests with all their draws, and the commands with the race detector
@@ -247,32 +248,32 @@ vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that
 ##@ The long suites (CI runs them every night)
 
 .PHONY: e2e
-e2e: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --busy 2m $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
+e2e: tools argocd-tools $(BIN)/helm ## Every rollout through the real Argo CD: without stepgate, with it, in audit mode
+	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -busy 2m $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-versions
-e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm $(BIN)/e2e ## The same, without audit mode, through several versions of Argo CD in turn (ARGOCD_VERSIONS)
-	@$(BIN)/e2e --argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) --modes off,on --busy 30s $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
+e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm ## The same, without audit mode, through several versions of Argo CD in turn (ARGOCD_VERSIONS)
+	$(E2E) TestRollouts -argocd $(subst $(SPACE),$(COMMA),$(strip $(ARGOCD_VERSIONS))) -modes off,on -busy 30s $(E2E_PARTS) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-clusters
-e2e-clusters: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --scenarios clusters-,skew-,dead- --clusters --modes off,on $(WRITE_RESULTS) $(E2E_FLAGS)
+e2e-clusters: tools argocd-tools $(BIN)/helm ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
+	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -scenarios clusters-,skew-,dead- -clusters -modes off,on $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-control
-e2e-control: tools argocd-tools $(BIN)/helm $(BIN)/e2e ## The same with parts of stepgate switched off: the suite has to notice
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --control --quick $(WRITE_RESULTS) $(E2E_FLAGS)
+e2e-control: tools argocd-tools $(BIN)/helm ## The same with parts of stepgate switched off: the suite has to notice
+	$(E2E) TestControl -argocd $(ARGOCD_VERSION) -quick $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-size
-e2e-size: tools argocd-tools $(BIN)/e2e ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
-	@$(BIN)/e2e --argocd $(ARGOCD_VERSION) --size $(WRITE_RESULTS) $(E2E_FLAGS)
+e2e-size: tools argocd-tools ## Rollouts of 300 Applications, without stepgate and with it, and what they cost
+	$(E2E) TestSize -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: kubernetes-versions
 kubernetes-versions: $(KUBE_APISERVERS) ## Some suites on the oldest and on the newest Kubernetes (KUBERNETES, KUBERNETES_SUITES)
 	@MAKE="$(MAKE)" test/kubernetes/versions.sh $(if $(RESULTS),--results $(RESULTS)) $(BIN) "$(or $(KUBERNETES_SUITES),integration chart-test e2e-rollouts)" $(KUBERNETES)
 
 .PHONY: e2e-node
-e2e-node: node-packages tools node-tools argocd-tools $(BIN)/helm $(BIN)/kubectl $(BIN)/node ## The chart on two nodes with real kubelets, on this machine; needs root
-	@$(BIN)/node $(WRITE_RESULTS) $(NODE_FLAGS)
+e2e-node: node-packages tools node-tools argocd-tools $(BIN)/helm $(BIN)/kubectl ## The chart on two nodes with real kubelets, on this machine; needs root
+	go test -count=1 -timeout 30m -v ./test/node -run TestNodes $(WRITE_RESULTS) $(NODE_FLAGS)
 
 .PHONY: faults
 faults: tools ## Break everything around stepgate: no wrong answer, and all well afterwards
@@ -369,8 +370,8 @@ formatted:
 
 # A suite of kubernetes-versions.
 .PHONY: e2e-rollouts
-e2e-rollouts: tools argocd-tools $(BIN)/helm $(BIN)/e2e
-	@$(BIN)/e2e --quick --modes off,on --automated --command-line $(E2E_FLAGS)
+e2e-rollouts: tools argocd-tools $(BIN)/helm
+	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
 
 # The commands are built each time: go build knows when there is nothing to do.
 .PHONY: $(COMMANDS)

@@ -28,7 +28,7 @@ const DryPrefix = "dry "
 func isDry(s Source) bool { return strings.HasPrefix(s.Key, DryPrefix) }
 
 // ApprovalOf is the text that stands for sources at their revisions in an approval: the revision if there is one
-// source, else a hash of all. It is empty where a revision is not known. A dry source does not count: an operation
+// source, else a hash of all. It is empty if a revision is not known. A dry source does not count: an operation
 // deploys what it was hydrated to, and names that alone.
 func ApprovalOf(sources []Source) string {
 	sources = slices.DeleteFunc(slices.Clone(sources), isDry)

@@ -3,7 +3,7 @@ package policy
 // notDone returns the first reason why a sibling of an earlier step is not done, or "" when it is done. The order of
 // the rows is part of the rule: the reason names what has to change first.
 func (in *Input) notDone(a *Application) (Reason, string) {
-	if in.Settings.Train && in.passed(a) {
+	if in.Settings.Train && in.completedTarget(a) {
 		return notBroken(a)
 	}
 	for i := range siblingRows {
@@ -11,7 +11,7 @@ func (in *Input) notDone(a *Application) (Reason, string) {
 		if !in.Settings.Require.asks(r.level) {
 			break // all that follow are of this level or a stricter one
 		}
-		if detail, is := r.holds(in, a); is {
+		if detail, ok := r.holds(in, a); ok {
 			return r.reason, detail
 		}
 	}
@@ -39,15 +39,15 @@ func (r Recorded) Behind(compared []Source) bool {
 	return r.Healthy && len(r.Revisions) > 0 && !r.healthyAt(compared)
 }
 
-// passed reports whether the sibling has completed everything that the target deploys, whatever it does now: it has
+// completedTarget reports whether the sibling has completed everything that the target deploys, whatever it does now: it has
 // gone on to another revision, or is about to. What the target changes beside the revision, it may have completed
 // without that.
-func (in *Input) passed(a *Application) bool {
+func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
 	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
 }
 
-// notBroken asks of a sibling that has passed the target only that it is not found broken: it may be on its way to a
+// notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on its way to a
 // newer revision.
 func notBroken(a *Application) (Reason, string) {
 	switch a.Health {

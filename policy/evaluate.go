@@ -76,7 +76,7 @@ func Weigh(in Input, d Decision) Decision {
 		if !in.Settings.Require.asks(r.level) {
 			continue
 		}
-		if denied, is := r.denies(&in, d); is {
+		if denied, ok := r.denies(&in, d); ok {
 			denied.Reason = r.reason
 			return denied
 		}
@@ -129,7 +129,7 @@ func (in *Input) step() int {
 	if t.OldLabels != nil {
 		step = max(step, StepOf(set.Steps, t.OldLabels))
 	}
-	return max(step, recorded, in.Seen.Past(t.Name).Step-1)
+	return max(step, recorded, in.History.Past(t.Name).Step-1)
 }
 
 // decision denies the target, and does not say why.

@@ -104,7 +104,7 @@ func approvalRows() map[string]row {
 		return r
 	}
 	written := func(r row, at string) row {
-		r.edit = func(in *policy.Input) { in.Seen.ContentSince, in.Now = second(at), second("1000") }
+		r.edit = func(in *policy.Input) { in.History.ContentSince, in.Now = second(at), second("1000") }
 		return r
 	}
 	denied := func(scenario, message string) row {

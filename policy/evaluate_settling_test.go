@@ -14,17 +14,17 @@ func settlingRows() map[string]row {
 	const before = " may not sync before 2026-09-21T12:01:50Z (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"
 	const failing = " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have written an Application of an earlier step: " +
 		"no such project). Next: repair the ApplicationSet: kubectl get applicationset guestbook -n argocd -o yaml"
-	seen := func(r row, edit func(*policy.Seen)) row {
+	seen := func(r row, edit func(*policy.History)) row {
 		r.edit = func(in *policy.Input) {
 			in.Now = second("109.5")
-			edit(&in.Seen)
+			edit(&in.History)
 		}
 		return r
 	}
-	joined := func(s *policy.Seen) { s.Joined = second("100") }
-	respecified := func(s *policy.Seen) { s.Respecified = second("100") }
-	changed := func(s *policy.Seen) { s.ContentSince = second("100") }
-	long := func(s *policy.Seen) {
+	joined := func(s *policy.History) { s.Joined = second("100") }
+	respecified := func(s *policy.History) { s.Respecified = second("100") }
+	changed := func(s *policy.History) { s.ContentSince = second("100") }
+	long := func(s *policy.History) {
 		s.Joined, s.Respecified, s.ContentSince = second("99"), second("98"), second("97")
 	}
 	wait := func(scenario string) row {
@@ -79,7 +79,7 @@ func leftRows() map[string]row {
 func TestSettlingEnds(t *testing.T) {
 	g := NewWithT(t)
 	in := scenario("1:dev > 2:prod")
-	in.Seen.Joined, in.Now = second("100.25"), second("101")
+	in.History.Joined, in.Now = second("100.25"), second("101")
 	d := policy.Evaluate(in)
 	g.Expect(d.Reason).To(Equal(policy.SpecSettling))
 	g.Expect(d.NotBefore).To(Equal(second("100.25").Add(policy.SettlingTime)))

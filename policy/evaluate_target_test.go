@@ -97,7 +97,7 @@ func trainRows() map[string]row {
 	}
 }
 
-// TestSyncedUntilAnOperation has an Application be operated since it was seen Synced.
+// TestSyncedUntilAnOperation lets an Application be operated since it was seen Synced.
 func TestSyncedUntilAnOperation(t *testing.T) {
 	g := NewWithT(t)
 	in := scenario("1:dev=Healthy/OutOfSync@b,syncedold:50,insync:b > 2:prod@b")

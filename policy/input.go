@@ -20,8 +20,8 @@ type Input struct {
 	Window Window
 	// StartedBy is who starts the sync, if that is a person; else empty.
 	StartedBy string
-	// Seen is what the watches have seen of the siblings and the target.
-	Seen     Seen
+	// History is what the watches have seen of the siblings and the target.
+	History  History
 	Settings Settings
 }
 
@@ -31,7 +31,7 @@ type Sibling struct {
 	*Application
 	// Step is StepOf its labels.
 	Step int
-	// RecordedStep is the Step of its entry in Recorded; 0 where it has none.
+	// RecordedStep is the Step of its entry in Recorded; 0 if it has none.
 	RecordedStep int
 }
 
@@ -40,21 +40,21 @@ func (set *ApplicationSet) Place(a *Application) Sibling {
 	return Sibling{Application: a, Step: StepOf(set.Steps, a.Labels), RecordedStep: set.Recorded[a.Name].Step}
 }
 
-// Seen is the part of a decision's input that comes from the events of the watches and not from objects as they are
+// History is the part of a decision's input that comes from the events of the watches and not from objects as they are
 // now. An event that was seen stays true, however old the watches are. What they have missed makes a decision stricter.
-type Seen struct {
+type History struct {
 	// Deployed says that the operation deploys exactly what the target is compared with, and that the target was seen
 	// Synced with that, and no operation since.
 	Deployed bool
 	// Altered says that the target's destination, or another part of its spec beside the sources that changes what a
 	// sync does, has changed since it was last synced. Unproven says that this is not known.
 	Altered, Unproven bool
-	// ContentSince is since when the target has had its spec; zero where nothing was seen of it.
+	// ContentSince is since when the target has had its spec; zero if nothing was seen of it.
 	ContentSince time.Time
 	// Joined is when an Application of the ApplicationSet was last seen to appear or to come to another step, or its
-	// steps to change, and Respecified when the spec of one was last seen to change; zero where that was not seen.
+	// steps to change, and Respecified when the spec of one was last seen to change; zero if that was not seen.
 	Joined, Respecified time.Time
-	// Of returns what was seen of a sibling, by its name; nil where nothing was seen of any. It answers as of one
+	// Of returns what was seen of a sibling, by its name; nil if nothing was seen of any. It answers as of one
 	// moment, before the siblings were read.
 	Of func(name string) Past
 }
@@ -79,7 +79,7 @@ type Past struct {
 }
 
 // Past is what was seen of a sibling, by its name.
-func (s *Seen) Past(name string) Past {
+func (s *History) Past(name string) Past {
 	if s.Of == nil {
 		return Past{}
 	}

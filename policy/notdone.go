@@ -4,7 +4,7 @@ package policy
 // with, whatever its step is. It is for those who show the state of a rollout: a decision about a sync is Evaluate's
 // alone. The input's Target and Siblings are ignored. An Application that is done for this may still be compared too
 // early for the sync of another.
-func NotDone(in Input, a *Application) (b Blocker, is bool) {
+func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
 	in.Settings.Train = false
 	reason, detail := in.notDone(a)
@@ -14,7 +14,7 @@ func NotDone(in Input, a *Application) (b Blocker, is bool) {
 	return Blocker{Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason, Detail: detail, ComparedAt: a.ReconciledAt}, true
 }
 
-// NotCounted says why an Application of a step holds nobody up, whatever its state is; empty where it does count.
+// NotCounted says why an Application of a step holds nobody up, whatever its state is; empty if it does count.
 func NotCounted(in Input, a *Application) string {
 	switch {
 	case a.Deleting:

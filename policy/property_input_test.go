@@ -46,7 +46,7 @@ func inputFrom(data []byte) policy.Input {
 		in.Siblings = append(in.Siblings, placed(in.ApplicationSet, &sibling))
 	}
 	in.Peers = in.Siblings
-	in.Seen = c.seen(in)
+	in.History = c.seen(in)
 	in.Settings.Conditions, in.Now = c.conditions(in.Target.Wanted), of(c, second("200"), c.time())
 	if c.rarely(12) {
 		in.Window = policy.Window{Closed: true, OpensAt: c.time(), Detail: of(c, "deny window", c.hostile())}
@@ -74,9 +74,9 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 	return cs
 }
 
-func (c *choices) seen(in policy.Input) policy.Seen {
+func (c *choices) seen(in policy.Input) policy.History {
 	past := map[string]policy.Past{}
-	seen := policy.Seen{Altered: c.rarely(4), Unproven: c.rarely(4), ContentSince: c.time(), Of: func(name string) policy.Past { return past[name] }}
+	seen := policy.History{Altered: c.rarely(4), Unproven: c.rarely(4), ContentSince: c.time(), Of: func(name string) policy.Past { return past[name] }}
 	if c.rarely(10) {
 		seen.Joined, seen.Respecified = in.Now.Add(-time.Second), in.Now.Add(-policy.SettlingTime)
 	}

@@ -182,11 +182,11 @@ func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
 	for _, sibling := range []*policy.Application{&done, &bySource} {
 		more := in
 		more.Siblings = append(slices.Clone(in.Siblings), placed(in.ApplicationSet, sibling))
-		more.Seen.Of = func(name string) policy.Past {
+		more.History.Of = func(name string) policy.Past {
 			if name == sibling.Name {
 				return policy.Past{Freshness: policy.Fresh}
 			}
-			return in.Seen.Of(name)
+			return in.History.Of(name)
 		}
 		g.Expect(policy.Evaluate(more)).To(Equal(before), "one more that is done")
 	}

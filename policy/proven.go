@@ -3,7 +3,7 @@ package policy
 import "slices"
 
 // Proven returns the newest revision of the target's only source that every Application of every earlier step has
-// completed since the revision that the target runs; empty where there is none. It is never older than what the target
+// completed since the revision that the target runs; empty if there is none. It is never older than what the target
 // runs: the histories tell the order. Siblings may be out of date: what they have completed, they have completed.
 func Proven(in Input) string {
 	if in.ApplicationSet == nil || len(in.Target.Compared) != 1 {
@@ -22,7 +22,7 @@ func Proven(in Input) string {
 	candidates := in.Target.since(earlier[0].Ran, key)
 	for _, candidate := range slices.Backward(candidates) {
 		if !slices.ContainsFunc(earlier, func(a *Application) bool {
-			return !slices.Contains(in.Target.since(a.Ran, key), candidate) || !in.Seen.Past(a.Name).completed(candidate)
+			return !slices.Contains(in.Target.since(a.Ran, key), candidate) || !in.History.Past(a.Name).completed(candidate)
 		}) {
 			return candidate.Revision
 		}
@@ -36,7 +36,7 @@ func (p Past) completed(source Source) bool {
 }
 
 // since returns the part of a history, oldest first, that has the source after the revision that the target runs. It is
-// empty where the history does not have that revision: then nothing tells the order.
+// empty if the history does not have that revision: then nothing tells the order.
 func (t *Target) since(history []Source, key string) []Source {
 	var of []Source
 	for _, s := range history {

@@ -15,7 +15,7 @@ var alreadySynced = waiting{
 			return d.of() + " may not sync again: the Application has been synced in its turn"
 		},
 	},
-	denies: func(in *Input, d Decision) (denied Decision, is bool) {
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		return d, !in.Target.Operation.Pinned && Repeated(*in)
 	},
 }

@@ -17,7 +17,7 @@ var applicationSetFailing = waiting{
 				d.Detail + "). Next: repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace + " -o yaml"
 		},
 	},
-	denies: func(in *Input, d Decision) (denied Decision, is bool) {
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		d.Detail = Printable(in.ApplicationSet.Failing, maxText)
 		return d, in.changed() && in.ApplicationSet.Failing != "" && in.ApplicationSet.FailingStep < d.Step
 	},

@@ -12,7 +12,7 @@ var comparedUnhydrated = blocking{
 		stale:  true,
 		next:   "refresh APP: argocd app get APP --refresh",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		return "compared before it was hydrated", a.Hydration == Uncompared
 	},
 }
@@ -26,8 +26,8 @@ var comparisonOlder = blocking{
 		stale:  true,
 		next:   "refresh APP: argocd app get APP --refresh",
 	},
-	holds: func(in *Input, a *Application) (detail string, is bool) {
-		if (in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh {
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
+		if (in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh {
 			return "not known to be compared since the change to " + clean(in.Target.Name) + " was seen", true
 		}
 		return "", false

@@ -15,7 +15,7 @@ var healthStale = blocking{
 		stale:  true,
 		next:   "wait until Argo CD has compared APP",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		last := &a.LastOperation
 		switch {
 		case last.Full && last.FinishedAt.After(a.ReconciledAt):

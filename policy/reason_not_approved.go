@@ -22,7 +22,7 @@ var notApproved = waiting{
 }
 
 // notApproved reports whether the step needs an approval that there is not.
-func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
+func (in *Input) notApproved(d Decision) (denied Decision, ok bool) {
 	c := &in.Settings.Conditions
 	if !c.Approve.Has(d.Step) {
 		return d, false
@@ -56,7 +56,7 @@ func (in *Input) notApproved(d Decision) (denied Decision, is bool) {
 // predates reports whether the target has got its spec since an approval was given, and has not deployed it yet: what
 // was approved are the revisions of another spec.
 func (in *Input) predates(approval Approval) bool {
-	return in.changed() && !approval.At.After(in.Seen.ContentSince)
+	return in.changed() && !approval.At.After(in.History.ContentSince)
 }
 
 // started reports whether a user starts this sync by hand, or has started one of an earlier step that deployed the

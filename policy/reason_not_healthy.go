@@ -11,7 +11,7 @@ var notHealthy = blocking{
 		short:  "it is Progressing, Degraded, Missing, Suspended or Unknown",
 		next:   "wait until APP is Healthy, or repair it",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		if a.Health == "Healthy" {
 			return "", false
 		}

@@ -12,7 +12,7 @@ var notHydrated = blocking{
 		ofRevision: true,
 		next:       "wait until the source hydrator has hydrated APP, or read its status.sourceHydrator",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		switch a.Hydration {
 		case "Hydrating", "Failed", Outdated:
 			return clean(a.Hydration), true

@@ -11,7 +11,7 @@ var notReconciled = blocking{
 		short:  "Argo CD has never compared it",
 		next:   "wait until Argo CD has compared APP",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		return "", a.ReconciledAt.IsZero() || a.Health == ""
 	},
 }

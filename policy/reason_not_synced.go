@@ -14,7 +14,7 @@ var notSynced = blocking{
 		ofRevision: true,
 		next:       "sync APP first: argocd app sync APP",
 	},
-	holds: func(in *Input, a *Application) (detail string, is bool) {
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
 		if a.SyncStatus == "Synced" || in.drifted(a) || in.leftOutOfSync(a) {
 			return "", false
 		}
@@ -34,7 +34,7 @@ var notSynced = blocking{
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
 // second than the one of its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || a.Moved || in.Seen.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
+	if a.SyncStatus != "OutOfSync" || a.Moved || in.History.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
@@ -48,14 +48,14 @@ const onlyPruning = ", only pruning is left"
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left
 // of what it was compared with but to prune, or its last sync deployed that.
 func (in *Input) leftOutOfSync(a *Application) bool {
-	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved && !in.Seen.Past(a.Name).Altered &&
+	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved && !in.History.Past(a.Name).Altered &&
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 
 // completedSince reports whether the Application has completed what it is compared with, and has not been operated
 // since.
 func (in *Input) completedSince(a *Application) bool {
-	return slices.ContainsFunc(in.Seen.Past(a.Name).Completions, func(c Completion) bool {
+	return slices.ContainsFunc(in.History.Past(a.Name).Completions, func(c Completion) bool {
 		return slices.Equal(c.Sources, a.Compared) && c.OperatedAt.Equal(a.LastOperation.StartedAt)
 	})
 }

@@ -12,7 +12,7 @@ var operationFailed = blocking{
 		ofRevision: true,
 		next:       "sync APP again: argocd app sync APP",
 	},
-	holds: func(in *Input, a *Application) (detail string, is bool) {
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
 		if in.Settings.AllowFailedOperations || !in.failed(a) {
 			return "", false
 		}
@@ -29,6 +29,6 @@ func (in *Input) failed(a *Application) bool {
 	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" {
 		return false
 	}
-	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)
+	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.History.Past(a.Name).Applied)
 	return last.AtCompared || applied
 }

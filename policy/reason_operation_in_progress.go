@@ -11,7 +11,7 @@ var operationInProgress = blocking{
 		short:  "it is syncing now",
 		next:   "wait until the operation of APP has ended",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		return a.LastOperation.trouble(), a.OperationSet || a.LastOperation.Running()
 	},
 }

@@ -12,5 +12,5 @@ var refreshPending = blocking{
 		stale:  true,
 		next:   "wait until Argo CD has compared APP",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) { return "", a.RefreshRequested },
+	holds: func(_ *Input, a *Application) (detail string, ok bool) { return "", a.RefreshRequested },
 }

@@ -12,7 +12,7 @@ var revisionMismatch = blocking{
 		stale:  true,
 		next:   "refresh APP: argocd app get APP --refresh",
 	},
-	holds: func(in *Input, a *Application) (detail string, is bool) {
+	holds: func(in *Input, a *Application) (detail string, ok bool) {
 		at, wanted := in.mismatched(a.Compared)
 		if wanted == nil || in.goneOn(a) {
 			return "", false

@@ -11,6 +11,6 @@ var selfHeal = settling{
 	outcome: Allow,
 	settles: func(in *Input, _ int) bool {
 		op := &in.Target.Operation
-		return (op.Redeploys && !in.Seen.Unproven || in.Seen.Deployed) && op.Pinned && in.Target.SpecCompared && !in.Seen.Altered
+		return (op.Redeploys && !in.History.Unproven || in.History.Deployed) && op.Pinned && in.Target.SpecCompared && !in.History.Altered
 	},
 }

@@ -39,7 +39,7 @@ func (s Soak) Before(step int) time.Duration {
 //
 // It has been deployed and Healthy since the later of two moments: when what it runs was first deployed, and when its
 // health became Healthy. A commit that does not touch the sibling changes neither.
-func (in *Input) soaks(a *Application, step int) (until time.Time, detail string, is bool) {
+func (in *Input) soaks(a *Application, step int) (until time.Time, detail string, ok bool) {
 	soak := &in.Settings.Conditions.Soak
 	wait := soak.Before(step)
 	switch {

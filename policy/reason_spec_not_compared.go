@@ -12,5 +12,5 @@ var specNotCompared = blocking{
 		stale:  true,
 		next:   "refresh APP: argocd app get APP --refresh",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) { return "", !a.SpecCompared },
+	holds: func(_ *Input, a *Application) (detail string, ok bool) { return "", !a.SpecCompared },
 }

@@ -18,10 +18,10 @@ var specSettling = waiting{
 				" (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"
 		},
 	},
-	denies: func(in *Input, d Decision) (denied Decision, is bool) {
-		last := in.Seen.Joined
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
+		last := in.History.Joined
 		if in.changed() {
-			last = latest(last, in.Seen.Respecified, in.Seen.ContentSince)
+			last = latest(last, in.History.Respecified, in.History.ContentSince)
 		}
 		until := last.Add(cmp.Or(in.Settings.Settling, SettlingTime))
 		d.NotBefore = until

@@ -12,7 +12,7 @@ var syncUnknown = blocking{
 		ofRevision: true,
 		next:       "read the conditions of APP: Argo CD cannot compare it",
 	},
-	holds: func(_ *Input, a *Application) (detail string, is bool) {
+	holds: func(_ *Input, a *Application) (detail string, ok bool) {
 		return "", a.SyncStatus == "" || a.SyncStatus == "Unknown"
 	},
 }

@@ -14,9 +14,9 @@ var targetOutdated = waiting{
 		next:    "refresh APP: argocd app get APP --refresh",
 		problem: func(d Decision) string { return d.Detail },
 	},
-	denies: func(in *Input, d Decision) (denied Decision, is bool) {
-		d.Detail, is = in.targetOutdated(d.Step)
-		return d, is
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
+		d.Detail, ok = in.targetOutdated(d.Step)
+		return d, ok
 	},
 }
 
@@ -28,12 +28,12 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 		if !a.Before(step) {
 			continue
 		}
-		if found, is := in.outdatedBy(a.Application); is && in.isEarlier(a, step) && (!outdated || a.Name < first) {
+		if found, ok := in.outdatedBy(a.Application); ok && in.isEarlier(a, step) && (!outdated || a.Name < first) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}
 	for _, a := range in.Peers {
-		if found, is := in.outdatedByPeer(a.Application); is && !in.isEarlier(a, step) && a.Name != in.Target.Name && !a.Deleting && (!outdated || a.Name < first) {
+		if found, ok := in.outdatedByPeer(a.Application); ok && !in.isEarlier(a, step) && a.Name != in.Target.Name && !a.Deleting && (!outdated || a.Name < first) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}

@@ -41,7 +41,7 @@ func (b Budget) Of(applications int) int {
 
 // tooManyFailures reports whether more siblings of the target's step have failed than may. It does not hold a target
 // that has failed itself: to sync it again repairs the step.
-func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
+func (in *Input) tooManyFailures(d Decision) (denied Decision, ok bool) {
 	budget := in.Settings.Conditions.MaxFailures
 	if budget == nil {
 		return d, false
@@ -53,11 +53,11 @@ func (in *Input) tooManyFailures(d Decision) (denied Decision, is bool) {
 			continue
 		}
 		applications++
-		b, is := in.failure(a.Application, d.Step)
-		if is && a.Name == in.Target.Name {
+		b, ok := in.failure(a.Application, d.Step)
+		if ok && a.Name == in.Target.Name {
 			return d, false
 		}
-		if is {
+		if ok {
 			failed = append(failed, b)
 		}
 	}
@@ -80,7 +80,7 @@ func (in *Input) inStep(a Sibling, step int) bool {
 // hydrated from the commit that its dry source is at, the dry source does not tell what it deploys, and a failure at
 // any commit counts. A failure counts until another sync of it succeeds: the ApplicationSet controller tries again and
 // again.
-func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
+func (in *Input) failure(a *Application, step int) (b Blocker, ok bool) {
 	for _, source := range a.Compared {
 		switch {
 		case isDry(source) && in.Target.rehydrated():
@@ -93,7 +93,7 @@ func (in *Input) failure(a *Application, step int) (b Blocker, is bool) {
 	switch {
 	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
 		b.Detail = "sync " + clean(last.Phase)
-	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.Seen.Past(a.Name).Failed, a.Compared):
+	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.History.Past(a.Name).Failed, a.Compared):
 		b.Detail = "its sync failed, and is tried again"
 	case a.Health == "Degraded" && a.LastSync.AtCompared:
 		b.Detail = "Degraded"

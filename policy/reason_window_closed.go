@@ -17,7 +17,7 @@ var windowClosed = waiting{
 			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
 		},
 	},
-	denies: func(in *Input, d Decision) (denied Decision, is bool) {
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) {
 		d.Detail, d.NotBefore = Printable(in.Window.Detail, maxText), in.Window.OpensAt
 		return d, in.Window.Closed
 	},

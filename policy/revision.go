@@ -8,7 +8,7 @@ import "slices"
 // that the target has run, or it completed what the target runs only after what the target deploys, or the target has
 // run that before.
 func (in *Input) completed(a *Application) bool {
-	done := in.Seen.Past(a.Name).Completions
+	done := in.History.Past(a.Name).Completions
 	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
 	if at < 0 || !in.Target.Operation.Pinned || slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return slices.Contains(in.Target.Ran, w) && !in.Target.runs(w) }) {
 		return false
@@ -33,11 +33,11 @@ func (in *Input) deploysJust(sources []Source) bool {
 // newer one. Without that, the branch may have come to the target's revision since, or come back to it. The same holds
 // for a target that deploys another revision than it was compared with, if the sibling has completed that.
 func (in *Input) goneOn(a *Application) bool {
-	return in.Seen.Past(a.Name).Freshness == Newest && (!in.wantsOther() || in.completed(a))
+	return in.History.Past(a.Name).Freshness == Newest && (!in.wantsOther() || in.completed(a))
 }
 
 // mismatched is the first source of a sibling that is at another revision than the target deploys, and what the target
-// deploys; wanted is nil where there is none.
+// deploys; wanted is nil if there is none.
 func (in *Input) mismatched(sources []Source) (at Source, wanted []Source) {
 	for _, source := range sources {
 		if wanted = in.mismatch(source); wanted != nil {
@@ -82,7 +82,7 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 
 // changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same
 // revisions, or the same with another destination or other options.
-func (in *Input) changed() bool { return !in.Target.SameSources || in.Seen.Altered }
+func (in *Input) changed() bool { return !in.Target.SameSources || in.History.Altered }
 
 // changedBehind reports whether the target deploys such a change at another revision than it was compared with. A
 // sibling at that revision may have been compared before the change.

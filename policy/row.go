@@ -8,7 +8,7 @@ type row struct {
 	reason Reason
 	// level is the strictness from which on it counts.
 	level Require
-	// when is the condition, for the tables of docs/architecture.md, and short the same of a sibling, for the one of
+	// when is the condition, for the tables of docs/rule.md, and short the same of a sibling, for the one of
 	// docs/decisions.md.
 	when, short string
 	// stale, ofRevision and condition are Reason.Stale, Reason.OfRevision and Reason.Condition.
@@ -35,13 +35,13 @@ type settling struct {
 // blocking is a row that says why a sibling of an earlier step is not done.
 type blocking struct {
 	row
-	holds func(in *Input, a *Application) (detail string, is bool)
+	holds func(in *Input, a *Application) (detail string, ok bool)
 }
 
 // waiting is a row that denies although every sibling is done. It completes the denial; its reason is added.
 type waiting struct {
 	row
-	denies func(in *Input, d Decision) (denied Decision, is bool)
+	denies func(in *Input, d Decision) (denied Decision, ok bool)
 }
 
 // Row is one row of the tables of the rule, for those who write them down.

@@ -51,7 +51,7 @@ func scenario(text string) policy.Input {
 	}
 	in := policy.Input{ApplicationSet: guestbook()}
 	past := map[string]policy.Past{}
-	in.Seen.Of = func(name string) policy.Past { return past[name] }
+	in.History.Of = func(name string) policy.Past { return past[name] }
 	for _, word := range strings.Fields(others) {
 		p := parse(word)
 		in.Siblings = append(in.Siblings, policy.Sibling{Application: &p.sibling})
@@ -79,7 +79,7 @@ func scenario(text string) policy.Input {
 	}
 	written := parse(strings.TrimSpace(target))
 	in.Target = written.target
-	in.Seen.Altered, in.Seen.Unproven, in.Seen.Deployed = written.moved, written.unproven, written.deployed
+	in.History.Altered, in.History.Unproven, in.History.Deployed = written.moved, written.unproven, written.deployed
 	for _, word := range strings.Fields(special) {
 		in.ApplicationSet = edited(in.ApplicationSet, word)
 	}

@@ -34,7 +34,7 @@ func Unmet(in Input) []Decision {
 		if !r.condition {
 			continue
 		}
-		if denied, is := r.denies(&in, d); is {
+		if denied, ok := r.denies(&in, d); ok {
 			denied.Reason = r.reason
 			all = append(all, denied)
 		}

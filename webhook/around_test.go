@@ -85,7 +85,7 @@ func TestNobodyGetsRoundTheGate(t *testing.T) {
 			config.Pin = settings.PinCompared
 			trial := newTrial(config, c)
 			if row.seen != nil {
-				trial.judge.Watch = row.seen
+				trial.judge.Histories = row.seen
 			}
 			answer := trial.handle(byHand(prod, operation).Request())
 			g.Expect(answer.Allowed).To(Equal(row.want), "%v", answer.AuditAnnotations)

@@ -19,9 +19,9 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user  string
 		write func(*scenario.Attempt)
-		// wantAudit is left out where it is the usual one.
+		// wantAudit is left out if it is the usual one.
 		wantAudit string
-		// wantInitiator is left out where it is "other".
+		// wantInitiator is left out if it is "other".
 		wantInitiator string
 	}{
 		"a plain operation with kubectl": {},

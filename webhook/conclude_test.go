@@ -38,7 +38,7 @@ func TestNothingComesOfARequestAboutAnApplicationThatDoesNotExist(t *testing.T) 
 					tc.cluster.Reads, tc.cluster.FailAt = 0, 1
 				}
 				trial := newTrial(config, tc.cluster)
-				trial.gate.Witness = witness(exists)
+				trial.gate.Lookup = existing(exists)
 				resp := trial.handle(write.Request())
 				if resp.Result != nil {
 					answers[exists] = resp.Result.Message

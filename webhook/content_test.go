@@ -22,7 +22,7 @@ import (
 type watchedWorld struct {
 	*scenario.Cluster
 	dev, prod *argo.Application
-	seen      *siblings.Observations
+	seen      *siblings.Histories
 	clock     *clocktesting.FakePassiveClock
 }
 
@@ -39,9 +39,9 @@ func newWatchedWorld() *watchedWorld {
 	return w
 }
 
-// list has the watch begin, which knows nothing.
+// list lets the watch begin, which knows nothing.
 func (w *watchedWorld) list() {
-	w.seen = siblings.NewObservations(w.clock)
+	w.seen = siblings.NewHistories(w.clock)
 	for _, app := range w.Apps {
 		w.seen.Listed(argocd.NewProjection(app))
 	}
@@ -60,7 +60,7 @@ func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
 	config := scenario.Config()
 	config.Pin = settings.PinCompared
 	trial := newTrial(config, w.Cluster)
-	trial.judge.Watch = w.seen
+	trial.judge.Histories = w.seen
 	source := w.prod.Spec.GetSource()
 	a := &scenario.Attempt{Before: w.prod, After: w.prod.DeepCopy(), User: scenario.ApplicationController}
 	a.After.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}
@@ -72,7 +72,7 @@ func imageTag(tag string) *argo.ApplicationSourceHelm {
 	return &argo.ApplicationSourceHelm{Parameters: []argo.HelmParameter{{Name: "image.tag", Value: tag}}}
 }
 
-// deployed has an Application run what it is compared with, since ten minutes before noon.
+// deployed lets an Application run what it is compared with, since ten minutes before noon.
 func deployed(app *argo.Application) {
 	at, sync := metav1.NewTime(scenario.Noon.Add(-10*time.Minute)), &app.Status.Sync
 	app.Status.History = argo.RevisionHistories{{Revision: sync.Revision, Source: sync.ComparedTo.Source, DeployedAt: at, InitiatedBy: argo.OperationInitiator{Automated: true}}}
@@ -82,7 +82,7 @@ func deployed(app *argo.Application) {
 	}
 }
 
-// compared has Argo CD compare an Application with its spec, and find it OutOfSync.
+// compared lets Argo CD compare an Application with its spec, and find it OutOfSync.
 func compared(app *argo.Application) {
 	app.Status.Sync.ComparedTo = argo.ComparedTo{Source: app.Spec.GetSource(), Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}
 	app.Status.Sync.Status, app.Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Second)))
@@ -92,7 +92,7 @@ func tagged(tag string) func(*argo.Application) {
 	return func(app *argo.Application) { app.Spec.Source.Helm = imageTag(tag) }
 }
 
-// committed has Argo CD compare an Application with a commit that changes prod alone.
+// committed lets Argo CD compare an Application with a commit that changes prod alone.
 func committed(app *argo.Application) {
 	app.Status.Sync.Revision = scenario.Commit("b")
 	if app.Name == "prod" {
@@ -263,7 +263,7 @@ func TestADrySourceGoesThroughTheSteps(t *testing.T) {
 	g.Expect(allowed).To(BeFalse())
 }
 
-// hydratedBy has the hydrator be done with the dry source of the spec at a commit.
+// hydratedBy lets the hydrator be done with the dry source of the spec at a commit.
 func hydratedBy(app *argo.Application, dry string, before time.Duration) {
 	at := metav1.NewTime(scenario.Noon.Add(-before))
 	app.Status.SourceHydrator = argo.SourceHydratorStatus{
@@ -281,7 +281,7 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 	for name, play := range map[string]func(*watchedWorld){
 		"dev is not created yet": func(w *watchedWorld) {
 			w.clock.SetTime(scenario.Noon.Add(-time.Second))
-			w.seen = siblings.NewObservations(w.clock)
+			w.seen = siblings.NewHistories(w.clock)
 			w.Apps = w.Apps[1:]
 			w.prod.Status.History, w.prod.Status.OperationState = nil, nil
 			w.at(time.Second, w.prod, compared)
@@ -366,7 +366,7 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 	}
 }
 
-// TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate has a user give prod the label of another step, and then sync it:
+// TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate lets a user give prod the label of another step, and then sync it:
 // the ApplicationSet's status does not say which one it has, as while progressive syncs are switched off in Argo CD.
 // dev is not Healthy.
 func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
@@ -411,7 +411,7 @@ func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
 	}
 }
 
-// TestBothWebhooksGoByTheSameStep has the ApplicationSet controller sync prod a second after a user gave it the label of
+// TestBothWebhooksGoByTheSameStep lets the ApplicationSet controller sync prod a second after a user gave it the label of
 // step 1. The Mutator pins the operation, or the Gate would say that nobody has.
 func TestBothWebhooksGoByTheSameStep(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -435,7 +435,7 @@ func TestBothWebhooksGoByTheSameStep(t *testing.T) {
 			config := scenario.Pinning()
 			config.Settling = -1 // or prod waits for the ApplicationSet controller
 			trial := newTrial(config, w.Cluster)
-			trial.judge.Watch = w.seen
+			trial.judge.Histories = w.seen
 			resp, app := mutatedBy(t, trial, w.Cluster, scenario.SyncOf(w.Cluster, "prod"))
 			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.wantReason))
 			g.Expect(app.Operation != nil && app.Operation.Sync.Revision != "").To(Equal(tc.wantPinned))

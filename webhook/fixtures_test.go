@@ -27,10 +27,10 @@ type trial struct {
 	judge    *judge.Judge
 	gate     *Gate
 	metrics  *record.Metrics
-	blocked  *record.Blocked
+	blocked  *record.Waiting
 	recorder *record.Recorder
 	events   *posted
-	// known is what record.Blocked knows, and clock is the time of everything.
+	// known is what record.Waiting knows, and clock is the time of everything.
 	known record.Known
 	clock *clocktesting.FakeClock
 	// refreshes are what was asked for.
@@ -60,20 +60,20 @@ func (p *posted) CreateEvent(_ context.Context, event *eventsv1.Event) error {
 	return nil
 }
 
-// witness says of every Application that it exists, or of none.
-type witness bool
+// existing says of every Application that it exists, or of none.
+type existing bool
 
-func (w witness) Exists(context.Context, types.NamespacedName, types.UID, []types.UID) bool {
+func (w existing) Exists(context.Context, types.NamespacedName, types.UID, []types.UID) bool {
 	return bool(w)
 }
 
 func newTrial(config settings.Config, live judge.Evaluator) *trial {
 	t := &trial{registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &scenario.Refreshes{}, known: nobody{}, clock: clocktesting.NewFakeClock(scenario.Noon)}
-	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewBlocked(t, t.clock)
+	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewWaiting(t, t.clock)
 	t.registry.MustRegister(t.blocked)
-	t.judge = judge.New(config, judge.Dependencies{Live: live, Watch: &scenario.Watch{}, Clock: t.clock})
+	t.judge = judge.New(config, judge.Dependencies{Live: live, Histories: &scenario.Watch{}, Clock: t.clock})
 	t.recorder = record.NewRecorder(t.metrics, record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
-	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Witness: witness(true), Refresh: t.refreshes})
+	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Lookup: existing(true), Refresh: t.refreshes})
 	return t
 }
 

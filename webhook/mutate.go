@@ -80,7 +80,7 @@ type pinned struct {
 	by string
 }
 
-// pin names the revisions that are judged; it is empty where the operation stays as it is.
+// pin names the revisions that are judged; it is empty if the operation stays as it is.
 func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned && d.Reason != policy.SelfHeal {
 		return pinned{}

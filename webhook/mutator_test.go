@@ -210,7 +210,7 @@ func TestTheTrainPinsWhatIsProven(t *testing.T) {
 			config := scenario.Pinning()
 			config.Pin = settings.PinProven
 			trial := newTrial(config, c)
-			trial.judge.Watch = &scenario.Watch{Completed: completed}
+			trial.judge.Histories = &scenario.Watch{Completed: completed}
 			resp, app := mutatedBy(t, trial, c, scenario.SyncOf(c, "prod"))
 			NewWithT(t).Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit(tc.want)))
 			NewWithT(t).Expect(resp.Patches).NotTo(BeEmpty())

@@ -27,12 +27,12 @@ type Preview struct {
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
-func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Watch, clock clock.PassiveClock) *Preview {
-	j := judge.New(config, judge.Dependencies{Live: live, Watch: watch, Clock: clock})
+func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Histories, clock clock.PassiveClock) *Preview {
+	j := judge.New(config, judge.Dependencies{Live: live, Histories: watch, Clock: clock})
 	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), known: known}
 }
 
-// LookAt has a Preview look at sync windows, too.
+// LookAt makes a Preview look at sync windows, too.
 func (p *Preview) LookAt(windows judge.SyncWindows) { p.judge.Windows = windows }
 
 // Settings merges the configuration with the annotations of an ApplicationSet.
@@ -43,7 +43,7 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
 	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings, Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Clock.Now()}
-	in.Seen = p.judge.Watch.Seen(&set.ApplicationSet, p.judge.Watch.Position(), p.judge.Watch.Position())
+	in.History = p.judge.Histories.History(&set.ApplicationSet, p.judge.Histories.Position(), p.judge.Histories.Position())
 	in.Peers = in.Siblings
 	return in
 }
@@ -70,9 +70,9 @@ func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned
 		}
 		t, since := judge.WaitingTarget(app, in.Settings.Pin), time.Time{}
 		if !t.SameSources { // only then it matters since when it has its spec
-			since = p.judge.Watch.ContentSince(app.UID, app.Content)
+			since = p.judge.Histories.ContentSince(app.UID, app.Content)
 		}
-		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started, set.Recorded[a.Name].Step, in.Seen.Past(a.Name).Step,
+		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started, set.Recorded[a.Name].Step, in.History.Past(a.Name).Step,
 			p.judge.WindowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {
@@ -94,9 +94,9 @@ type Answer struct {
 	Settings settings.Settings
 	// Held says that the write goes ahead without its operation.
 	Held bool
-	// Pinned are the revisions that the operation would carry, one for each source; empty where it is not pinned.
+	// Pinned are the revisions that the operation would carry, one for each source; empty if it is not pinned.
 	Pinned []string
-	// Message is the text that the writer reads; empty where the write goes ahead with its operation.
+	// Message is the text that the writer reads; empty if the write goes ahead with its operation.
 	Message string
 	// Input is what the Decision was made from, with the Applications as they are known; without an ApplicationSet
 	// where there is none.
@@ -145,7 +145,7 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 			continue
 		}
 		in := p.judge.Input(w, set, p.judge.Parser.OfWrite(set, w.Claim()))
-		in.Seen = p.judge.Seen(w, &set.ApplicationSet)
+		in.History = p.judge.History(w, &set.ApplicationSet)
 		in.Siblings = judge.Placed(&set.ApplicationSet, p.known.Owned(types.UID(set.UID)))
 		in.Peers = in.Siblings
 		return in

@@ -123,7 +123,7 @@ func TestWhoWaitsForAConditionIsNotBlocked(t *testing.T) {
 	g.Expect(waiting()).To(BeZero())
 }
 
-// TestAStepThatWasLeftIsLookedAtAgain has the ApplicationSet give prod the label of step 1 while dev is Degraded, and
+// TestAStepThatWasLeftIsLookedAtAgain lets the ApplicationSet give prod the label of step 1 while dev is Degraded, and
 // nothing else happen. Its status records no step.
 func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
 	g := NewWithT(t)
@@ -136,7 +136,7 @@ func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
 	})
 	w.at(0, w.prod, func(app *argo.Application) { app.Labels = map[string]string{"step": "1"} })
 	trial := newTrial(scenario.Releasing(), w.Cluster)
-	trial.judge.Watch = w.seen
+	trial.judge.Histories = w.seen
 	r := trial.releaser(w.Cluster)
 	again := r.Reconcile(guestbook)
 	g.Expect(again).To(BeNumerically("<=", policy.SettlingTime))

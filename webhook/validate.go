@@ -17,8 +17,8 @@ import (
 // ValidatePath is where a Gate is served.
 const ValidatePath = "/validate"
 
-// Witness tells whether an Application exists that a request speaks of.
-type Witness interface {
+// Lookup tells whether an Application exists that a request speaks of.
+type Lookup interface {
 	// Exists reports whether the Application of this name has this UID, and one of the owners controls it. Where that
 	// cannot be read, it does not.
 	Exists(ctx context.Context, name types.NamespacedName, uid types.UID, owners []types.UID) bool
@@ -30,8 +30,8 @@ const witnessTimeout = time.Second
 // Dependencies are what becomes of a judgment, beside the answer.
 type Dependencies struct {
 	Record *record.Recorder
-	// Witness is asked before anything but the answer comes of a request.
-	Witness Witness
+	// Lookup is asked before anything but the answer comes of a request.
+	Lookup Lookup
 	// Refresh is used with Config.Release only.
 	Refresh release.Refresher
 }
@@ -93,7 +93,7 @@ func (g *Gate) conclude(ctx context.Context, log logr.Logger, w *judge.Write, v 
 	}
 }
 
-// exists reports whether the Application of a write exists. It is not asked where nothing comes of the verdict. An
+// exists reports whether the Application of a write exists. It is not asked if nothing comes of the verdict. An
 // Application that is being created does not exist yet, but its ApplicationSet does.
 func (g *Gate) exists(ctx context.Context, w *judge.Write, v judge.Verdict) bool {
 	switch {
@@ -104,5 +104,5 @@ func (g *Gate) exists(ctx context.Context, w *judge.Write, v judge.Verdict) bool
 	}
 	ctx, cancel := context.WithTimeout(ctx, witnessTimeout)
 	defer cancel()
-	return g.Witness.Exists(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Target.Name}, w.UID, w.OwnerUIDs())
+	return g.Lookup.Exists(ctx, types.NamespacedName{Namespace: w.Namespace, Name: w.Target.Name}, w.UID, w.OwnerUIDs())
 }

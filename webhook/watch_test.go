@@ -38,7 +38,7 @@ func TestTheWatchDecides(t *testing.T) {
 				tc.edit(write)
 			}
 			trial := newTrial(scenario.Config(), c)
-			trial.judge.Watch = tc.watch
+			trial.judge.Histories = tc.watch
 			NewWithT(t).Expect(trial.handle(write.Request()).Allowed).To(Equal(tc.wantAllowed))
 		})
 	}
@@ -57,7 +57,7 @@ func TestAWishThatWasNotComparedIsRemembered(t *testing.T) {
 	config.Release = true
 	trial := newTrial(config, c)
 	watch := &scenario.Watch{At: 9, Fresh: map[string]uint64{"dev": 5}}
-	trial.judge.Watch = watch
+	trial.judge.Histories = watch
 
 	g.Expect(trial.handle(write.Request()).Allowed).To(BeFalse())
 	g.Expect(trial.refreshes.Take()).To(HaveLen(1))
@@ -104,7 +104,7 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(write)
 			}
-			trial.judge.Watch = watch
+			trial.judge.Histories = watch
 			NewWithT(t).Expect(trial.handle(write.Request()).Allowed).To(Equal(tc.wantAllowed))
 		})
 	}

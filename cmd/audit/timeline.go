@@ -39,7 +39,7 @@ type lane struct {
 	Name, Title, Text, Class string
 	Y                        int
 	X, Width                 float64
-	// TextX is where the text stands: behind the bar, or before it, where it would not fit.
+	// TextX is where the text stands: behind the bar, or before it, if it would not fit.
 	TextX  float64
 	Anchor string
 }

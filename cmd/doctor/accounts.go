@@ -9,10 +9,10 @@ import (
 // belongs reports whether a release gates an instance of Argo CD: its namespace is gated, or one of its accounts is
 // named.
 func (r *Release) belongs(a *ArgoCD) bool {
-	if r.Settings == nil || r.Settings.Gated(a.Namespace) {
+	if r.Flags == nil || r.Flags.Gated(a.Namespace) {
 		return true
 	}
-	g := r.Settings.Gate
+	g := r.Flags.Gate
 	return slices.ContainsFunc(slices.Concat(g.ServerAccounts, g.ControllerAccounts, g.ApplicationSetAccounts), func(account string) bool {
 		return strings.HasPrefix(account, "system:serviceaccount:"+a.Namespace+":")
 	})
@@ -22,10 +22,10 @@ func (r *Release) belongs(a *ArgoCD) bool {
 func (f *Facts) accounts(a *ArgoCD) []Check {
 	var checks []Check
 	for _, r := range f.Releases {
-		if r.Settings == nil || !r.belongs(a) {
+		if r.Flags == nil || !r.belongs(a) {
 			continue
 		}
-		g := r.Settings.Gate
+		g := r.Flags.Gate
 		checks = append(checks,
 			f.accountOf(r, a, partApplicationSet, "argocd-applicationset-account", "applicationSetAccounts", g.ApplicationSetAccounts, "stepgate denies its early syncs instead of holding them"),
 			f.accountOf(r, a, partServer, "argocd-server-account", "serverAccounts", g.ServerAccounts, "stepgate honours no bypass in a sync"),

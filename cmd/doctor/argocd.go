@@ -247,7 +247,7 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 	var open []string
 	for _, n := range all {
 		if !slices.ContainsFunc(f.Releases, func(r *Release) bool {
-			return r.Settings == nil || r.Settings.Gated(n) || slices.Contains(r.Settings.Namespaces, n)
+			return r.Flags == nil || r.Flags.Gated(n) || slices.Contains(r.Flags.Namespaces, n)
 		}) {
 			open = append(open, n)
 		}
@@ -261,8 +261,8 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 }
 
 func (r *Release) watchedOrNone() []string {
-	if r.Settings == nil {
+	if r.Flags == nil {
 		return nil
 	}
-	return r.Settings.Namespaces
+	return r.Flags.Namespaces
 }

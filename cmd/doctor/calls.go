@@ -91,11 +91,11 @@ func (r *Release) refused(a *Attempts) Check {
 	switch {
 	case a.Refuse.Err != nil:
 		return ok(name, "stepgate refuses one of a copy of %s.", a.Application)
-	case r.Settings == nil:
+	case r.Flags == nil:
 		return r.unsettled(name)
-	case r.Settings.Gate.Mode == settings.Audit && strings.Contains(said, auditWarning):
+	case r.Flags.Gate.Mode == settings.Audit && strings.Contains(said, auditWarning):
 		return ok(name, "stepgate warns of one of a copy of %s, as audit mode does.", a.Application)
-	case r.Settings.Gate.Mode == settings.Audit || r.Settings.Gate.Pin == settings.PinOff:
+	case r.Flags.Gate.Mode == settings.Audit || r.Flags.Gate.Pin == settings.PinOff:
 		return unknown(name, "Not shown: a sync of a copy of %s went through, and nothing had to be refused.", a.Application).
 			do("Try it with an ApplicationSet that the selftest creates and deletes:", "stepgate doctor --selftest "+namespaceOf(a.Application))
 	}
@@ -111,7 +111,7 @@ func namespaceOf(application string) string {
 // pinned says whether the mutating webhook is called, and pins.
 func (r *Release) pinned(a *Attempts) Check {
 	const name = "pin"
-	if r.Settings != nil && !r.Settings.mutates() {
+	if r.Flags != nil && !r.Flags.mutates() {
 		return skipped(name, "stepgate changes no sync in this installation.")
 	}
 	if c := r.failed(name, a.Pin.Err); c != nil {
@@ -134,7 +134,7 @@ func (r *Release) pinned(a *Attempts) Check {
 		return ok(name, "A sync of %s gets its revision, and is too early now.", a.Application)
 	case names(a.Pin.Operation):
 		return ok(name, "A sync of %s gets its revision.", a.Application)
-	case r.Settings != nil && r.Settings.Gate.Pin == settings.PinOff:
+	case r.Flags != nil && r.Flags.Gate.Pin == settings.PinOff:
 		return ok(name, "The mutating webhook answers; pinning is off.")
 	}
 	return unknown(name, "The mutating webhook answers, but gave the sync of %s no revision.", a.Application).do("Is the ApplicationSet switched off or bypassed? See the checks below.")

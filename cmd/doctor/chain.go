@@ -103,7 +103,7 @@ func (r *Release) repairBundle(c Check) Check {
 	switch {
 	case injected:
 		return c.do("cert-manager's cainjector writes it. Is it running?", "kubectl get pods -A -l app.kubernetes.io/component=cainjector", fmt.Sprintf("kubectl -n %s describe certificate", r.namespace()))
-	case r.Settings != nil && !r.Settings.OwnCA:
+	case r.Flags != nil && !r.Flags.OwnCA:
 		return c.do("You write it. Put the CA of your certificate into a file.", r.upgrade()+" --set-file certs.external.caBundle=ca.crt")
 	}
 	return c.do("stepgate writes it within a second, unless it is not running or may not. Its log says why.",

@@ -54,11 +54,11 @@ func namespaceCondition(namespaces []string) string {
 // conditions compares the match conditions with those of the chart.
 func (r *Registration) conditions(release *Release) Check {
 	const name = "match conditions"
-	if release.Settings == nil {
+	if release.Flags == nil {
 		return release.unsettled(name)
 	}
 	want := map[string]string{}
-	for _, c := range Conditions(release.Settings.Namespaces) {
+	for _, c := range Conditions(release.Flags.Namespaces) {
 		want[c.Name] = oneLine(c.Expression)
 	}
 	var changed, more, exempt []string

@@ -29,7 +29,7 @@ func (e *Emergency) DeepCopyObject() runtime.Object {
 // Mutates reports whether a release that gates a namespace has to answer with its mutating webhook.
 func (f *Facts) Mutates(namespace string) bool {
 	for _, r := range f.Releases {
-		if r.Settings != nil && r.gated(namespace) && r.Settings.mutates() {
+		if r.Flags != nil && r.gated(namespace) && r.Flags.mutates() {
 			return true
 		}
 	}

@@ -47,8 +47,8 @@ func (f *Facts) Ways(namespaces []string) []Way {
 func (f *Facts) gatedNamespaces() []string {
 	var names []string
 	for _, r := range f.Releases {
-		if f.ApplicationSets.Err != nil && r.Settings != nil && r.Settings.watched()[0] != "" {
-			names = append(names, r.Settings.Namespaces...)
+		if f.ApplicationSets.Err != nil && r.Flags != nil && r.Flags.watched()[0] != "" {
+			names = append(names, r.Flags.Namespaces...)
 		}
 		for _, n := range f.rollingNamespaces() {
 			if r.gated(n) {
@@ -64,8 +64,8 @@ func (f *Facts) oneSync() Way {
 	w := Way{For: "one sync is denied and must go through", Effect: "Lets this one sync through.", Commands: []string{"argocd app sync APP --info " + settings.BypassInfo + "=INC-1234"}}
 	var users []string
 	for _, r := range f.Releases {
-		if r.Settings != nil {
-			users = append(users, r.Settings.Gate.BypassUsers...)
+		if r.Flags != nil {
+			users = append(users, r.Flags.Gate.BypassUsers...)
 		}
 	}
 	if len(users) == 0 {
@@ -92,7 +92,7 @@ func (f *Facts) oneSet(namespaces []string) Way {
 	w.Commands = []string{on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", settings.BypassUntilAnnotation, f.Now.Add(bypassFor).UTC().Format(time.RFC3339), settings.BypassReasonAnnotation)}
 	w.Back = []string{on + settings.BypassUntilAnnotation + "- " + settings.BypassReasonAnnotation + "-"}
 	for _, r := range f.Releases {
-		if r.Settings != nil && slices.Contains(r.Settings.Gate.IgnoredAnnotations, settings.BypassUntilAnnotation) {
+		if r.Flags != nil && slices.Contains(r.Flags.Gate.IgnoredAnnotations, settings.BypassUntilAnnotation) {
 			w.Hindrance = fmt.Sprintf("Release %s does not allow this annotation (config.allowedAnnotations).", r.helm())
 		}
 	}
@@ -123,7 +123,7 @@ func (f *Facts) labels(namespaces []string) Way {
 func (f *Facts) audit() Way {
 	w := Way{For: "you may not label namespaces", Effect: "stepgate admits and records everything, once its Pods have restarted."}
 	for _, r := range f.Releases {
-		if r.Settings != nil && r.Settings.Gate.Mode == settings.Audit {
+		if r.Flags != nil && r.Flags.Gate.Mode == settings.Audit {
 			w.Hindrance = fmt.Sprintf("Release %s is in audit mode already.", r.helm())
 		}
 		w.Commands = append(w.Commands, r.upgrade("config.mode=audit"))
@@ -176,7 +176,7 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	var lines []string
 	for _, r := range f.Releases {
 		lines = append(lines, s.Paint(screen.Bold, r.subject()))
-		if r.Settings != nil && r.Settings.Gate.Mode == settings.Audit {
+		if r.Flags != nil && r.Flags.Gate.Mode == settings.Audit {
 			lines = append(lines, s.Wrap("  ", "  ", "In audit mode stepgate refuses no sync, unless an annotation of an ApplicationSet says enforce.")...)
 		}
 	}

@@ -22,8 +22,8 @@ func (f *Facts) exemptSets(r *Release) Check {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
 	var config settings.Config
-	if r.Settings != nil {
-		config = r.Settings.Gate
+	if r.Flags != nil {
+		config = r.Flags.Gate
 	}
 	parser, gated := settings.NewParser(config, settings.At(f.Now)), 0
 	var exempt, commands, wrong []string
@@ -89,7 +89,7 @@ func (f *Facts) ungated(r *Release) Check {
 	if f.ApplicationSets.Err != nil {
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
 	}
-	if r.Settings == nil {
+	if r.Flags == nil {
 		return r.unsettled(name)
 	}
 	var open []string
@@ -99,9 +99,9 @@ func (f *Facts) ungated(r *Release) Check {
 		}
 	}
 	if len(open) > 0 {
-		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).", list(open), list(r.Settings.Namespaces)).
+		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).", list(open), list(r.Flags.Namespaces)).
 			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.",
-				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.Settings.Namespaces), open...), ","))))
+				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
 	}
 	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
 }
@@ -114,7 +114,7 @@ func (f *Facts) gatedTwice() Check {
 	for _, n := range f.rollingNamespaces() {
 		var by []string
 		for _, r := range f.Releases {
-			if r.Settings != nil && r.Settings.Gated(n) {
+			if r.Flags != nil && r.Flags.Gated(n) {
 				by = append(by, r.helm())
 			}
 		}

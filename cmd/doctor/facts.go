@@ -53,7 +53,7 @@ type SelfTest struct {
 type Release struct {
 	// Name is the name of its webhook configurations and of its other objects; Helm is the name of the Helm release.
 	Name, Helm string
-	// Namespace is empty where it cannot be known.
+	// Namespace is empty if it cannot be known.
 	Namespace string
 	// Validating and Mutating are its webhooks for Applications, nil where they do not exist.
 	Validating, Mutating *Registration
@@ -63,8 +63,8 @@ type Release struct {
 	MutatingErr error
 
 	Deployment Read[*appsv1.Deployment]
-	// Settings are the arguments of the Deployment; nil without a Deployment.
-	Settings *Settings
+	// Flags are the arguments of the Deployment; nil without a Deployment.
+	Flags    *Flags
 	Pods     Read[[]corev1.Pod]
 	Slices   Read[[]discoveryv1.EndpointSlice]
 	Budgets  Read[[]policyv1.PodDisruptionBudget]
@@ -84,8 +84,8 @@ func (r *Release) registrations() []*Registration {
 	return all
 }
 
-// Settings are the flags of `stepgate-webhook serve` that the checks compare with the cluster.
-type Settings struct {
+// Flags are the flags of `stepgate-webhook serve` that the checks compare with the cluster.
+type Flags struct {
 	Gate settings.Config
 	// Namespaces is --application-namespaces, and Gated says whether a namespace is one of them.
 	Namespaces []string
@@ -102,11 +102,11 @@ type Settings struct {
 }
 
 // mutates reports whether it needs the mutating webhook, by the same rule as the chart's.
-func (s *Settings) mutates() bool {
+func (s *Flags) mutates() bool {
 	return s.Gate.Pin != settings.PinOff || s.Gate.Hold && s.Gate.Mode == settings.Enforce
 }
 
 // gated reports whether a release gates the Applications of a namespace, as far as its arguments are known.
 func (r *Release) gated(namespace string) bool {
-	return r.Settings == nil || r.Settings.Gated(namespace)
+	return r.Flags == nil || r.Flags.Gated(namespace)
 }

@@ -67,7 +67,7 @@ type world struct {
 	cm, params  *corev1.ConfigMap
 	guestbook   *argo.ApplicationSet
 	apps        []*argo.Application
-	settings    *doctor.Settings
+	settings    *doctor.Flags
 	kubernetes  string
 	resources   []*metav1.APIResourceList
 	version     string
@@ -187,7 +187,7 @@ func (w *world) run() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate", Name: "stepgate-k7xkq", Labels: map[string]string{discoveryv1.LabelServiceName: "stepgate"}},
 		Endpoints:  []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &yes}}, {Conditions: discoveryv1.EndpointConditions{Ready: &yes}}},
 	}
-	w.settings = &doctor.Settings{
+	w.settings = &doctor.Flags{
 		Gate: settings.Config{
 			Mode: settings.Enforce, Pin: settings.PinCompared, Hold: true, Release: true, BypassUsers: []string{"alice"},
 			ServerAccounts:         []string{"system:serviceaccount:argocd:argocd-server"},
@@ -282,7 +282,7 @@ func (w *world) sources(t *testing.T) *doctor.Sources {
 	return &doctor.Sources{
 		Kube: kube, Objects: w.objects(t, nil), Version: w.version, Now: func() time.Time { return now },
 		Warned: func(handler rest.WarningHandler) (client.Client, error) { return w.objects(t, handler), nil },
-		Parse: func(*appsv1.Deployment) (*doctor.Settings, error) {
+		Parse: func(*appsv1.Deployment) (*doctor.Flags, error) {
 			if w.settings == nil {
 				return nil, fmt.Errorf("unknown arguments")
 			}

@@ -33,7 +33,7 @@ type Sources struct {
 	OfPod func(ctx context.Context, namespace, pod string, port int32, host string) ([]*x509.Certificate, error)
 	OfURL func(ctx context.Context, url string) ([]*x509.Certificate, error)
 	// Parse understands the arguments of stepgate's Deployment.
-	Parse func(*appsv1.Deployment) (*Settings, error)
+	Parse func(*appsv1.Deployment) (*Flags, error)
 	// Version is the version of this command line.
 	Version string
 	Now     func() time.Time
@@ -50,8 +50,8 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 		s.replicas(ctx, r)
 		r.Served = s.served(ctx, r)
 		r.Attempts = s.attempts(ctx, f, r)
-		if r.Settings != nil {
-			r.Rights = s.rights(ctx, neededByStepgate(r.Settings), r.serviceAccount())
+		if r.Flags != nil {
+			r.Rights = s.rights(ctx, neededByStepgate(r.Flags), r.serviceAccount())
 		}
 	}
 	return f
@@ -174,7 +174,7 @@ func (s *Sources) deployment(ctx context.Context, r *Release) {
 	r.Deployment.Value = &list.Items[i]
 	r.Namespace = list.Items[i].Namespace
 	if settings, err := s.Parse(r.Deployment.Value); err == nil {
-		r.Settings = settings
+		r.Flags = settings
 	}
 }
 

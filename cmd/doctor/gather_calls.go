@@ -74,8 +74,8 @@ func (s *Sources) attempt(send func(client.Client) (*argo.Operation, error)) (a 
 // candidates are the ApplicationSets that a release gates now, by their UID.
 func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
 	var config settings.Config
-	if r.Settings != nil {
-		config = r.Settings.Gate
+	if r.Flags != nil {
+		config = r.Flags.Gate
 	}
 	parser, all := settings.NewParser(config, settings.At(f.Now)), map[types.UID]*argo.ApplicationSet{}
 	for i := range f.ApplicationSets.Value {

@@ -14,9 +14,9 @@ func (f *Facts) lists(r *Release) Check {
 	switch {
 	case f.ApplicationSets.Err != nil:
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
-	case r.Settings == nil:
+	case r.Flags == nil:
 		return r.unsettled(name)
-	case r.Settings.Barrier.Name != "":
+	case r.Flags.Barrier.Name != "":
 		return ok(name, "The write barrier takes the place of a LIST of more than 100 Applications.")
 	}
 	namespace, most := "", 0

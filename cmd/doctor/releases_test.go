@@ -62,7 +62,7 @@ func TestReleasesThatShareTheNamespaces(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = sources.Kube.AppsV1().Deployments("argocd-b").Create(t.Context(), deployment, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
-			sources.Parse = func(d *appsv1.Deployment) (*doctor.Settings, error) {
+			sources.Parse = func(d *appsv1.Deployment) (*doctor.Flags, error) {
 				settings := *w.settings
 				settings.Namespaces = tc.first
 				if d.Name == "stepgate-b" {

@@ -79,7 +79,7 @@ func neededByDoctor() []Right {
 }
 
 // neededByStepgate are the rights of a release's service account, as the chart's rbac.yaml has them.
-func neededByStepgate(s *Settings) []Right {
+func neededByStepgate(s *Flags) []Right {
 	var all []Right
 	for _, n := range s.watched() {
 		for _, resource := range []string{"applications", "applicationsets"} {
@@ -122,7 +122,7 @@ func neededByStepgate(s *Settings) []Right {
 }
 
 // watched are the namespaces that stepgate watches: those that are named, or all ("").
-func (s *Settings) watched() []string {
+func (s *Flags) watched() []string {
 	if len(s.Namespaces) == 0 || namespaceCondition(s.Namespaces) != "" {
 		return []string{""}
 	}
@@ -135,7 +135,7 @@ func (r *Release) account() Check {
 	switch {
 	case r.Deployment.Err != nil:
 		return noDeployment(name, r.Deployment.Err)
-	case r.Settings == nil:
+	case r.Flags == nil:
 		return r.unsettled(name)
 	}
 	var lacks []string

@@ -36,7 +36,7 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	}
 	left := f.leftOut(release, selector)
 	switch {
-	case len(left) > 0 && release.Settings == nil:
+	case len(left) > 0 && release.Flags == nil:
 		return release.unsettled(name)
 	case len(left) > 0:
 		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: nothing is gated there.", list(left)).
@@ -110,8 +110,8 @@ func (r *Release) subject() string {
 	if r.Name != r.helm() {
 		text += ", objects " + r.Name
 	}
-	if r.Settings != nil {
-		text += ", " + strings.ToLower(r.Settings.Gate.Mode.String()) + " mode"
+	if r.Flags != nil {
+		text += ", " + strings.ToLower(r.Flags.Gate.Mode.String()) + " mode"
 	}
 	return text
 }

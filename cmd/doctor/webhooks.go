@@ -38,15 +38,15 @@ func (r *Release) mutatingExists() Check {
 	switch {
 	case r.MutatingErr != nil:
 		return notRead(name, "the MutatingWebhookConfiguration", r.MutatingErr)
-	case r.Mutating == nil && r.Settings == nil:
+	case r.Mutating == nil && r.Flags == nil:
 		return r.unsettled(name)
-	case r.Mutating == nil && !r.Settings.mutates():
-		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Settings.Gate.Mode, r.Settings.Gate.Pin)
+	case r.Mutating == nil && !r.Flags.mutates():
+		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Flags.Gate.Mode, r.Flags.Gate.Pin)
 	case r.Mutating == nil:
 		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate denies every automated sync of step 2 and later (NotPinned).", r.Name).
 			do("Install the chart again.", r.upgrade())
-	case r.Settings != nil && !r.Settings.mutates():
-		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin %s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Settings.Gate.Mode, r.Settings.Gate.Pin).
+	case r.Flags != nil && !r.Flags.mutates():
+		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin %s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Flags.Gate.Mode, r.Flags.Gate.Pin).
 			do("Install the chart again.", r.upgrade())
 	}
 	return ok(name, "MutatingWebhookConfiguration %s.", r.Name)
@@ -85,12 +85,12 @@ func (r *Registration) failurePolicy(release *Release) Check {
 		return warning(name, "Fail: while stepgate does not answer, syncs are refused that the validating webhook would judge.").do("The chart has Ignore for the mutating webhook. Install it again.", release.upgrade())
 	case r.Reinvocation != nil:
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
-	case release.Settings == nil:
+	case release.Flags == nil:
 		return release.unsettled(name)
-	case release.Settings.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
+	case release.Flags.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
 			do("Set it back to Fail, unless you prefer availability to order.", release.upgrade("webhook.failurePolicy=Fail"))
-	case release.Settings.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
+	case release.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
 		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are refused.").do("", release.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")

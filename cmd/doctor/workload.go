@@ -184,10 +184,10 @@ func single(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spe
 // mode says whether stepgate refuses anything.
 func (r *Release) mode() Check {
 	const name = "mode"
-	if r.Settings == nil {
+	if r.Flags == nil {
 		return r.unsettled(name)
 	}
-	g := r.Settings.Gate
+	g := r.Flags.Gate
 	switch {
 	case g.Mode.String() == "audit":
 		return warning(name, "audit: stepgate records syncs out of order and refuses none.").do("When you have looked at the audit, enforce.", r.upgrade("config.mode=enforce"))

@@ -43,7 +43,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// ProgressiveSyncs says whether the ApplicationSet controller runs with progressive syncs, where nothing shows it.
 	ProgressiveSyncs bool
-	// Installation is the stepgate of the cluster; nil where it is not known.
+	// Installation is the stepgate of the cluster; nil if it is not known.
 	Installation *Installation
 }
 

@@ -64,7 +64,7 @@ func outside(sizes []int, step int) int {
 	return 0
 }
 
-// sizes are the numbers of Applications of the steps, and then of no step; nil where they are not known.
+// sizes are the numbers of Applications of the steps, and then of no step; nil if they are not known.
 func (c *checker) sizes(groups []group) []int {
 	sizes := make([]int, len(c.steps)+1)
 	for _, g := range groups {

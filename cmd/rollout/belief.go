@@ -20,7 +20,7 @@ func believed(r policy.Recorded) *Believed {
 	return b
 }
 
-// differs says how the record of the ApplicationSet controller differs from the truth where that has it start later
+// differs says how the record of the ApplicationSet controller differs from the truth where that makes it start later
 // steps too early, or not at all.
 func differs(r policy.Recorded, a *policy.Application, shown *Application, step int) string {
 	switch {

@@ -184,7 +184,7 @@ func notMet(all []Condition) []Condition {
 	return slices.DeleteFunc(slices.Clone(all), func(c Condition) bool { return c.Met })
 }
 
-// areMet is one text for those that hold; empty where there are none.
+// areMet is one text for those that hold; empty if there are none.
 func areMet(all []Condition) string {
 	var texts []string
 	for _, c := range all {

@@ -42,7 +42,7 @@ type Explanation struct {
 	Namespace       string `json:"namespace"`
 	Application     string `json:"application"`
 	ApplicationSet  string `json:"applicationSet,omitempty"`
-	// Step is the number of its step, of so many; 0 where it is in none.
+	// Step is the number of its step, of so many; 0 if it is in none.
 	Step  int `json:"step"`
 	Steps int `json:"steps"`
 	// Health and Sync describe the Application.
@@ -72,7 +72,7 @@ type Explanation struct {
 	Settings string   `json:"settings"`
 	Exempt   []string `json:"exempt,omitempty"`
 	Problems []string `json:"problems,omitempty"`
-	// Gate is the answer of the gate itself to a server dry run; empty where it was not asked.
+	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
 }

@@ -49,7 +49,7 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	return false, "", fmt.Errorf("ApplicationSet %s/%s has no Application %q any more", r.Namespace, r.Name, g.Application)
 }
 
-// missing names an Application that is not compared with the wanted revision; empty where none is missing.
+// missing names an Application that is not compared with the wanted revision; empty if none is missing.
 func (g Goal) missing(r *Rollout) string {
 	for _, step := range r.Steps {
 		for i := range step.Applications {

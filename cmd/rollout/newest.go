@@ -30,7 +30,7 @@ func newest(owned []*argocd.Projection) map[string]comparison {
 	return last
 }
 
-// behind says with what an Application has to be compared yet; empty where it is compared with the newest revisions.
+// behind says with what an Application has to be compared yet; empty if it is compared with the newest revisions.
 func (j *judgment) behind(a *policy.Application) string {
 	for _, s := range a.Compared {
 		if last := j.newest[s.Key]; s.Revision != "" && s.Revision != last.revision && a.ReconciledAt.Before(last.at) {

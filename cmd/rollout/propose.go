@@ -33,11 +33,11 @@ type Proposal struct {
 type Deployment struct {
 	// What is the text of policy.ApprovalOf.
 	What string
-	// Revisions are what it stands for, one for each source; empty where no Application is compared with it.
+	// Revisions are what it stands for, one for each source; empty if no Application is compared with it.
 	Revisions []string
 	// Applications are those that would deploy it, and Running are the revisions that they run, each once.
 	Applications, Running []string
-	// Approved says by whom and when it is approved already; empty where it is not.
+	// Approved says by whom and when it is approved already; empty if it is not.
 	Approved string
 }
 

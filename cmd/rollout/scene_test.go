@@ -84,7 +84,7 @@ func application(set *argo.ApplicationSet, name string, step int) *argo.Applicat
 
 var commits = map[string]string{"new": guestbook.NewCommit, "old": guestbook.OldCommit}
 
-// put brings an Application into a state, and has the ApplicationSet controller record it.
+// put brings an Application into a state, and lets the ApplicationSet controller record it.
 func put(set *argo.ApplicationSet, app *argo.Application, step int, state string) {
 	state, operation, _ := strings.Cut(state, "+")
 	state, record, recorded := strings.Cut(state, ":")

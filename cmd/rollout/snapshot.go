@@ -24,7 +24,7 @@ import (
 // goes on watching.
 type Known interface {
 	judge.KnownSets
-	judge.Watch
+	judge.Histories
 	judge.KnownProjects
 	// Sets are all ApplicationSets.
 	Sets() []*argocd.ApplicationSet
@@ -32,7 +32,7 @@ type Known interface {
 
 // Snapshot is what was read once.
 type Snapshot struct {
-	*siblings.Observations
+	*siblings.Histories
 	sets  map[types.NamespacedName]*argocd.ApplicationSet
 	owned map[types.UID][]*argocd.Projection
 	// windows are the sync windows of AppProjects, by name.
@@ -44,7 +44,7 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Observations: siblings.NewObservations(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
+		Histories: siblings.NewHistories(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -138,8 +138,8 @@ func (e *NotFoundError) Error() string {
 }
 
 const (
-	// mostGets bounds the reads of single Applications at a time.
-	mostGets = 20
+	// maxGets bounds the reads of single Applications at a time.
+	maxGets = 20
 	// fewOf is how many times more Applications the namespace has to have than the ApplicationSet, so that reading its
 	// own one by one is less work than reading all.
 	fewOf = 3
@@ -157,7 +157,7 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 	}
 	s := NewSnapshot()
 	s.sets[name] = set
-	if len(set.Recorded) > mostGets {
+	if len(set.Recorded) > maxGets {
 		total, err := live.CountApplications(ctx, r.objects, name.Namespace)
 		if err != nil {
 			return nil, err
@@ -176,7 +176,7 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 			own = append(own, v.Name)
 		}
 	}
-	if len(own) > mostGets && len(own)*fewOf > len(versions) {
+	if len(own) > maxGets && len(own)*fewOf > len(versions) {
 		return s, r.list(ctx, s, name.Namespace, set.UID)
 	}
 	return s, r.each(ctx, s, name.Namespace, own)
@@ -194,7 +194,7 @@ func (r *Reader) list(ctx context.Context, s *Snapshot, namespace, owner string)
 func (r *Reader) each(ctx context.Context, s *Snapshot, namespace string, names []string) error {
 	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(mostGets)
+	group.SetLimit(maxGets)
 	for i, name := range names {
 		group.Go(func() (err error) {
 			found[i], err = r.live.Application(ctx, types.NamespacedName{Namespace: namespace, Name: name})

@@ -76,7 +76,7 @@ type Step struct {
 	Number int `json:"number"`
 	// Selector is the step's expressions as text.
 	Selector string `json:"selector"`
-	// MaxUpdate is as written; empty where there is none.
+	// MaxUpdate is as written; empty if there is none.
 	MaxUpdate string `json:"maxUpdate,omitempty"`
 	Done      int    `json:"done"`
 	// Conditions are what its syncs wait for beside the order: first those that do not hold, then those that hold.
@@ -94,7 +94,7 @@ type Blocker struct {
 	Detail  string `json:"detail,omitempty"`
 	// Do says what to do about it, as docs/decisions.md does.
 	Do string `json:"do"`
-	// Says is what Argo CD itself says of it; absent where it says nothing, or was not asked.
+	// Says is what Argo CD itself says of it; absent if it says nothing, or was not asked.
 	Says string `json:"says,omitempty"`
 }
 
@@ -124,7 +124,7 @@ type Application struct {
 	Waits string `json:"waits,omitempty"`
 	// Believed is what the ApplicationSet controller has recorded.
 	Believed *Believed `json:"believed,omitempty"`
-	// Differs says how that differs from the truth; empty where it does not.
+	// Differs says how that differs from the truth; empty if it does not.
 	Differs string `json:"differs,omitempty"`
 }
 

@@ -90,7 +90,7 @@ func asMap(operation *argo.Operation) (m map[string]any, err error) {
 	return m, json.Unmarshal(text, &m)
 }
 
-// OwnerOf is the name of the ApplicationSet that controls an Application; empty where there is none.
+// OwnerOf is the name of the ApplicationSet that controls an Application; empty if there is none.
 func OwnerOf(live *unstructured.Unstructured) (string, error) {
 	text, err := live.MarshalJSON()
 	if err != nil {

@@ -30,7 +30,7 @@ func (w *world) approve(m *member, user string, before bool) {
 	w.storeAnnotations()
 }
 
-// approvesAll has somebody look every 20 s whether an Application waits for an approval, and give it.
+// approvesAll makes somebody look every 20 s whether an Application waits for an approval, and give it.
 func (w *world) approvesAll(user string) {
 	first := w.conditions.approver == ""
 	w.conditions.approver = user
@@ -92,7 +92,7 @@ func (w *world) approvedOther(o *sought, a *approval) bool {
 	return beside != a.specs[o.m.name] && beside != besideSource(o.m.truth.synced)
 }
 
-// mayHaveApprovedOther reports the same where somebody may only have to fear it: the spec was written since.
+// mayHaveApprovedOther reports the same if somebody may only have to fear it: the spec was written since.
 func (w *world) mayHaveApprovedOther(m *member, a *approval) bool {
 	beside := w.contentOf(&w.api.apps[m.name].Spec, nil)
 	return m.specified >= a.at.Truncate(time.Second) && beside != besideSource(m.truth.synced)

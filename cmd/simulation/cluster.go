@@ -89,7 +89,7 @@ func (w *world) apply(m *member, c content) {
 	})
 }
 
-// keepsBefore has the application controller go on with the state of now for a while, where a scenario says that it
+// keepsBefore makes the application controller go on with the state of now for a while, where a scenario says that it
 // does.
 func (w *world) keepsBefore(m *member) {
 	if m.slowCluster == 0 || m.before != nil {

@@ -189,7 +189,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 	}
 }
 
-// add has the generator give an Application, in this step.
+// add makes the generator give an Application, in this step.
 func (w *world) add(name string, step int) {
 	if step < 1 || step > len(w.scenario.steps()) || name == "" {
 		return

@@ -25,7 +25,7 @@ func newRecords() records {
 
 // recorder returns the Recorder of one gate, which remembers what that one has stopped.
 func (r records) recorder(clock virtualClock) *record.Recorder {
-	return record.NewRecorder(r.metrics, r.events, record.NewBlocked(nobody{}, clock))
+	return record.NewRecorder(r.metrics, r.events, record.NewWaiting(nobody{}, clock))
 }
 
 // nobody takes Events, and knows no Application.

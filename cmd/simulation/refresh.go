@@ -86,7 +86,7 @@ func (c *appController) liveChanged(name string) {
 	c.after(c.w.delay(20*time.Millisecond), func() { c.refresh(name, recent) })
 }
 
-// refresh is requestAppRefresh: a level of 0 only has somebody look whether there is anything to do.
+// refresh is requestAppRefresh: a level of 0 only makes somebody look whether there is anything to do.
 func (c *appController) refresh(name string, l level) {
 	x := c.worker(name)
 	x.requested = max(x.requested, l)

@@ -69,7 +69,7 @@ type Scenario struct {
 
 // Step is a step of the ApplicationSet.
 type Step struct {
-	// MaxUpdate is nil where there is none.
+	// MaxUpdate is nil if there is none.
 	MaxUpdate *intstr.IntOrString
 }
 

@@ -24,7 +24,7 @@ import (
 
 // stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
 // API server behind, and release.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
-// siblings.Observations. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
+// siblings.Histories. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
 // time.
 type stepgate struct {
 	w        *world
@@ -38,7 +38,7 @@ type stepgate struct {
 
 // replica is one process of stepgate.
 type replica struct {
-	*siblings.Observations
+	*siblings.Histories
 	w          *world
 	cache      *watch
 	projection func(*argo.Application) *argocd.Projection
@@ -88,7 +88,7 @@ func newReplica(w *world, projection func(*argo.Application) *argocd.Projection,
 
 // start begins with no memory: it lists everything.
 func (r *replica) start() {
-	r.Observations = siblings.NewObservations(virtualClock{r.w})
+	r.Histories = siblings.NewHistories(virtualClock{r.w})
 	r.asked = map[request]asked{}
 	r.starts, r.reconcileAt = r.starts+1, 0
 	config := settings.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
@@ -97,9 +97,9 @@ func (r *replica) start() {
 	}
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
 	// world.
-	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Watch: r, Windows: r, Clock: virtualClock{r.w}})
+	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Histories: r, Windows: r, Clock: virtualClock{r.w}})
 	recorder := r.records.recorder(virtualClock{r.w})
-	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Witness: siblings.NewWitness(r, r.Observations), Refresh: r})
+	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
 	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
@@ -183,7 +183,7 @@ func (r *replica) saw(old, app *argo.Application) {
 // settle is the one of webhook/release/controller.go, which does this in real time.
 const settle = 100 * time.Millisecond
 
-// reconcileIn has the releaser look after d, or before.
+// reconcileIn makes the releaser look after d, or before.
 func (r *replica) reconcileIn(d time.Duration) {
 	at, start := r.w.now+d, r.starts
 	if r.reconcileAt > 0 && r.reconcileAt <= at {

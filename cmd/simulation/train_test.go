@@ -17,7 +17,7 @@ const (
 	trainEvery   = 6 * time.Second
 )
 
-// TestACommitTrain has a commit land every 6 s for 90 s, in 20 plays with other delays. What the last step deploys
+// TestACommitTrain lets a commit land every 6 s for 90 s, in 20 plays with other delays. What the last step deploys
 // while they land must not become less. Before an earlier Application had to complete just what a later one deploys, it
 // was 35, 74 and 69 of the 300 commits; without the gate, Argo CD itself deploys 112, 140 and 122.
 func TestACommitTrain(t *testing.T) {

@@ -50,7 +50,7 @@ type world struct {
 	// unusual says that there has been an outage, or a watch was slow: nobody wonders then that syncs are late.
 	unusual bool
 	trace   func(at time.Duration, text string)
-	// observe is told what happens; nil where nobody watches.
+	// observe is told what happens; nil if nobody watches.
 	observe func(Happening)
 }
 

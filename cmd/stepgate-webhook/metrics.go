@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue" // has client-go's work queues keep metrics
+	_ "sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue" // makes client-go's work queues keep metrics
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/stepgate/stepgate/cmd/command"

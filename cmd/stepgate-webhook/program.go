@@ -71,18 +71,18 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	if err != nil {
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
-	metrics, blocked := record.NewMetrics(registry), record.NewBlocked(p.known, clock.RealClock{})
+	metrics, blocked := record.NewMetrics(registry), record.NewWaiting(p.known, clock.RealClock{})
 	metrics.Initialise()
 	registry.MustRegister(blocked)
 	p.recorder = record.NewRecorder(metrics, record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, metrics, log, hostname, clock.RealClock{}), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), metrics, p.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Objects, c.Versions, metrics)
 	j := judge.New(config, judge.Dependencies{
-		Live: judge.NewLiveEvaluator(readerOf(&o.Barrier, live, p.known, c, metrics)), Known: p.known, Watch: p.known,
+		Live: judge.NewLiveEvaluator(readerOf(&o.Barrier, live, p.known, c, metrics)), Known: p.known, Histories: p.known,
 		Windows: judge.ProjectWindows{Known: p.known}, Clock: clock.RealClock{},
 	})
 	gate := webhook.NewGate(j, webhook.Dependencies{
-		Record: p.recorder, Witness: siblings.NewWitness(live, p.known.Observations), Refresh: p.refreshes,
+		Record: p.recorder, Lookup: siblings.NewLookup(live, p.known.Histories), Refresh: p.refreshes,
 	})
 	registry.MustRegister(record.NewWatches(p.known.Watched, o.Gate.Namespaces.Watched()))
 	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{Namespaces: o.Gate.Namespaces, versions: c.Versions}, log))

@@ -210,7 +210,7 @@ func sourcesOf(c *kube.Cluster) *doctor.Sources {
 }
 
 // settingsOf understands the arguments of a Deployment as `stepgate-webhook serve` does.
-func settingsOf(d *appsv1.Deployment) (*doctor.Settings, error) {
+func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 	o, found := flagsOf(d)
 	if !found {
 		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate-webhook serve", d.Namespace, d.Name)
@@ -219,7 +219,7 @@ func settingsOf(d *appsv1.Deployment) (*doctor.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &doctor.Settings{
+	s := &doctor.Flags{
 		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(), Barrier: o.Barrier.Name(), OwnCA: o.Certificates.Mode == "self",
 		Validating: o.Certificates.Configurations.Validating, Mutating: o.Certificates.Configurations.Mutating,
 	}

@@ -143,7 +143,7 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	return x, nil
 }
 
-// oneOf is one of the accounts; empty where there is none, which is nobody's.
+// oneOf is one of the accounts; empty if there is none, which is nobody's.
 func oneOf(accounts []string) string {
 	if len(accounts) == 0 {
 		return ""

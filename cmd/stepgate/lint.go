@@ -26,7 +26,7 @@ type linter struct {
 	allNamespaces    bool
 	severity         string
 	progressiveSyncs bool
-	// installed is the stepgate of the cluster; nil where it is not known.
+	// installed is the stepgate of the cluster; nil if it is not known.
 	installed *lint.Installation
 }
 

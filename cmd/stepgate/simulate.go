@@ -15,22 +15,22 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
-	"github.com/stepgate/stepgate/cmd/rehearsal"
+	"github.com/stepgate/stepgate/cmd/simulate"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // simulate plays a rollout offline.
-type simulate struct {
+type simulator struct {
 	*cli
 	files       []string
 	failures    []string
 	mode        string
 	withoutGate bool
-	options     rehearsal.Options
+	options     simulate.Options
 }
 
 func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
-	s := &simulate{cli: newCLI(streams)}
+	s := &simulator{cli: newCLI(streams)}
 	cmd := s.command("simulate [APPSET]", "Play a rollout offline: who starts when, and who waits for whom", atMost(1), s.run)
 	cmd.Long = `Plays a rollout offline, step by step: who starts when, who waits for whom and why, and what people would read.
 
@@ -59,7 +59,7 @@ Exit code 0: the rollout completes in order. 1: something waits in the end, or a
 	return cmd
 }
 
-func (s *simulate) run(ctx context.Context, args []string) error {
+func (s *simulator) run(ctx context.Context, args []string) error {
 	if err := s.flags(); err != nil {
 		return command.Usage("%s", err.Error())
 	}
@@ -67,7 +67,7 @@ func (s *simulate) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := rehearsal.Play(ctx, rollout, s.options)
+	report, err := simulate.Play(ctx, rollout, s.options)
 	if err != nil {
 		return err
 	}
@@ -83,26 +83,26 @@ func (s *simulate) run(ctx context.Context, args []string) error {
 }
 
 // flags reads the flags that have a form of their own.
-func (s *simulate) flags() (err error) {
+func (s *simulator) flags() (err error) {
 	if s.options.Mode, err = settings.ParseMode(s.mode); err != nil || s.options.Mode == settings.Off {
 		return fmt.Errorf("--mode: %q is not one of enforce, audit", s.mode)
 	}
 	if s.withoutGate {
 		s.options.Mode = settings.Off
 	}
-	if s.options.Failures, err = rehearsal.ParseFailures(s.failures); err != nil {
+	if s.options.Failures, err = simulate.ParseFailures(s.failures); err != nil {
 		return fmt.Errorf("--fail: %w", err)
 	}
 	return s.options.Validate()
 }
 
 // rollout reads what is played, from files or from the cluster.
-func (s *simulate) rollout(ctx context.Context, args []string) (*rehearsal.Rollout, error) {
+func (s *simulator) rollout(ctx context.Context, args []string) (*simulate.Rollout, error) {
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	var objects rehearsal.Objects
+	var objects simulate.Objects
 	switch {
 	case len(s.files) > 0:
 		for _, file := range s.files {
@@ -120,7 +120,7 @@ func (s *simulate) rollout(ctx context.Context, args []string) (*rehearsal.Rollo
 	return objects.Rollout(name)
 }
 
-func (s *simulate) read(objects *rehearsal.Objects, file string) error {
+func (s *simulator) read(objects *simulate.Objects, file string) error {
 	if file == "-" {
 		return objects.Read("standard input", s.In)
 	}
@@ -133,7 +133,7 @@ func (s *simulate) read(objects *rehearsal.Objects, file string) error {
 }
 
 // fetch reads an ApplicationSet and its Applications from the cluster.
-func (s *simulate) fetch(ctx context.Context, objects *rehearsal.Objects, name string) error {
+func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name string) error {
 	cluster, err := s.cluster()
 	if err != nil {
 		return err

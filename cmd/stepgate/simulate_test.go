@@ -17,10 +17,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/command"
-	"github.com/stepgate/stepgate/cmd/rehearsal"
+	"github.com/stepgate/stepgate/cmd/simulate"
 )
 
-const simulated = "../rehearsal/testdata/guestbook.yaml"
+const simulated = "../simulate/testdata/guestbook.yaml"
 
 // ran is what came of a command line.
 type ran struct {
@@ -34,7 +34,7 @@ func runWith(in string, args ...string) ran {
 	return ran{code, out.String(), errOut.String()}
 }
 
-// The exit code is 0 where the rollout completes in order, 1 where it does not, and 2 where that is not known.
+// The exit code is 0 if the rollout completes in order, 1 if it does not, and 2 if that is not known.
 func TestSimulateExitCodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -75,7 +75,7 @@ func TestSimulateReadsStandardInput(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	r := runWith(string(text), "simulate", "-f", "-", "-o", "json", "--fail", "guestbook-qa")
 	g.Expect(r.code).To(Equal(command.ExitFound), r.err)
-	var report rehearsal.Report
+	var report simulate.Report
 	g.Expect(json.Unmarshal([]byte(r.out), &report)).To(Succeed())
 	g.Expect(report.Complete).To(BeFalse())
 	g.Expect(report.Waiting).To(HaveLen(3))
@@ -89,7 +89,7 @@ func TestSimulateFromCluster(t *testing.T) {
 	g := NewWithT(t)
 	text, err := os.ReadFile(simulated)
 	g.Expect(err).NotTo(HaveOccurred())
-	var objects rehearsal.Objects
+	var objects simulate.Objects
 	g.Expect(objects.Read("guestbook.yaml", bytes.NewReader(text))).To(Succeed())
 	set := objects.Sets[0]
 	set.UID = "u1"

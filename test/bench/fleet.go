@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/script"
 )
@@ -62,8 +63,8 @@ func (s *suite) newFleet(ctx context.Context) *fleet {
 	}
 	host := script.Get(s.URL())
 	f := &fleet{suite: s, raw: s.patcher("").client}
-	f.server = script.Get(pidOf("kube-apiserver", "--secure-port="+host.Port()))
-	f.etcd = script.Get(pidOf("etcd", "--listen-client-urls="+s.Etcd()))
+	f.server = script.Get(process.Find("kube-apiserver", "--secure-port="+host.Port())).PID
+	f.etcd = script.Get(process.Find("etcd", "--listen-client-urls="+s.Etcd())).PID
 	for i := range s.options.namespaces {
 		name := fmt.Sprintf("fleet-%02d", i)
 		script.Must(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
@@ -157,13 +158,13 @@ func (f *fleet) mine(i *instance, all []*rollout) []*rollout {
 func (f *fleet) rest(ctx context.Context, instances []*instance) {
 	var before []time.Duration
 	for _, i := range instances {
-		before = append(before, script.Get(cpuTime(i.Pid())))
+		before = append(before, script.Get(process.CPUTime(i.Pid())))
 	}
 	began := time.Now()
 	script.Must(sleep(ctx, f.options.rest))
 	for n, i := range instances {
 		i.steady = script.Get(i.ResidentMiB())
-		i.idle = cores(script.Get(cpuTime(i.Pid()))-before[n], time.Since(began))
+		i.idle = cores(script.Get(process.CPUTime(i.Pid()))-before[n], time.Since(began))
 		script.Must(i.ForgetPeak())
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -153,13 +155,13 @@ type windowed struct {
 
 // window measures the instances under load, and nothing else.
 func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
-	pids := []int{f.server, f.etcd, selfPid}
+	pids := []int{f.server, f.etcd, os.Getpid()}
 	for _, i := range instances {
 		pids = append(pids, i.Pid())
 	}
 	cpu := func() (all []time.Duration) {
 		for _, pid := range pids {
-			all = append(all, script.Get(cpuTime(pid)))
+			all = append(all, script.Get(process.CPUTime(pid)))
 		}
 		return all
 	}
@@ -169,7 +171,7 @@ func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
 	used := func(n int) float64 { return cores(after[n]-before[n], took) }
 	w := windowed{took: took, statuses: l.statuses.Load() - statuses, synced: l.synced.Load() - synced, server: used(0), etcd: used(1), this: used(2)}
 	w.statusRate, w.syncedRate = float64(w.statuses)/took.Seconds(), float64(w.synced)/took.Seconds()
-	w.serverMiB, w.etcdMiB = script.Get(residentMiB(f.server)), script.Get(residentMiB(f.etcd))
+	w.serverMiB, w.etcdMiB = script.Get(process.ResidentMiB(f.server)), script.Get(process.ResidentMiB(f.etcd))
 	l.seen = w
 	for n, i := range instances {
 		i.cpu, i.highest = used(3+n), script.Get(i.PeakMiB())
@@ -179,11 +181,11 @@ func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
 // statusWrite is what a status write by the API server costs it, in time of a core.
 func (f *fleet) statusWrite(ctx context.Context) time.Duration {
 	times := min(200, 10*f.options.samples)
-	before := script.Get(cpuTime(f.server))
+	before := script.Get(process.CPUTime(f.server))
 	for i := range times {
 		at := f.applications[i%len(f.applications)]
 		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q}}`, time.Now().Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
 		script.Must((&load{fleet: f}).patch(ctx, at, patch))
 	}
-	return (script.Get(cpuTime(f.server)) - before) / time.Duration(times)
+	return (script.Get(process.CPUTime(f.server)) - before) / time.Duration(times)
 }

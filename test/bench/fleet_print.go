@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"text/tabwriter"
+
+	"github.com/stepgate/stepgate/test/process"
+	"github.com/stepgate/stepgate/test/script"
 )
 
 // print prints what was measured: a table for people, and a line per instance for programs.
@@ -12,7 +13,7 @@ func (f *fleet) print(l *load, instances []*instance) {
 	w, n := l.seen, f.sets*perSet
 	f.out.Line("\n%d Applications in %d ApplicationSets and %d namespaces, %d instance(s) of stepgate", n, f.sets, len(f.namespaces), len(instances))
 	f.out.Line("status writes per second: %.0f of %.0f that Argo CD makes; operations per second: %.2f of %.2f; for %s; operations that came to nothing: %d", w.statusRate, l.rate, w.syncedRate, l.operations, w.took.Round(1e9), l.unsynced.Load())
-	f.out.Line("the API server took %.2f cores and %.0f MiB, etcd %.2f cores and %.0f MiB, the writer %.2f cores; load average %s", w.server, w.serverMiB, w.etcd, w.etcdMiB, w.this, loadAverage())
+	f.out.Line("the API server took %.2f cores and %.0f MiB, etcd %.2f cores and %.0f MiB, the writer %.2f cores; load average %s", w.server, w.serverMiB, w.etcd, w.etcdMiB, w.this, script.Get(process.LoadAverage()))
 	f.out.Line("a status write by the API server costs it %s of a core: %.0f per second take it %.2f cores more", ms(w.perWrite), l.rate, l.rate*w.perWrite.Seconds())
 	for _, i := range instances {
 		f.out.Line("bench: fleet applications=%d namespaces=%d instances=%d instance=%s ready=%s start=%.0fMiB steady=%.0fMiB highest=%.0fMiB idle_cores=%.3f cores=%.3f lag_p50=%s lag_p99=%s",
@@ -24,10 +25,4 @@ func (f *fleet) print(l *load, instances []*instance) {
 		}
 		_ = table.Flush()
 	}
-}
-
-// loadAverage is the machine's load average over 1, 5 and 15 minutes.
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	return strings.Join(strings.Fields(string(text))[:3], " ")
 }

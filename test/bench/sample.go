@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/script"
 )
 
@@ -70,7 +71,7 @@ type cost struct {
 func (s *suite) block(ctx context.Context, times int, reads func(context.Context) float64, run func(context.Context) error) cost {
 	script.Must(run(ctx)) // to warm up
 	readsBefore, bytesBefore := reads(ctx), s.meter.Bytes()
-	used := script.Get(cpuTime(s.server))
+	used := script.Get(process.CPUTime(s.server))
 	for range times {
 		script.Must(run(ctx))
 	}
@@ -78,6 +79,6 @@ func (s *suite) block(ctx context.Context, times int, reads func(context.Context
 	return cost{
 		reads: (reads(ctx) - readsBefore) / n,
 		bytes: float64(s.meter.Bytes()-bytesBefore) / n,
-		cpu:   (script.Get(cpuTime(s.server)) - used) / time.Duration(times),
+		cpu:   (script.Get(process.CPUTime(s.server)) - used) / time.Duration(times),
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/faultproxy"
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
@@ -66,7 +67,7 @@ func newSuite(e *environment.Environment, o options, out *report.Printer) *suite
 // part of a script: the first step that fails ends the benchmark.
 func (s *suite) start(ctx context.Context) {
 	host := script.Get(s.URL())
-	s.server = script.Get(pidOf("kube-apiserver", "--secure-port="+host.Port()))
+	s.server = script.Get(process.Find("kube-apiserver", "--secure-port="+host.Port())).PID
 	s.meter = script.Get(faultproxy.NewProxy(host.Host))
 	metered := "https://" + s.meter.Addr()
 	s.gate = s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate"}})

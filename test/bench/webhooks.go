@@ -120,9 +120,9 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	}
 	metrics := record.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
-	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}), record.NewBlocked(known, clock.RealClock{}))
-	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Watch: known, Clock: clock.RealClock{}})
-	gate := webhook.NewGate(j, webhook.Dependencies{Witness: always{}, Record: recorder})
+	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}), record.NewWaiting(known, clock.RealClock{}))
+	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Histories: known, Clock: clock.RealClock{}})
+	gate := webhook.NewGate(j, webhook.Dependencies{Lookup: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
 

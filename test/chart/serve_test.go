@@ -47,18 +47,15 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
-	set := guestbook.Set(namespace)
-	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
-	for _, env := range []string{"dev", "qa", "prod"} {
-		app := guestbook.Application(set, env)
+	made, err := guestbook.Create(ctx, shared.Admin, namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
 		sync := argo.SyncStatusCodeSynced
 		if env == "prod" {
 			sync = argo.SyncStatusCodeOutOfSync
 		}
-		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, sync, health.HealthStatusProgressing)
-		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
-	}
-	return set
+		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusProgressing)
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	return made.Set
 }
 
 // sync writes the operation of a RollingSync, as an account whose early operations are refused and not held.

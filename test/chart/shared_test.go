@@ -41,7 +41,7 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		var watched []string
 		for line := range strings.Lines(text) {
-			if _, rest, is := strings.Cut(line, `stepgate_watch_resource_version{resource="applications",`); is {
+			if _, rest, ok := strings.Cut(line, `stepgate_watch_resource_version{resource="applications",`); ok {
 				watched = append(watched, rest)
 			}
 		}

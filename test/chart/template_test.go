@@ -95,7 +95,7 @@ func versions(kubernetes string) []string {
 	return append(served, "flowcontrol.apiserver.k8s.io/v1")
 }
 
-// A ValidatingAdmissionPolicy is v1 from 1.30 on. Before, there is one only where it was switched on; and the notes say
+// A ValidatingAdmissionPolicy is v1 from 1.30 on. Before, there is one only if it was switched on; and the notes say
 // that nothing confines the account where there is none.
 func TestAdmissionPolicyByVersion(t *testing.T) {
 	for name, tc := range map[string]struct {

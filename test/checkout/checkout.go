@@ -24,3 +24,13 @@ func Root() (string, error) {
 		dir = parent
 	}
 }
+
+// Absolute makes a path absolute; a relative one begins at the root. An empty path stays empty.
+func Absolute(path *string) error {
+	if *path == "" || filepath.IsAbs(*path) {
+		return nil
+	}
+	root, err := Root()
+	*path = filepath.Join(root, *path)
+	return err
+}

@@ -72,7 +72,7 @@ type Options struct {
 	// AdmissionPolicies switches ValidatingAdmissionPolicies on where they are beta and off by default: Kubernetes 1.28
 	// and 1.29.
 	AdmissionPolicies bool
-	// Large is for tens of thousands of objects that are written all the time. It has etcd take 8 GiB instead of 2, and
+	// Large is for tens of thousands of objects that are written all the time. It lets etcd take 8 GiB instead of 2, and
 	// the API server collect garbage so often that it takes 9 GiB, if that is enough.
 	Large bool
 }

@@ -1,21 +1,16 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/stepgate/stepgate/test/eventually"
+	"github.com/stepgate/stepgate/test/process"
 )
 
 // Outage is a time in which the API server does not answer. It needs Linux.
@@ -47,7 +42,7 @@ func (c *Cluster) Hang() (*Outage, error) {
 	return o, syscall.Kill(o.pid, syscall.SIGSTOP)
 }
 
-// End has the API server answer again, with the same address, certificates and data, and waits until it does.
+// End lets the API server answer again, with the same address, certificates and data, and waits until it does.
 func (o *Outage) End(ctx context.Context) error {
 	if err := o.resume(); err != nil {
 		return err
@@ -97,18 +92,10 @@ func (c *Cluster) outage() (*Outage, error) {
 	if err != nil {
 		return nil, err
 	}
-	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	server, err := process.Find("kube-apiserver", "--secure-port="+address.Port())
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
-		// A process may end meanwhile.
-		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte("\x00--secure-port="+address.Port()+"\x00")) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		return &Outage{cluster: c, pid: pid, args: strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")}, err
-	}
-	return nil, fmt.Errorf("no process serves port %s", address.Port())
+	args, err := server.CmdLine()
+	return &Outage{cluster: c, pid: server.PID, args: args}, err
 }

@@ -54,7 +54,7 @@ func silent(t *testing.T) string {
 	return server.URL
 }
 
-// TestAssets has the demo look for etcd and kube-apiserver. A make that only says what it was asked for stands for the
+// TestAssets lets the demo look for etcd and kube-apiserver. A make that only says what it was asked for stands for the
 // build.
 func TestAssets(t *testing.T) {
 	packed := archive(NewWithT(t))

@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -25,8 +26,7 @@ type play struct {
 	ctx  context.Context
 	out  *printer
 	gate *release.Replica
-	set  *argo.ApplicationSet
-	now  time.Time
+	*guestbook.Rollout
 
 	writes, denied, held, unexpected int
 }
@@ -70,18 +70,13 @@ var (
 
 // prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
 func (p *play) prepare() {
-	p.now = time.Now().Add(-time.Hour).Truncate(time.Second)
 	script.Must(p.CreateNamespace(p.ctx, cluster.ArgoNamespace))
-	p.set = guestbook.Set(cluster.ArgoNamespace)
-	script.Must(p.Admin.Create(p.ctx, p.set))
-	for _, env := range []string{"dev", "qa", "prod"} {
-		app := guestbook.Application(p.set, env)
+	p.Rollout = script.Get(guestbook.Create(p.ctx, p.Admin, cluster.ArgoNamespace, func(made *guestbook.Rollout, _ string, app *argo.Application) {
 		app.Operation = guestbook.RollingSync()
-		guestbook.Start(app, p.tick())
-		guestbook.Finish(app, p.tick(), guestbook.OldCommit)
-		guestbook.Compare(app, p.tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
-		script.Must(p.Admin.Create(p.ctx, app))
-	}
+		guestbook.Start(app, made.Tick())
+		guestbook.Finish(app, made.Tick(), guestbook.OldCommit)
+		guestbook.Compare(app, made.Tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+	}))
 }
 
 // waitUntilCalled waits until the API server has learnt of both registrations.
@@ -105,17 +100,7 @@ func (p *play) waitUntilCalled() {
 	}))
 }
 
-// tick moves the clock of the statuses on; Argo CD's times have a resolution of one second.
-func (p *play) tick() time.Time {
-	p.now = p.now.Add(2 * time.Second)
-	return p.now
-}
-
-func (p *play) app(env string) *argo.Application {
-	app := guestbook.Application(p.set, env)
-	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(app), app))
-	return app
-}
+func (p *play) app(env string) *argo.Application { return script.Get(p.App(p.ctx, env)) }
 
 // expectation is the answer that the demo expects of the API server.
 type expectation struct {
@@ -132,7 +117,7 @@ func heldBecause(text string) expectation { return expectation{held: true, conta
 
 func admittedWith(warning string) expectation { return expectation{contains: warning} }
 
-// write has somebody change an Application, and shows and counts the answer.
+// write lets somebody change an Application, and shows and counts the answer.
 func (p *play) write(by writer, env, what string, change func(*argo.Application), want expectation) {
 	app := p.app(env)
 	before := app.DeepCopy()
@@ -149,6 +134,9 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 	}
 	a.err = c.Patch(p.ctx, changed, client.MergeFrom(before))
 	a.warnings = warnings.texts
+	if a.err == nil {
+		p.untilWatched(changed)
+	}
 	if app, ok := changed.(*argo.Application); ok && want.held && a.err == nil && app.Operation == nil {
 		a.held = p.noteWith("SyncHeld", app.Name, want.contains)
 		p.held++
@@ -165,7 +153,24 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 	p.out.write(p.writes, by.name, what, a)
 }
 
-// sync has somebody write an operation.
+// untilWatched waits until the watches have told stepgate of a write. Argo CD leaves it that time; an operation that
+// follows at once would be judged by an older state where it is only held.
+func (p *play) untilWatched(written client.Object) {
+	resource := "applications"
+	if _, ok := written.(*argo.ApplicationSet); ok {
+		resource = "applicationsets"
+	}
+	version := script.Get(strconv.ParseFloat(written.GetResourceVersion(), 64))
+	script.Must(eventually.Succeeds(p.ctx, func() error {
+		at, err := p.gate.Metric(p.ctx, "stepgate_watch_resource_version", "resource", resource)
+		if err == nil && at < version {
+			err = fmt.Errorf("stepgate's watch of %s is at %.0f, and the write was %.0f", resource, at, version)
+		}
+		return err
+	}))
+}
+
+// sync lets somebody write an operation.
 func (p *play) sync(by writer, env string, op *argo.Operation, want expectation) {
 	what := "sync " + env
 	if user := op.InitiatedBy.Username; by == server {

@@ -3,33 +3,34 @@ package main
 import (
 	"errors"
 
+	"github.com/stepgate/stepgate/cmd/screen"
+
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/eventually"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/report"
 	"github.com/stepgate/stepgate/test/script"
 )
 
 // compared has the application controller store a comparison with the new commit.
 func (p *play) compared(env string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
 	what := "status of " + env + ": compared to " + guestbook.NewCommit[:7] + ", " + string(sync) + ", " + string(state)
-	p.write(controller, env, what, func(app *argo.Application) { guestbook.Compare(app, p.tick(), guestbook.NewCommit, sync, state) }, admitted)
+	p.write(controller, env, what, func(app *argo.Application) { guestbook.Compare(app, p.Tick(), guestbook.NewCommit, sync, state) }, admitted)
 }
 
 func (p *play) rolling(env string, want expectation) {
 	p.sync(applicationSet, env, guestbook.RollingSync(), want)
 }
 
-// pending has the ApplicationSet controller record an Application as Pending.
+// pending lets the ApplicationSet controller record an Application as Pending.
 func (p *play) pending(env string) {
-	set := p.set.DeepCopy()
+	set := p.Set.DeepCopy()
 	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(set), set))
 	before := set.DeepCopy()
 	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
-		Application: guestbook.Application(p.set, env).Name, Status: argo.ProgressiveSyncPending, Step: "3", TargetRevisions: []string{guestbook.NewCommit},
+		Application: guestbook.Application(p.Set, env).Name, Status: argo.ProgressiveSyncPending, Step: "3", TargetRevisions: []string{guestbook.NewCommit},
 	}}
 	script.Must(p.Admin.Status().Patch(p.ctx, set, client.MergeFrom(before)))
 }
@@ -45,12 +46,12 @@ func (p *play) bypass(name string, want expectation) {
 }
 
 func (p *play) start(env string) {
-	p.write(controller, env, "status of "+env+": sync Running", func(app *argo.Application) { guestbook.Start(app, p.tick()) }, admitted)
+	p.write(controller, env, "status of "+env+": sync Running", func(app *argo.Application) { guestbook.Start(app, p.Tick()) }, admitted)
 }
 
 func (p *play) finish(env string) {
 	p.write(controller, env, "status of "+env+": sync Succeeded at "+guestbook.NewCommit[:7]+", operation removed",
-		func(app *argo.Application) { guestbook.Finish(app, p.tick(), guestbook.NewCommit) }, admitted)
+		func(app *argo.Application) { guestbook.Finish(app, p.Tick(), guestbook.NewCommit) }, admitted)
 }
 
 // withdraw removes an operation before the application controller takes it up.
@@ -79,7 +80,7 @@ func (p *play) trick(what string, change func(*argo.Application)) {
 
 // annotate sets an annotation of the ApplicationSet, or removes it when the value is empty.
 func (p *play) annotate(key, value string) {
-	set := p.set.DeepCopy()
+	set := p.Set.DeepCopy()
 	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(set), set))
 	before := set.DeepCopy()
 	what := "annotate ApplicationSet guestbook: " + key + "=" + value
@@ -103,16 +104,16 @@ func (p *play) refreshed(env string, others ...string) {
 		}
 		return nil
 	}))
-	p.out.Line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.Paint(report.Bold, "stepgate"), env, argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
+	p.out.Line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.Paint(screen.Bold, "stepgate"), env, argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
 }
 
-// answer has the application controller compare an Application again if that is asked for. Nothing has changed.
+// answer lets the application controller compare an Application again if that is asked for. Nothing has changed.
 func (p *play) answer(env string) {
 	app := p.app(env)
 	if app.Annotations[argo.AnnotationKeyRefresh] == "" {
 		return
 	}
 	before := app.DeepCopy()
-	guestbook.Compare(app, p.tick(), guestbook.NewCommit, app.Status.Sync.Status, app.Status.Health.Status)
+	guestbook.Compare(app, p.Tick(), guestbook.NewCommit, app.Status.Sync.Status, app.Status.Health.Status)
 	script.Must(p.Admin.Patch(p.ctx, app, client.MergeFrom(before)))
 }

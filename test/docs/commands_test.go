@@ -140,7 +140,7 @@ var run = map[string]struct{ file, text string }{
 	"helm template":          {"test/chart/template_test.go", `"template", "stepgate"`},
 	"docker build":           {"test/chart/image_test.go", `"make", "build-webhook"`},
 	"argocd appset":          {"test/argocd/cli.go", `"appset", "generate"`},
-	"argocd stepgate":        {"test/e2e/commandline.go", `"stepgate", "get"`},
+	"argocd stepgate":        {"test/e2e/commandline_test.go", `"stepgate", "get"`},
 	"argocd app":             {"test/argocd/cli.go", `c.app(ctx, "sync"`},
 	"go test":                {"Makefile", "go test -run '^$$' -bench ."},
 	"go build":               {"Makefile", "go build"},

@@ -1,38 +1,95 @@
-package main
+package e2e
 
 import (
-	"testing"
+	"fmt"
+	"slices"
 
-	. "github.com/onsi/gomega"
+	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-func TestOperationsAtOnce(t *testing.T) {
-	for name, tc := range map[string]struct {
-		counted   atOnce
-		top, over int
-	}{
-		"no maxUpdate":              {atOnce{most: map[int]int{0: 3, 1: 9}}, 9, 0},
-		"as many as maxUpdate":      {atOnce{most: map[int]int{0: 5, 1: 5}, limits: map[int]int{0: 5, 1: 5}}, 5, 0},
-		"more in one step":          {atOnce{most: map[int]int{0: 5, 1: 7}, limits: map[int]int{0: 5, 1: 5}}, 7, 2},
-		"more in a step of its own": {atOnce{most: map[int]int{0: 9, 1: 4}, limits: map[int]int{1: 3}}, 9, 1},
-		"nothing":                   {atOnce{}, 0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.Expect(tc.counted.top()).To(Equal(tc.top))
-			g.Expect(tc.counted.over()).To(Equal(tc.over))
-		})
+// atOnce is how many Applications of each step had an operation at the same moment, at the most, against the step's
+// maxUpdate.
+type atOnce struct {
+	most map[int]int
+	// limits are the maxUpdate of the steps that have one. A maxUpdate of 0 is not among them: users start such a step.
+	limits map[int]int
+}
+
+// countAtOnce counts the operations of the measured rollout.
+func (r *rollout) countAtOnce() atOnce {
+	plan, observations := r.observed()
+	counted := atOnce{most: observer.AtOnce(plan.Applications, observations, r.since), limits: map[int]int{}}
+	if limit := r.scenario.maxUpdate; limit > 0 {
+		for step := range r.scenario.environments() {
+			counted.limits[step] = limit
+		}
+	}
+	return counted
+}
+
+// top is the number in the step that had most.
+func (a atOnce) top() int {
+	top := 0
+	for _, n := range a.most {
+		top = max(top, n)
+	}
+	return top
+}
+
+// over is by how much the step that went furthest above its maxUpdate did so, or 0.
+func (a atOnce) over() int {
+	over := 0
+	for step, limit := range a.limits {
+		over = max(over, a.most[step]-limit)
+	}
+	return over
+}
+
+// overMaxUpdate is the same over all rollouts of some modes.
+func overMaxUpdate(chosen []scenario, all table, modes ...mode) int {
+	over := 0
+	for _, sc := range chosen {
+		for m, o := range all[sc.key] {
+			if slices.Contains(modes, m) {
+				over = max(over, o.atOnce.over())
+			}
+		}
+	}
+	return over
+}
+
+// printAtOnce prints the rollouts whose steps have a maxUpdate, step by step. Nothing keeps it: it is counted and
+// shown.
+func printAtOnce(out *report.Printer, chosen []scenario, all table, version string) {
+	header := "| Argo CD | rollout | maxUpdate | mode | operations of a step at once, by step | over maxUpdate |\n|---|---|---|---|---|---|\n"
+	for _, sc := range chosen {
+		for _, m := range []mode{off, on} {
+			o := all[sc.key][m]
+			if sc.maxUpdate == 0 || o == nil {
+				continue
+			}
+			text := ""
+			for step := range sc.environments() {
+				text += fmt.Sprintf(", %d", o.atOnce.most[step])
+			}
+			out.Line("%s| %s | `%s` | %d | %s | %s | %d |", header, version, sc.key, sc.maxUpdate, m, text[2:], o.atOnce.over())
+			header = ""
+		}
+	}
+	if header == "" {
+		out.Line("")
 	}
 }
 
-func TestTheLineOfARun(t *testing.T) {
-	g := NewWithT(t)
-	over := func(o *outcome, n int) *outcome {
-		o.atOnce = atOnce{most: map[int]int{0: 5 + n}, limits: map[int]int{0: 5}}
-		return o
+// observed are the plan of the rollout, and what was seen of its Applications.
+func (r *rollout) observed() (observer.Rollout, []observer.Observation) {
+	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy, KeepsResult: r.argo.Traits.KeepsResult}
+	names := map[string]bool{}
+	for _, m := range r.members {
+		names[m.name] = true
+		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes, Trees: m.trees()})
 	}
-	all := table{"x": {off: over(ended(off, 2, 3), 2), on: over(ended(on, 0, 4), 1)}, "y": {off: over(ended(off, 1, 5), 0), on: over(ended(on, 0, 6), 0)}}
-	line := total([]scenario{{key: "x"}, {key: "y"}}, all).line("v9.9.9")
-	g.Expect(line).To(Equal("e2e: argocd=v9.9.9 rollouts=2 off_out_of_order=3 on_out_of_order=0 on_completed=2 on_refused=0 on_error_occurred=0 " +
-		"off_over_max_update=2 on_over_max_update=1 median_off=4.0s median_on=5.0s"))
+	return plan, script.Get(r.recorder.seen(string(r.mode), names))
 }

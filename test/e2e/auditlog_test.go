@@ -1,128 +1,179 @@
-package main
+package e2e
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
-	"path/filepath"
-	"testing"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/stepgate/stepgate/test/cluster"
 )
 
-func TestTheAuditLogIsReadAsItGrows(t *testing.T) {
-	g := NewWithT(t)
-	path := filepath.Join(t.TempDir(), "audit.log")
-	file, err := os.Create(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer func() { g.Expect(file.Close()).To(Succeed()) }()
-	log := &auditLog{path: path}
-	for _, tc := range []struct {
-		text string
-		want []string
-	}{
-		{"", nil},
-		{`{"verb":"create"}` + "\n" + `{"verb":"up`, []string{"create"}},
-		{`date"}` + "\n", []string{"create", "update"}},
-		{`{"verb":"patch"}` + "\n", []string{"create", "update", "patch"}},
-	} {
-		_, err := file.WriteString(tc.text)
-		g.Expect(err).NotTo(HaveOccurred())
-		writes, err := log.writes()
-		g.Expect(err).NotTo(HaveOccurred())
-		var verbs []string
-		for _, w := range writes {
-			verbs = append(verbs, w.Verb)
+// write is a line of the API server's audit log: a write of an Application or an ApplicationSet.
+type write struct {
+	Verb string
+	User struct{ Username string }
+	// ObjectRef has no name for a create.
+	ObjectRef      struct{ Resource, Namespace, Name, Subresource string }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
+	RequestReceivedTimestamp time.Time
+	Annotations              map[string]string
+}
+
+const (
+	// heldAnnotation is where the mutating webhook records that it has held an operation.
+	heldAnnotation = "hold.stepgate.io/decision"
+	// pinnedAnnotation is where it records the revisions of an operation that it lets through.
+	pinnedAnnotation = "hold.stepgate.io/pinned"
+)
+
+// refused says that a webhook of stepgate has refused a write, or could not be called for it.
+func (w write) refused() bool {
+	return w.ResponseStatus.Code >= http.StatusBadRequest && (w.ResponseStatus.Code == http.StatusForbidden || fromGate(w.ResponseStatus.Message))
+}
+
+// pausedBy is the end of a denial because of a pause, with the moment of it in whole seconds.
+var pausedBy = regexp.MustCompile(`\(Paused: .*\bat (\S+Z)\)`)
+
+// pausedMeanwhile says that a write was refused because of a pause that came while it was under way: the mutating
+// webhook, which would have held it, was asked before the pause, and the validating webhook after it.
+func (w write) pausedMeanwhile() bool {
+	said := pausedBy.FindStringSubmatch(w.ResponseStatus.Message)
+	if said == nil {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339, said[1])
+	return err == nil && at.Add(time.Second).After(w.RequestReceivedTimestamp)
+}
+
+// overtaken says that the validating webhook refused a write that the mutating webhook had let through: an earlier step
+// changed between the two.
+func (w write) overtaken() bool {
+	return w.ResponseStatus.Code == http.StatusForbidden && fromGate(w.ResponseStatus.Message) && w.Annotations[pinnedAnnotation] != ""
+}
+
+// held says that the ApplicationSet controller's operation was taken out of a write.
+func (w write) held() bool { return w.Annotations[heldAnnotation] == "hold" }
+
+// byGate says that the gate of a mode has made a write.
+func (w write) byGate(m mode) bool {
+	return strings.HasPrefix(w.User.Username, "system:serviceaccount:"+m.gateName()+":")
+}
+
+// counts are the writes of a rollout while it was measured.
+type counts struct {
+	// denials are the refused writes of users, auto-sync and other tools, and refusals those of the ApplicationSet
+	// controller.
+	denials, refusals int
+	// held are the writes whose operation was held.
+	held int
+	// refreshes are the gate's own writes.
+	refreshes int
+	// controller are the ApplicationSet controller's writes, of Applications and of the ApplicationSet.
+	controller int
+}
+
+func (t counts) perMinute(lasted time.Duration) float64 {
+	if lasted <= 0 {
+		return 0
+	}
+	return float64(t.controller) / lasted.Minutes()
+}
+
+// auditLog reads the audit log as it grows, each line once.
+type auditLog struct {
+	path string
+
+	mu     sync.Mutex
+	offset int64
+	read   []write
+}
+
+// writes are all writes that the log has now. It fails if the log has become shorter: the API server has started a new
+// file, and what was not read of the old one would be missing.
+func (l *auditLog) writes() (all []write, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	file, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if end < l.offset {
+		return nil, fmt.Errorf("%s has %d bytes, and %d of it were read before: it was rotated, and writes are missing", l.path, end, l.offset)
+	}
+	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			// The API server is still writing the rest of the line.
+			return slices.Clip(l.read), nil
 		}
-		g.Expect(verbs).To(Equal(tc.want))
-	}
-	_, err = file.WriteString("no JSON\n")
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = log.writes()
-	g.Expect(err).To(MatchError(ContainSubstring(path)))
-	g.Expect(file.Truncate(1)).To(Succeed())
-	_, err = log.writes()
-	g.Expect(err).To(MatchError(ContainSubstring("rotated")))
-}
-
-func TestCountsOfTheAuditLog(t *testing.T) {
-	g := NewWithT(t)
-	o := ended(on, 0, 3)
-	o.rollout.members = []*member{{name: "x-dev"}}
-	by := func(user, namespace, name string, code int, seconds float64) write {
+		if err != nil {
+			return nil, err
+		}
 		var w write
-		w.User.Username, w.ObjectRef.Namespace, w.ObjectRef.Name = user, namespace, name
-		w.ResponseStatus.Code, w.RequestReceivedTimestamp = code, after(seconds)
-		return w
-	}
-	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
-	const gate = "system:serviceaccount:stepgate-on:stepgate-on"
-	held := by(controller, "on", "x-dev", 200, 3)
-	held.Annotations = map[string]string{heldAnnotation: "hold"}
-	g.Expect(o.counts([]write{
-		by(controller, "on", "x-dev", 200, 1), by(controller, "on", "x-dev", 403, 2), by(controller, "on", "x", 200, 3),
-		by(gate, "on", "x-dev", 200, 2), by("jane", "on", "x-dev", 403, 2), by("jane", "on", "x-dev", 200, 2),
-		by(controller, "off", "x-dev", 200, 1), by(controller, "on", "y-dev", 200, 1), by(controller, "on", "x-dev", 200, -1),
-		by(gate, "on", "x-dev", 200, 61), held,
-	})).To(Equal(counts{denials: 1, refusals: 1, held: 1, refreshes: 1, controller: 4}))
-	g.Expect(counts{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
-}
-
-func TestRefusalsOfTheController(t *testing.T) {
-	by := func(user, namespace string, code int, message string) write {
-		var w write
-		w.User.Username, w.ObjectRef.Namespace, w.ObjectRef.Name = user, namespace, "x-qa"
-		w.ResponseStatus.Code, w.ResponseStatus.Message = code, message
-		w.RequestReceivedTimestamp = time.Date(2026, 11, 24, 10, 31, 34, 250e6, time.UTC)
-		return w
-	}
-	paused := func(at string) string {
-		return "denied the request: step 1 of ApplicationSet on/x is paused (Paused: a migration at noon, by alice at 2026-11-24T" + at + "). Next: stepgate resume x"
-	}
-	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
-	for name, tc := range map[string]struct {
-		write write
-		want  int
-	}{
-		"refused":                              {by(controller, "on", 403, "denied"), 1},
-		"the webhook could not be called":      {by(controller, "on", 500, `failed calling webhook "operation.stepgate.io"`), 1},
-		"refused for a reason of Argo CD":      {by(controller, "on", 409, "the object has been modified"), 0},
-		"admitted":                             {by(controller, "on", 200, ""), 0},
-		"somebody else is refused":             {by("jane", "on", 403, "denied"), 0},
-		"refused by a gate that does not hold": {by(controller, "refusing", 403, "denied"), 0},
-		"paused while it was under way":        {by(controller, "on", 403, paused("10:31:34Z")), 0},
-		"paused before":                        {by(controller, "on", 403, paused("10:31:33Z")), 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			var sums totals
-			sums.refused([]write{tc.write, tc.write}, on, proven)
-			g.Expect(sums.onRefused).To(Equal(2 * tc.want))
-			g.Expect(sums.problems).To(HaveLen(tc.want), "one text for each object")
-		})
+		if err := json.Unmarshal(line, &w); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.path, err)
+		}
+		l.offset += int64(len(line))
+		l.read = append(l.read, w)
 	}
 }
 
-func TestAWriteThatIsOvertaken(t *testing.T) {
-	const denied = `admission webhook "operation.stepgate.io" denied the request: not yet`
-	for name, tc := range map[string]struct {
-		code    int
-		message string
-		pinned  bool
-		want    bool
-	}{
-		"let through, then denied":   {code: 403, message: denied, pinned: true, want: true},
-		"not let through":            {code: 403, message: denied},
-		"denied by somebody else":    {code: 403, message: "exceeded quota", pinned: true},
-		"the webhook did not answer": {code: 500, message: `failed calling webhook "operation.stepgate.io"`, pinned: true},
-		"admitted":                   {code: 200, pinned: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var w write
-			w.ResponseStatus.Code, w.ResponseStatus.Message = tc.code, tc.message
-			if tc.pinned {
-				w.Annotations = map[string]string{pinnedAnnotation: "a"}
+// counts returns the number of writes of a rollout, by kind.
+func (o *outcome) counts(writes []write) counts {
+	r := o.rollout
+	var t counts
+	for _, w := range writes {
+		at := w.RequestReceivedTimestamp
+		if !r.owns(w) || at.Before(r.began) || at.After(o.ended) {
+			continue
+		}
+		if w.held() {
+			t.held++
+		}
+		switch {
+		case w.User.Username == cluster.ApplicationSetAccount:
+			t.controller++
+			if w.refused() {
+				t.refusals++
 			}
-			NewWithT(t).Expect(w.overtaken()).To(Equal(tc.want))
-		})
+		case w.refused():
+			t.denials++
+		case w.byGate(r.mode):
+			t.refreshes++
+		}
 	}
+	return t
+}
+
+// owns says that a write is one of the rollout's ApplicationSet or of its Applications.
+func (r *rollout) owns(w write) bool {
+	if w.ObjectRef.Namespace != string(r.mode) {
+		return false
+	}
+	mine := w.ObjectRef.Name == r.name
+	for _, m := range r.members {
+		mine = mine || w.ObjectRef.Name == m.name
+	}
+	return mine
 }

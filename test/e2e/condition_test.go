@@ -1,90 +1,170 @@
-package main
+package e2e
 
 import (
-	"io"
-	"testing"
+	"strings"
 	"time"
 
-	. "github.com/onsi/gomega"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
 	"github.com/stepgate/stepgate/test/e2e/observer"
-	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/test/script"
 )
 
-func TestHold(t *testing.T) {
-	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	resumed := moment{noon, 100}
-	start := observer.Start{Application: "qa", Change: 2, ResourceVersion: 99, At: noon.Add(-time.Second), Open: noon.Add(-7 * time.Second)}
-	for name, tc := range map[string]struct {
-		edit func(*hold, *observer.Start)
-		want bool
-	}{
-		"a start that is stored before the resume":            {want: true},
-		"the same, seen after the resume":                     {edit: func(_ *hold, s *observer.Start) { s.At = noon.Add(time.Second) }, want: true},
-		"a start that is stored after the resume":             {edit: func(_ *hold, s *observer.Start) { s.ResourceVersion = 101 }},
-		"of a change before":                                  {edit: func(_ *hold, s *observer.Start) { s.Change = 1 }},
-		"of a change after":                                   {edit: func(_ *hold, s *observer.Start) { s.Change = 3 }, want: true},
-		"of a change after, where only one is held":           {edit: func(h *hold, s *observer.Start) { h.only, s.Change = true, 3 }},
-		"of an Application that is not held":                  {edit: func(_ *hold, s *observer.Start) { s.Application = "dev" }},
-		"before a time":                                       {edit: func(h *hold, _ *observer.Start) { h.due.version = 0 }, want: true},
-		"after a time":                                        {edit: func(h *hold, s *observer.Start) { h.due.version, s.At = 0, noon }},
-		"at any time, where nothing ends the hold":            {edit: func(h *hold, s *observer.Start) { h.due, s.At = moment{}, noon.Add(time.Hour) }, want: true},
-		"after a time, of the right Application and change 3": {edit: func(h *hold, s *observer.Start) { h.due.version, s.At, s.Change = 0, noon, 3 }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			h, s := &hold{members: []*member{{name: "qa"}}, change: 2, due: resumed}, start
-			if tc.edit != nil {
-				tc.edit(h, &s)
+// condition is a scenario in which members wait for more than the order of the steps.
+type condition struct {
+	scenario
+	// name is its name in the table.
+	name string
+	play func(*waiting)
+}
+
+// waiting is a rollout in which conditions hold members. Its methods are steps of a script, as those of rollout are.
+type waiting struct {
+	*rollout
+	holds []*hold
+	// tries is the number of writes of users that the gate had to refuse, and refusals of those that it refused.
+	tries, refusals int
+	// long says that the scenario is played in its long form.
+	long   bool
+	starts []observer.Start
+}
+
+// hold is what a condition promises: none of the members starts a change before it is due.
+type hold struct {
+	members []*member
+	// change is the first one that is held. With only, the changes after it are not.
+	change int
+	only   bool
+	// due is zero if the members may never start.
+	due moment
+}
+
+// moment is when something was stored in the cluster. version is zero for a mere time.
+type moment struct {
+	at      time.Time
+	version uint64
+}
+
+// hold begins to hold members at the newest change.
+func (w *waiting) hold(members []*member) *hold {
+	h := &hold{members: members, change: len(w.changedAt) - 1}
+	w.holds = append(w.holds, h)
+	return h
+}
+
+// of reports whether a start is one of those that the hold is about.
+func (h *hold) of(s observer.Start) bool {
+	if s.Change < h.change || h.only && s.Change != h.change {
+		return false
+	}
+	for _, m := range h.members {
+		if m.name == s.Application {
+			return true
+		}
+	}
+	return false
+}
+
+// early reports whether a start breaks the promise. The order of two writes is exact; a time is compared with the
+// receipt of the start.
+func (h *hold) early(s observer.Start) bool {
+	switch {
+	case !h.of(s):
+		return false
+	case h.due.at.IsZero():
+		return true
+	case h.due.version > 0:
+		return s.ResourceVersion < h.due.version
+	}
+	return s.At.Before(h.due.at)
+}
+
+// early are the starts that break a promise.
+func (w *waiting) early() []observer.Start {
+	var all []observer.Start
+	for _, s := range w.starts {
+		for _, h := range w.holds {
+			if h.early(s) {
+				all = append(all, s)
+				break
 			}
-			w := &waiting{holds: []*hold{h}, starts: []observer.Start{s}}
-			g.Expect(w.early()).To(HaveLen(map[bool]int{true: 1, false: 0}[tc.want]))
-		})
+		}
+	}
+	return all
+}
+
+// times are for how long members were held by nothing but a condition, and how long after it was due they started.
+func (w *waiting) times() (held, released []time.Duration) {
+	for _, h := range w.holds {
+		seen := map[string]bool{}
+		for _, s := range w.starts {
+			if seen[s.Application] || !h.of(s) || h.due.at.IsZero() || h.early(s) {
+				continue
+			}
+			seen[s.Application] = true
+			if !s.Open.IsZero() && s.Open.Before(h.due.at) {
+				held, released = append(held, h.due.at.Sub(s.Open)), append(released, max(0, s.At.Sub(h.due.at)))
+			}
+		}
+	}
+	return held, released
+}
+
+// annotateSet sets an annotation of the ApplicationSet as the administrator, or removes it if the value is empty.
+func (w *waiting) annotateSet(key, value string) moment {
+	set := &argo.ApplicationSet{}
+	set.Namespace, set.Name = string(w.mode), w.name
+	w.annotateObject(set, prefix+key, value)
+	return stored(set)
+}
+
+// stored is the moment of the write that has returned an ApplicationSet.
+func stored(set *argo.ApplicationSet) moment {
+	app := &argo.Application{}
+	app.ResourceVersion = set.ResourceVersion
+	return moment{time.Now(), script.Get(observer.Observe(app, false, time.Time{})).ResourceVersion}
+}
+
+// rollOut commits a version of every member, and lets Argo CD compare all of them.
+func (w *waiting) rollOut(version string) {
+	w.version(version, w.members)
+	w.refreshAtOnce(w.members...)
+}
+
+// untilAll waits until members have the newest state.
+func (w *waiting) untilAll(members []*member) {
+	w.until("an earlier step", func() bool {
+		w.refreshOverlooked()
+		for _, m := range members {
+			if app := w.live(m); app == nil || !m.atNewest(app) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// end waits until the rollout is complete. One that does not complete is an error of the scenario.
+func (w *waiting) end() {
+	w.complete()
+	if w.finished.IsZero() {
+		script.Fail("not complete: %s", w.summary())
 	}
 }
 
-func TestTimes(t *testing.T) {
-	g := NewWithT(t)
-	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
-	w := &waiting{
-		holds: []*hold{{members: []*member{{name: "qa"}, {name: "prod"}}, change: 2, due: moment{noon, 100}}},
-		starts: []observer.Start{
-			{Application: "qa", Change: 1, ResourceVersion: 90, At: at(-20), Open: at(-21)},
-			{Application: "qa", Change: 2, ResourceVersion: 101, At: at(1), Open: at(-6)},
-			{Application: "qa", Change: 2, ResourceVersion: 102, At: at(2), Open: at(-6)},
-			{Application: "prod", Change: 2, ResourceVersion: 103, At: at(4), Open: at(3)},
-		},
-	}
-	held, released := w.times()
-	g.Expect(held).To(Equal([]time.Duration{6 * time.Second}), "prod waited for qa, and not for the condition")
-	g.Expect(released).To(Equal([]time.Duration{time.Second}))
-}
+// prefix is the one of stepgate's annotations.
+const prefix = "stepgate.io/"
 
-// TestTells is the negative control of the part itself: a run whose rollouts without the gate start nothing early
-// fails.
-func TestTells(t *testing.T) {
-	g := NewWithT(t)
-	o := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: off}}}
-	quiet := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "auto-wait-pause", mode: off}}}
-	g.Expect(tells([]*conditionOutcome{o, quiet})).To(MatchError(ContainSubstring("this tests nothing")))
-	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}})).To(MatchError(ContainSubstring("this tests nothing")))
-	o.holds = []*hold{{members: []*member{{name: "qa"}}}}
-	o.starts = []observer.Start{{Application: "qa"}}
-	g.Expect(tells([]*conditionOutcome{quiet, o})).To(Succeed())
-	with := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}
-	with.holds, with.starts = o.holds, o.starts
-	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
-}
-
-func TestGitOpsPage(t *testing.T) {
-	g := NewWithT(t)
-	page, err := readGitOpsPage("../..")
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, p := range parents(false) {
-		g.Expect(page.text).To(ContainSubstring("\n| "+p.title+" | "), "the table has a row for each Application that is tried")
+// chooseConditions returns those that a comma-separated list of keys or beginnings of keys names; all when it is empty.
+func chooseConditions(all []condition, list string, quick bool) []condition {
+	var chosen []condition
+	for _, c := range all {
+		for word := range strings.SplitSeq(list, ",") {
+			if strings.HasPrefix(c.key, word) && (!quick || c.quick) {
+				chosen = append(chosen, c)
+				break
+			}
+		}
 	}
-	g.Expect(page.text).To(ContainSubstring("\n" + rowHeading + "\n"))
-	g.Expect(page.application).To(ContainSubstring("RespectIgnoreDifferences=true"))
-	g.Expect(page.applicationSet).To(ContainSubstring("stepgate.io/soak"))
+	return chosen
 }

@@ -1,41 +1,62 @@
-package main
+package e2e
 
 import (
-	"testing"
+	"slices"
 	"time"
 
-	. "github.com/onsi/gomega"
-
-	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
 )
 
-func TestWaits(t *testing.T) {
-	g := NewWithT(t)
-	start := func(name string, step, change int, open, at float64) observer.Start {
-		s := observer.Start{Application: name, Step: step, Change: change, At: after(at)}
-		if open > 0 {
-			s.Open = after(open)
+// waits are how long after nothing stood in their way the operations of later steps were written: one for each
+// Application and change, the one of its first start. What users start tells nothing about Argo CD or the gate, and is
+// left out.
+func (o *outcome) waits() []time.Duration {
+	type started struct {
+		application string
+		change      int
+	}
+	var all []time.Duration
+	seen := map[started]bool{}
+	for _, s := range o.starts {
+		key := started{s.Application, s.Change}
+		if s.Step == 0 || seen[key] || o.rollout.scenario.startedByUsers() {
+			continue
 		}
-		return s
+		seen[key] = true
+		if !s.OutOfOrder() && !s.Open.IsZero() {
+			all = append(all, max(0, s.At.Sub(s.Open)))
+		}
 	}
-	late := start("prod", 2, 2, 2, 9)
-	late.Behind = []string{"qa"}
-	o := ended(on, 0, 3)
-	o.starts = []observer.Start{
-		start("dev", 0, 1, 1, 2), start("qa", 1, 1, 3, 5), start("qa", 1, 1, 3, 6), start("qa", 1, 2, 7, 8), start("prod", 2, 1, 0, 8), late,
-	}
-	g.Expect(o.waits()).To(Equal([]time.Duration{2 * time.Second, time.Second}))
-	o.rollout.scenario.manual = true
-	g.Expect(o.waits()).To(BeEmpty())
+	return all
 }
 
-func TestPercentile(t *testing.T) {
-	g := NewWithT(t)
-	var all []time.Duration
-	for i := range 200 {
-		all = append(all, time.Duration(200-i))
+// printWaits prints how long it takes from the moment at which the last Application of an earlier step is done until
+// the operation is written, over all starts of later steps.
+func printWaits(out *report.Printer, chosen []scenario, all table) {
+	for _, m := range []mode{off, on} {
+		var waits []time.Duration
+		longest, where := time.Duration(0), ""
+		for _, sc := range chosen {
+			if o := all[sc.key][m]; o != nil {
+				own := o.waits()
+				if most := percentile(own, 100); most > longest {
+					longest, where = most, sc.key
+				}
+				waits = append(waits, own...)
+			}
+		}
+		if len(waits) > 0 {
+			out.Line("from the last blocker done to the operation written, %s: starts=%d p50=%.2fs p99=%.2fs max=%.2fs (%s)",
+				m, len(waits), percentile(waits, 50).Seconds(), percentile(waits, 99).Seconds(), longest.Seconds(), where)
+		}
 	}
-	g.Expect([]time.Duration{percentile(all, 50), percentile(all, 99), percentile(all, 100)}).To(Equal([]time.Duration{100, 198, 200}))
-	g.Expect(percentile([]time.Duration{7}, 50)).To(Equal(time.Duration(7)))
-	g.Expect(percentile(nil, 99)).To(BeZero())
+}
+
+// percentile is the smallest duration that so many percent of all do not exceed.
+func percentile(all []time.Duration, percent int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
 }

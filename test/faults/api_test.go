@@ -30,7 +30,7 @@ func TestF4_SlowAPIServer(t *testing.T) {
 	}
 }
 
-// TestF5_FailingAPIServer has every read fail in one way for a while.
+// TestF5_FailingAPIServer lets every read fail in one way for a while.
 func TestF5_FailingAPIServer(t *testing.T) {
 	f := begin(t, "F5 API server answers 500, 503, 429 with Retry-After, or nothing")
 	for _, way := range breakages() {

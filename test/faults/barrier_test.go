@@ -34,7 +34,7 @@ func TestF45_WriteBarrier(t *testing.T) {
 		f.Expect(err).NotTo(HaveOccurred())
 		return n
 	}
-	// works has the barrier prove allows again: it rests after a failure.
+	// works lets the barrier prove allows again: it rests after a failure.
 	works := func() {
 		f.setQuiet(false)
 		before := proven()

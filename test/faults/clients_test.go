@@ -106,7 +106,7 @@ func TestF40_WorstBodies(t *testing.T) {
 func TestF26_MalformedReviews(t *testing.T) {
 	f := begin(t, "F26 malformed and mutated AdmissionReviews")
 	asker := f.asker(f.release.Replicas()[0])
-	// A mutated review may have stepgate ask for a refresh of the siblings, so they are nobody else's.
+	// A mutated review may let stepgate ask for a refresh of the siblings, so they are nobody else's.
 	good, err := f.rollout("malformed").Review()
 	f.Expect(err).NotTo(HaveOccurred())
 	bodies := [][]byte{

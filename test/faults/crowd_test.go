@@ -120,7 +120,7 @@ func (c *crowd) record(s *crowdSet, synced map[string]bool) error {
 	return c.Admin.Status().Update(c.ctx, s.ApplicationSet)
 }
 
-// syncAll has the ApplicationSet controller start the sync of every Application that waits.
+// syncAll lets the ApplicationSet controller start the sync of every Application that waits.
 func (c *crowd) syncAll() {
 	c.Helper()
 	c.Expect(c.each(func(s *crowdSet) error {

@@ -141,10 +141,10 @@ func (c component) write(helm string, base []document, files map[string]string) 
 	var added []document
 	var patches []map[string]any
 	for _, d := range rendered {
-		old, is := before[d.key()]
+		old, ok := before[d.key()]
 		delete(before, d.key())
 		switch {
-		case !is:
+		case !ok:
 			added = append(added, d)
 		case d.text != old.text:
 			patch, err := difference(old, d)

@@ -10,7 +10,7 @@ import (
 )
 
 // rulePages are the pages with tables of the rule.
-var rulePages = []string{"docs/architecture.md", "docs/decisions.md"}
+var rulePages = []string{"docs/rule.md", "docs/decisions.md"}
 
 // ruleTable is a mark in a page, and the table after it.
 var ruleTable = regexp.MustCompile("<!-- rule: ([a-z-]+) -->\n\n(?:\\|[^\n]*\n)*")

@@ -88,12 +88,12 @@ func annotations(values map[string]any) client.Patch {
 
 // annotateAs merge-patches annotations as a user; a nil one is removed.
 func (a *approvals) annotateAs(user string, values map[string]any, opts ...client.PatchOption) error {
-	return a.asMember(user, nil).Patch(a.ctx, a.set.DeepCopy(), annotations(values), opts...)
+	return a.asMember(user, nil).Patch(a.ctx, a.Set.DeepCopy(), annotations(values), opts...)
 }
 
 // annotated are the annotations that are stored.
 func (a *approvals) annotated() map[string]string {
-	set := a.set.DeepCopy()
+	set := a.Set.DeepCopy()
 	a.Expect(shared.Admin.Get(a.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	return set.Annotations
 }
@@ -109,7 +109,7 @@ type stamp struct {
 // stamps are those that are stored, without their times, which are those of a moment ago.
 func (a *approvals) stamps() (all []stamp) {
 	a.t.Helper()
-	if text, is := a.annotated()[settings.ApprovedByAnnotation]; is {
+	if text, ok := a.annotated()[settings.ApprovedByAnnotation]; ok {
 		a.Expect(json.Unmarshal([]byte(text), &all)).To(Succeed())
 	}
 	for i := range all {
@@ -167,9 +167,9 @@ func TestApprovalsAreThoseOfTheAPIServersUsers(t *testing.T) {
 
 func TestAnApprovalInANewApplicationSet(t *testing.T) {
 	a := newApprovals(t)
-	a.set = guestbook.Set(a.namespace)
-	a.set.Name, a.set.Annotations = "second", map[string]string{settings.ApprovedAnnotation: approvedProd}
-	a.Expect(a.asMember("alice", nil).Create(a.ctx, a.set)).To(Succeed())
+	a.Set = guestbook.Set(a.namespace)
+	a.Set.Name, a.Set.Annotations = "second", map[string]string{settings.ApprovedAnnotation: approvedProd}
+	a.Expect(a.asMember("alice", nil).Create(a.ctx, a.Set)).To(Succeed())
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "alice"}}))
 }
 
@@ -184,7 +184,7 @@ func TestOnlyApproversApprove(t *testing.T) {
 	a.Expect(a.annotateAs("bob", map[string]any{"note": "x", settings.PauseAnnotation: "all"})).To(Succeed(), "what alice has approved stays")
 	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "everybody may take an approval back")
 	a.Expect(a.annotateAs("bob", approve)).NotTo(Succeed())
-	a.Expect(a.asMember("bob", nil, "sre").Patch(a.ctx, a.set.DeepCopy(), annotations(approve))).To(Succeed(), "a member of the group")
+	a.Expect(a.asMember("bob", nil, "sre").Patch(a.ctx, a.Set.DeepCopy(), annotations(approve))).To(Succeed(), "a member of the group")
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "bob"}}))
 }
 
@@ -206,7 +206,7 @@ func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 func TestAnAnnotationThatCannotBeReadIsStoredWithAWarning(t *testing.T) {
 	a := newApprovals(t)
 	warnings := &warned{}
-	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.set.DeepCopy(), annotations(map[string]any{settings.ModeAnnotation: "Audit"}))).To(Succeed())
+	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.Set.DeepCopy(), annotations(map[string]any{settings.ModeAnnotation: "Audit"}))).To(Succeed())
 	a.Expect(a.annotated()).To(HaveKeyWithValue(settings.ModeAnnotation, "Audit"))
 	a.Expect(warnings.texts).To(Equal([]string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`}))
 }
@@ -217,7 +217,7 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd, settings.PauseAnnotation: "2"})).To(Succeed())
 	before := a.requests()
 	set := func() *argo.ApplicationSet {
-		set := a.set.DeepCopy()
+		set := a.Set.DeepCopy()
 		a.Expect(shared.Admin.Get(a.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		return set
 	}
@@ -287,7 +287,7 @@ func TestWhileStepgateIsDownOnlyApprovalsAreRefused(t *testing.T) {
 	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: "all", settings.ModeAnnotation: "off", "note": "x"})).To(Succeed())
 	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: nil})).To(Succeed())
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "an approval can be taken back")
-	a.Expect(a.as(cluster.ApplicationSetAccount).Patch(a.ctx, a.set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goTemplate":true}}`)))).To(Succeed())
+	a.Expect(a.as(cluster.ApplicationSetAccount).Patch(a.ctx, a.Set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goTemplate":true}}`)))).To(Succeed())
 
 	// The emergency switch.
 	a.Expect(shared.Admin.Patch(a.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}},

@@ -42,7 +42,7 @@ func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
 		r.done("dev")
 		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed())
 		r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
-			guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
+			guestbook.Compare(app, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
 		})).To(Succeed())
 		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	}
@@ -54,7 +54,7 @@ func TestADecisionIsTrueAtOnceWithTheWriteBarrier(t *testing.T) {
 	r.Expect(barrier.Operation).To(BeNil())
 }
 
-// TestTheWriteBarrierIsAllThatMayBeAnnotated has stepgate's account write the barrier's annotation elsewhere.
+// TestTheWriteBarrierIsAllThatMayBeAnnotated lets stepgate's account write the barrier's annotation elsewhere.
 func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 	r := newRollout(t)
 	barrier, err := release.CreateBarrier(r.ctx, shared, r.replica.Name)

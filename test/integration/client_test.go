@@ -11,7 +11,7 @@ import (
 	"github.com/stepgate/stepgate/test/release"
 )
 
-// TestOnlyTheAPIServerMayCall has stepgate ask for client certificates: the API server has one, and others have none.
+// TestOnlyTheAPIServerMayCall lets stepgate ask for client certificates: the API server has one, and others have none.
 func TestOnlyTheAPIServerMayCall(t *testing.T) {
 	r := newRollout(t, "--client-ca-file="+shared.ClientCA(), "--client-allowed-name="+cluster.ClientName)
 	r.denied(r.sync(cluster.ControllerAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")

@@ -29,7 +29,7 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 	}{
 		{"the same operation", func() error { return r.sync(cluster.ControllerAccount, "dev") }},
 		{"a status patch while the operation is set", func() error {
-			return r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.tick()) })
+			return r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { guestbook.Start(app, r.Tick()) })
 		}},
 		{"a terminate", merge(cluster.ServerAccount, `{"status":{"operationState":{"phase":"Terminating"}}}`)},
 		{"a refresh annotation", merge(cluster.Human, `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`)},
@@ -37,7 +37,7 @@ func TestWritesThatAreNoOperationWritesNeverReachTheWebhook(t *testing.T) {
 		{"a write of a later app", func() error { return r.as(cluster.Human).Update(r.ctx, r.app("prod")) }},
 		{"a delete", func() error { return r.as(cluster.Human).Delete(r.ctx, r.app("qa")) }},
 		{"an Application of no ApplicationSet", func() error {
-			app := guestbook.Application(r.set, "prod")
+			app := guestbook.Application(r.Set, "prod")
 			app.Name, app.OwnerReferences, app.Operation = "alone", nil, guestbook.UserSync("admin")
 			return r.as(cluster.Human).Create(r.ctx, app)
 		}},

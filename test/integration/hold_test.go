@@ -15,15 +15,15 @@ import (
 // pending records Applications as Pending, as the ApplicationSet controller does before it writes their operations.
 func (r *rollout) pending(envs ...string) {
 	r.t.Helper()
-	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(r.set), r.set)).To(Succeed())
-	before := r.set.DeepCopy()
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(r.Set), r.Set)).To(Succeed())
+	before := r.Set.DeepCopy()
 	for _, env := range envs {
-		r.set.Status.ApplicationStatus = append(r.set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+		r.Set.Status.ApplicationStatus = append(r.Set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
 			Application: "engineering-" + env + "-guestbook", Status: argo.ProgressiveSyncPending, Step: map[string]string{"dev": "1", "qa": "2", "prod": "3"}[env],
 			TargetRevisions: []string{},
 		})
 	}
-	r.Expect(shared.Admin.Status().Patch(r.ctx, r.set, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Status().Patch(r.ctx, r.Set, client.MergeFrom(before))).To(Succeed())
 }
 
 // notes are the texts of the Events on an Application with a reason.
@@ -35,7 +35,7 @@ func (r *rollout) notes(env, reason string) []string {
 	return all
 }
 
-// askedMeanwhile has Argo CD answer the refreshes of dev and qa, and is the refresh that is asked for on prod.
+// askedMeanwhile lets Argo CD answer the refreshes of dev and qa, and is the refresh that is asked for on prod.
 func (r *rollout) askedMeanwhile() string {
 	for _, env := range []string{"dev", "qa"} {
 		if r.asked(env) != "" {

@@ -15,7 +15,7 @@ import (
 
 func (r *rollout) annotate(annotations map[string]string) {
 	r.t.Helper()
-	set := r.set.DeepCopy()
+	set := r.Set.DeepCopy()
 	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	before := set.DeepCopy()
 	set.Annotations = annotations

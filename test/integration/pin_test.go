@@ -84,7 +84,7 @@ func TestEverySourceIsPinned(t *testing.T) {
 	r.Expect(r.update("", "prod", func(app *argo.Application) {
 		chart := argo.ApplicationSource{RepoURL: "https://charts.example.com", Chart: "guestbook", TargetRevision: "1.x"}
 		app.Spec.Sources, app.Spec.Source = argo.ApplicationSources{*app.Spec.Source, chart}, nil
-		guestbook.Compare(app, r.tick(), "", argo.SyncStatusCodeOutOfSync, "Healthy")
+		guestbook.Compare(app, r.Tick(), "", argo.SyncStatusCodeOutOfSync, "Healthy")
 		app.Status.Sync.Revisions = []string{guestbook.NewCommit, "1.2.3"}
 		app.Status.Sync.ComparedTo = app.Spec.BuildComparedToStatus(app.Spec.Sources)
 	})).To(Succeed())
@@ -127,14 +127,14 @@ func TestASpecThatIsNotComparedIsStoredWithoutItsOperation(t *testing.T) {
 
 	// Argo CD compares it, and the operation comes again.
 	r.Expect(r.update(cluster.ControllerAccount, "prod", func(app *argo.Application) {
-		guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, "Healthy")
+		guestbook.Compare(app, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, "Healthy")
 	})).To(Succeed())
 	r.refreshed("dev")
 	r.refreshed("qa")
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod") }).Should(Succeed())
 	r.Expect(r.app("prod").Operation.Sync.Source.TargetRevision).To(Equal("main"))
 
-	app := guestbook.Application(r.set, "prod")
+	app := guestbook.Application(r.Set, "prod")
 	app.Name = "engineering-new-guestbook"
 	rolling(app)
 	before := r.changed("held", "TargetNotCompared")

@@ -61,7 +61,7 @@ func TestADecisionIsTrueAtOnce(t *testing.T) {
 		r.done("dev")
 		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed())
 		r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
-			guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
+			guestbook.Compare(app, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, "Degraded")
 		})).To(Succeed())
 		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
 	}

@@ -20,7 +20,7 @@ func (r *rollout) stale() {
 	r.t.Helper()
 	for _, env := range []string{"dev", "qa"} {
 		r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
-			guestbook.Compare(app, r.now.Add(-time.Minute), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
+			guestbook.Compare(app, r.Now().Add(-time.Minute), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 		})).To(Succeed())
 	}
 }

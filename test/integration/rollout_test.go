@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -29,8 +28,7 @@ type rollout struct {
 	ctx       context.Context
 	namespace string
 	replica   *release.Replica
-	set       *argo.ApplicationSet
-	now       time.Time
+	*guestbook.Rollout
 }
 
 // rollouts counts the namespaces.
@@ -52,7 +50,7 @@ func newRolloutWith(t *testing.T, o release.Options) *rollout {
 // newRolloutNotReady does not wait until the gate is ready.
 func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 	t.Helper()
-	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context(), now: time.Now().Add(-time.Hour).Truncate(time.Second)}
+	r := &rollout{WithT: NewWithT(t), t: t, ctx: t.Context()}
 	r.namespace = fmt.Sprintf("rollout-%d", rollouts.Add(1))
 	r.Expect(shared.CreateNamespace(r.ctx, r.namespace)).To(Succeed())
 	r.create()
@@ -73,17 +71,15 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 
 // create writes the ApplicationSet and its Applications before the gate is registered.
 func (r *rollout) create() {
-	r.set = guestbook.Set(r.namespace)
-	r.Expect(shared.Admin.Create(r.ctx, r.set)).To(Succeed())
-	for _, env := range []string{"dev", "qa", "prod"} {
-		app := guestbook.Application(r.set, env)
+	var err error
+	r.Rollout, err = guestbook.Create(r.ctx, shared.Admin, r.namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
 		sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
 		if env == "dev" {
 			sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
 		}
-		guestbook.Compare(app, r.tick(), guestbook.NewCommit, sync, state)
-		r.Expect(shared.Admin.Create(r.ctx, app)).To(Succeed())
-	}
+		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, state)
+	})
+	r.Expect(err).NotTo(HaveOccurred())
 }
 
 // waitUntilCalled waits until the API server calls the gate, and what changes operations, if it is registered: it
@@ -111,24 +107,15 @@ func (r *rollout) as(user string) client.Client {
 	return c
 }
 
-// tick moves the clock of the statuses on by two seconds; Argo CD's times have a resolution of one.
-func (r *rollout) tick() time.Time {
-	r.now = r.now.Add(2 * time.Second)
-	return r.now
-}
-
 func (r *rollout) app(env string) *argo.Application {
-	app := guestbook.Application(r.set, env)
-	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+	app, err := r.App(r.ctx, env)
+	r.Expect(err).NotTo(HaveOccurred())
 	return app
 }
 
-// update merge-patches an Application as a user, the way Argo CD's controllers do.
+// update merge-patches an Application as a user.
 func (r *rollout) update(user, env string, change func(*argo.Application), opts ...client.PatchOption) error {
-	app := r.app(env)
-	before := app.DeepCopy()
-	change(app)
-	return r.as(user).Patch(r.ctx, app, client.MergeFrom(before), opts...)
+	return r.Update(r.ctx, r.as(user), env, change, opts...)
 }
 
 // sync writes the operation of a RollingSync as a user.
@@ -140,12 +127,12 @@ func (r *rollout) sync(user, env string, opts ...client.PatchOption) error {
 func (r *rollout) done(env string) {
 	r.t.Helper()
 	r.Expect(r.update(cluster.ControllerAccount, env, func(app *argo.Application) {
-		guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+		guestbook.Compare(app, r.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
 		app.Operation = nil
 	})).To(Succeed())
 }
 
-// refreshed has Argo CD answer a refresh of an Application: it is then known to be compared after the request.
+// refreshed lets Argo CD answer a refresh of an Application: it is then known to be compared after the request.
 func (r *rollout) refreshed(env string) {
 	r.t.Helper()
 	r.Expect(r.update(cluster.ServerAccount, env, func(app *argo.Application) {

@@ -36,7 +36,7 @@ func TestASpecSettles(t *testing.T) {
 	}).Should(BeTrue(), "its turn comes, and nobody else asks")
 }
 
-// TestAFailingApplicationSet has the ApplicationSet controller report that it cannot write an Application. prod was
+// TestAFailingApplicationSet lets the ApplicationSet controller report that it cannot write an Application. prod was
 // never deployed, so all that it deploys is a change.
 func TestAFailingApplicationSet(t *testing.T) {
 	r := newRollout(t)
@@ -49,18 +49,18 @@ func TestAFailingApplicationSet(t *testing.T) {
 	r.Expect(r.sync(cluster.Human, "prod")).To(Succeed())
 }
 
-// failing has the ApplicationSet controller report an error, or none.
+// failing lets the ApplicationSet controller report an error, or none.
 func (r *rollout) failing(is bool) {
 	status := argo.ApplicationSetConditionStatusFalse
 	if is {
 		status = argo.ApplicationSetConditionStatusTrue
 	}
-	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(r.set), r.set)).To(Succeed())
-	before := r.set.DeepCopy()
-	r.set.Status.Conditions = []argo.ApplicationSetCondition{{
+	r.Expect(shared.Admin.Get(r.ctx, client.ObjectKeyFromObject(r.Set), r.Set)).To(Succeed())
+	before := r.Set.DeepCopy()
+	r.Set.Status.Conditions = []argo.ApplicationSetCondition{{
 		Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Message: "application references project team which does not exist: no such project", Reason: "ApplicationValidationError",
 	}}
-	r.Expect(shared.Admin.Status().Patch(r.ctx, r.set, client.MergeFrom(before))).To(Succeed())
+	r.Expect(shared.Admin.Status().Patch(r.ctx, r.Set, client.MergeFrom(before))).To(Succeed())
 }
 
 func ignoreReplicas() argo.IgnoreDifferences {

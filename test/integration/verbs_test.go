@@ -81,7 +81,7 @@ func TestTheCommandLinePauses(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		a.Expect(shared.Admin.Patch(a.ctx, &argo.ApplicationSet{ObjectMeta: a.set.ObjectMeta}, annotations(map[string]any{"note": fmt.Sprint(i)}))).To(Succeed())
+		a.Expect(shared.Admin.Patch(a.ctx, &argo.ApplicationSet{ObjectMeta: a.Set.ObjectMeta}, annotations(map[string]any{"note": fmt.Sprint(i)}))).To(Succeed())
 	}
 	all.Wait()
 	for _, one := range answers {

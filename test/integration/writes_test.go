@@ -43,7 +43,7 @@ var writeForms = map[string]func(r *rollout, env string) error{
 	"create with operation": func(r *rollout, env string) error {
 		app := r.app(env)
 		r.Expect(shared.Admin.Delete(r.ctx, app)).To(Succeed())
-		app = guestbook.Application(r.set, env)
+		app = guestbook.Application(r.Set, env)
 		app.Operation = guestbook.UserSync("admin")
 		return r.as(cluster.Human).Create(r.ctx, app)
 	},
@@ -98,7 +98,7 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 	r := newRollout(t)
 	r.done("qa")
 	r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
-		guestbook.Compare(app, r.now.Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
+		guestbook.Compare(app, r.Now().Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 	})).To(Succeed())
 
 	r.denied(r.sync(cluster.ControllerAccount, "prod"),

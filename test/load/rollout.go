@@ -30,7 +30,7 @@ type Rollout struct {
 	stored *argo.Operation
 	turn   int
 	writes int
-	now    time.Time
+	made   *guestbook.Rollout
 }
 
 // NewRollout creates a namespace and in it the ApplicationSet and its Applications.
@@ -42,13 +42,8 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 	if err != nil {
 		return nil, err
 	}
-	set := guestbook.Set(namespace)
-	if err := admin.Create(ctx, set); err != nil {
-		return nil, err
-	}
-	r := &Rollout{writer: w, now: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
-	for _, env := range []string{"dev", "qa", "prod"} {
-		app := guestbook.Application(set, env)
+	r := &Rollout{writer: w}
+	r.made, err = guestbook.Create(ctx, admin, namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
 		sync := argo.SyncStatusCodeSynced
 		switch env {
 		case "dev":
@@ -56,12 +51,12 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 		case "prod":
 			r.Prod, sync = app, argo.SyncStatusCodeOutOfSync
 		}
-		guestbook.Compare(app, r.tick(), guestbook.NewCommit, sync, health.HealthStatusHealthy)
-		if err := admin.Create(ctx, app); err != nil {
-			return nil, err
-		}
+		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusHealthy)
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.alone = guestbook.Application(set, "dev")
+	r.alone = guestbook.Application(r.made.Set, "dev")
 	r.alone.Name, r.alone.OwnerReferences = "alone", nil
 	return r, admin.Create(ctx, r.alone)
 }
@@ -132,7 +127,7 @@ func (r *Rollout) SetDegraded(ctx context.Context, degraded bool) Outcome {
 		state = health.HealthStatusDegraded
 	}
 	app := r.Dev.DeepCopy()
-	guestbook.Compare(app, r.tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, state)
+	guestbook.Compare(app, r.made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeSynced, state)
 	outcome := r.asController(ctx, app, fields{"status": app.Status})
 	if outcome == Right {
 		r.degraded = degraded
@@ -177,7 +172,7 @@ func (r *Rollout) want() Want {
 // controller writes while it runs, a terminate, its end, an annotation, and a sync of an Application of no
 // ApplicationSet.
 func (r *Rollout) Untouched(ctx context.Context) {
-	running := fields{"operation": r.operation(), "phase": "Running", "startedAt": metav1.NewTime(r.tick())}
+	running := fields{"operation": r.operation(), "phase": "Running", "startedAt": metav1.NewTime(r.made.Tick())}
 	if r.stored != nil {
 		r.asController(ctx, r.Prod, fields{"operation": r.stored})
 	}
@@ -211,10 +206,4 @@ func (r *Rollout) operation() *argo.Operation {
 	operation := guestbook.RollingSync()
 	operation.Info = append(operation.Info, &argo.Info{Name: numberInfo, Value: fmt.Sprint(r.writes)})
 	return operation
-}
-
-// tick moves the clock of the statuses on by two seconds; Argo CD's times have a resolution of one.
-func (r *Rollout) tick() time.Time {
-	r.now = r.now.Add(2 * time.Second)
-	return r.now
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -23,13 +22,10 @@ func createGuestbook(t *testing.T) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
-	set := guestbook.Set(cluster.ArgoNamespace)
-	g.Expect(shared.Admin.Create(ctx, set)).To(Succeed())
-	for _, env := range []string{"dev", "qa", "prod"} {
-		app := guestbook.Application(set, env)
-		guestbook.Compare(app, time.Now().Add(-time.Minute), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusProgressing)
-		g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
-	}
+	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace, func(made *guestbook.Rollout, _ string, app *argo.Application) {
+		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusProgressing)
+	})
+	g.Expect(err).NotTo(HaveOccurred())
 }
 
 // needApproval has step 3 of the rollout need an approval.
@@ -88,7 +84,7 @@ func expectGate(t *testing.T, does string) {
 	}).Should(Equal(does), "the gate")
 }
 
-// startSync has an account start a sync of prod, which is too early, and end it.
+// startSync lets an account start a sync of prod, which is too early, and end it.
 func startSync(t *testing.T, user string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -99,7 +95,7 @@ func startSync(t *testing.T, user string) {
 	g.Expect(shared.Admin.Patch(t.Context(), prod, client.RawPatch(types.MergePatchType, []byte(`{"operation":null}`)))).To(Succeed())
 }
 
-// rollOut has Argo CD start a sync that is too early, and waits for the Event.
+// rollOut lets Argo CD start a sync that is too early, and waits for the Event.
 func rollOut(t *testing.T, _ *machine) {
 	t.Helper()
 	startSync(t, cluster.ControllerAccount)
@@ -110,7 +106,7 @@ func rollOut(t *testing.T, _ *machine) {
 	}).Should(Succeed())
 }
 
-// writeUnlisted has an account start an automated sync that stepgate does not know as Argo CD's.
+// writeUnlisted lets an account start an automated sync that stepgate does not know as Argo CD's.
 func writeUnlisted(t *testing.T, m *machine) {
 	t.Helper()
 	startSync(t, cluster.Human)

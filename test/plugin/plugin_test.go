@@ -21,7 +21,7 @@ import (
 
 const root = "../.."
 
-// TestPluginRehearsal packs the release as the workflow does, and has the real kubectl run the program of the archive.
+// TestPluginRehearsal packs the release as the workflow does, and lets the real kubectl run the program of the archive.
 func TestPluginRehearsal(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()

@@ -59,7 +59,7 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 		if needsKubelet(object) {
 			continue
 		}
-		if mutating, is := object.(*admissionregistrationv1.MutatingWebhookConfiguration); is && !o.mutates() {
+		if mutating, ok := object.(*admissionregistrationv1.MutatingWebhookConfiguration); ok && !o.mutates() {
 			mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == ChangesOperations })
 		}
 		r.adapt(object)

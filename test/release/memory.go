@@ -3,6 +3,8 @@ package release
 import (
 	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Memory is the largest anonymous memory of a release's replicas, sampled ten times a second. A container's limit
@@ -22,7 +24,7 @@ func (r *Release) SampleMemory() *Memory {
 		defer ticker.Stop()
 		for {
 			for _, replica := range r.Replicas() {
-				if mib, err := replica.statusMiB("RssAnon"); err == nil { // it may have been killed
+				if mib, err := replica.mib(func(s procfs.ProcStatus) uint64 { return s.RssAnon }); err == nil { // it may have been killed
 					m.mu.Lock()
 					m.mib = max(m.mib, mib)
 					m.mu.Unlock()

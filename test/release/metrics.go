@@ -12,6 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/procfs"
 )
 
 // Metric is the function Metric on its metrics.
@@ -80,37 +81,45 @@ func Get(ctx context.Context, url string) (text string, err error) {
 }
 
 // ResidentMiB is the resident memory of its process.
-func (r *Replica) ResidentMiB() (float64, error) { return r.statusMiB("VmRSS") }
+func (r *Replica) ResidentMiB() (float64, error) {
+	return r.mib(func(s procfs.ProcStatus) uint64 { return s.VmRSS })
+}
 
 // PeakMiB is the largest resident memory that its process has had.
-func (r *Replica) PeakMiB() (float64, error) { return r.statusMiB("VmHWM") }
+func (r *Replica) PeakMiB() (float64, error) {
+	return r.mib(func(s procfs.ProcStatus) uint64 { return s.VmHWM })
+}
 
-// ForgetPeak has PeakMiB begin anew.
+// ForgetPeak lets PeakMiB begin anew.
 func (r *Replica) ForgetPeak() error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.command.Process.Pid), []byte("5"), 0)
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", r.Pid()), []byte("5"), 0)
 }
 
 // Pid is its process.
 func (r *Replica) Pid() int { return r.command.Process.Pid }
 
-// statusMiB is a line of /proc/PID/status.
-func (r *Replica) statusMiB(key string) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.command.Process.Pid))
+// mib is one of the sizes of its process. A process that has ended has none.
+func (r *Replica) mib(size func(procfs.ProcStatus) uint64) (float64, error) {
+	p, err := procfs.NewProc(r.Pid())
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, key+":"); ok {
-			var kib float64
-			_, err := fmt.Sscanf(value, "%f kB", &kib)
-			return kib / 1024, err
-		}
+	status, err := p.NewStatus()
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("process %d has no %s", r.command.Process.Pid, key)
+	bytes := size(status)
+	if bytes == 0 {
+		return 0, fmt.Errorf("process %d has ended", r.Pid())
+	}
+	return float64(bytes) / (1 << 20), nil
 }
 
 // OpenFiles is how many files and connections its process has open.
 func (r *Replica) OpenFiles() (int, error) {
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", r.command.Process.Pid))
-	return len(files), err
+	p, err := procfs.NewProc(r.Pid())
+	if err != nil {
+		return 0, err
+	}
+	return p.FileDescriptorsLen()
 }

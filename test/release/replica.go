@@ -42,7 +42,7 @@ type Options struct {
 	CertArgs []string
 	// Args are added to the flags that it needs to run here.
 	Args []string
-	// Barrier has it use the write barrier that CreateBarrier creates.
+	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
 	MemoryLimit string

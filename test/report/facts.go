@@ -1,39 +1,31 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 // Machine is the processor, the number of cores and the memory of this machine.
 func Machine() string {
 	model, memory := "unknown processor", "unknown memory"
-	if value := entry("/proc/cpuinfo", "model name"); value != "" {
-		model = value
-	}
-	if kib, err := strconv.ParseFloat(strings.TrimSuffix(entry("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
-		memory = fmt.Sprintf("%.1f GiB", kib/(1<<20))
-	}
-	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), memory)
-}
-
-// entry is the first value of a name in a file with a "name: value" in each line.
-func entry(file, name string) string {
-	text, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(text)) {
-		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if processors, err := fs.CPUInfo(); err == nil && len(processors) > 0 {
+			model = cmp.Or(processors[0].ModelName, model)
+		}
+		if info, err := fs.Meminfo(); err == nil && info.MemTotalBytes != nil {
+			memory = fmt.Sprintf("%.1f GiB", float64(*info.MemTotalBytes)/(1<<30))
 		}
 	}
-	return ""
+	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), memory)
 }
 
 // describe is the version of the checkout, as of `git describe --tags --always --dirty`, and its commit. Changes in the

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/stepgate/stepgate/test/checkout"
 )
@@ -35,8 +34,9 @@ func (r *Results) find() (root, folder string, err error) {
 	if root, err = checkout.Root(); err != nil {
 		return "", "", err
 	}
-	if folder = r.folder; !filepath.IsAbs(folder) {
-		folder = filepath.Join(root, folder)
+	folder = r.folder
+	if err := checkout.Absolute(&folder); err != nil {
+		return "", "", err
 	}
 	file, err := os.CreateTemp(folder, temporary)
 	if errors.Is(err, os.ErrNotExist) {

@@ -200,7 +200,7 @@ func Encode(v any) []byte {
 	return raw
 }
 
-// Raw is an Application as the API server sends it; nil where there is none.
+// Raw is an Application as the API server sends it; nil if there is none.
 func Raw(app *argo.Application) []byte {
 	if app == nil {
 		return nil
@@ -228,7 +228,7 @@ func (a *Attempt) Request() admissionv1.AdmissionRequest {
 	}
 }
 
-// Pending has the ApplicationSet's status record Applications as Pending.
+// Pending lets the ApplicationSet's status record Applications as Pending.
 func Pending(c *Cluster, names ...string) {
 	for _, app := range c.Apps {
 		if slices.Contains(names, app.Name) {

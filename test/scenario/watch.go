@@ -10,7 +10,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// Watch is a judge.Watch that is told what it has seen. Positions are those of history.Completions.
+// Watch is a judge.Histories that is told what it has seen. Positions are those of history.Completions.
 type Watch struct {
 	// At is the position now, ChangedAt that of prod's change, Compared that of its last comparison, Requested that of
 	// the newest request for a refresh, and Fresh those of answered refreshes by name.
@@ -22,44 +22,44 @@ type Watch struct {
 	OperatedAt time.Time
 	// Completed are the contents that Applications were seen to complete, by name.
 	Completed map[string][]policy.Source
-	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.Seen has.
+	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.History has.
 	IsUnproven                     bool
 	ContentAt, Joined, Respecified time.Time
 }
 
-// Deployed is judge.Watch.
+// Deployed is judge.Histories.
 func (s *Watch) Deployed(_ types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
 	return s.DeployedAs != 0 && s.DeployedAs == compared && s.OperatedAt.Equal(operatedAt)
 }
 
-// RequestedSince is judge.Watch.
+// RequestedSince is judge.Histories.
 func (s *Watch) RequestedSince(_ types.UID, position uint64) bool {
 	return s.Requested > position
 }
 
-// Observed is judge.Watch.
-func (s *Watch) Observed(types.UID) bool { return true }
+// Known is judge.Histories.
+func (s *Watch) Known(types.UID) bool { return true }
 
-// Position is judge.Watch.
+// Position is judge.Histories.
 func (s *Watch) Position() uint64 { return s.At }
 
-// DeployedWith is judge.Watch.
+// DeployedWith is judge.Histories.
 func (s *Watch) DeployedWith(types.UID) (string, bool) { return "", !s.IsUnproven }
 
-// ContentSince is judge.Watch.
+// ContentSince is judge.Histories.
 func (s *Watch) ContentSince(types.UID, argocd.Fingerprint) time.Time { return s.ContentAt }
 
-// Changed is judge.Watch.
+// Changed is judge.Histories.
 func (s *Watch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {
 	return s.ChangedAt
 }
 
-// ComparedAt is judge.Watch.
+// ComparedAt is judge.Histories.
 func (s *Watch) ComparedAt(types.UID, time.Time) uint64 { return s.Compared }
 
-// Seen is judge.Watch.
-func (s *Watch) Seen(_ *policy.ApplicationSet, changed, compared uint64) policy.Seen {
-	return policy.Seen{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
+// History is judge.Histories.
+func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) policy.History {
+	return policy.History{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
 		position := s.Fresh[name]
 		past := policy.Past{}
 		if position > changed {

@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Start starts a command whose clock is ahead by whole seconds, or behind. Timers are as always. It needs Linux on
@@ -95,19 +95,17 @@ func replace(pid int, code []byte) error {
 
 // vdso is where the vDSO of a process is.
 func vdso(pid int) (from, to uintptr, err error) {
-	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, maps.Close()) }()
-	text, err := io.ReadAll(maps)
+	maps, err := p.ProcMaps()
 	if err != nil {
 		return 0, 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasSuffix(line, " [vdso]\n") {
-			_, err := fmt.Sscanf(line, "%x-%x ", &from, &to)
-			return from, to, err
+	for _, m := range maps {
+		if m.Pathname == "[vdso]" {
+			return m.StartAddr, m.EndAddr, nil
 		}
 	}
 	return 0, 0, errors.New("the process has no vDSO")

@@ -32,7 +32,7 @@ func (a Approvers) allow(user string, groups []string) bool {
 type Write struct {
 	// Set is the NAMESPACE/NAME of the ApplicationSet.
 	Set string
-	// Old and New are its annotations before and after; Old is empty where it is created.
+	// Old and New are its annotations before and after; Old is empty if it is created.
 	Old, New map[string]string
 	// User and Groups are whom the API server has authenticated.
 	User   string

@@ -53,7 +53,7 @@ func (s *story) write(user string, after map[string]string, mutated bool, ahead 
 	maps.DeleteFunc(s.authors, func(e Entry, _ string) bool { return !there[e] })
 }
 
-// TestNobodyApprovesForAnother has people write whatever they like, and looks at whose approvals come of it.
+// TestNobodyApprovesForAnother lets people write whatever they like, and looks at whose approvals come of it.
 func TestNobodyApprovesForAnother(t *testing.T) {
 	var admitted, refused, approved, missed int
 	rapid.Check(t, func(r *rapid.T) {

@@ -50,7 +50,7 @@ func readStamps(text string) (stamps, error) {
 	return all, nil
 }
 
-// known is what readStamps can read; none where it cannot.
+// known is what readStamps can read; none if it cannot.
 func known(annotations map[string]string) stamps {
 	all, err := readStamps(annotations[ApprovedBy])
 	if err != nil {

@@ -57,7 +57,7 @@ func (s *spec) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// exact is a field of the spec as it was decoded, with all that Argo CD has in it; value where there is none.
+// exact is a field of the spec as it was decoded, with all that Argo CD has in it; value if there is none.
 func (s *spec) exact(field string, value any) any {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(s.text, &fields); err != nil || fields[field] == nil {
@@ -131,7 +131,7 @@ func (o *Operation) equals(other *Operation) bool {
 }
 
 // Decode decodes an Application with the API server's own decoder: field names are case-sensitive, so the object that
-// is judged is the object that is stored. It returns nil where there is no object, as before a CREATE.
+// is judged is the object that is stored. It returns nil if there is no object, as before a CREATE.
 func Decode(raw []byte) (*Application, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

@@ -20,7 +20,7 @@ const annotationPrefix = "stepgate.io/"
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
-	// MaxUpdate has the maxUpdate of each step, as written; empty where there is none. It is shown to people: the gate
+	// MaxUpdate has the maxUpdate of each step, as written; empty if there is none. It is shown to people: the gate
 	// does not count.
 	MaxUpdate []string
 }
@@ -66,7 +66,7 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 	return projected
 }
 
-// failing is the error that the ApplicationSet controller reports; empty where there is none.
+// failing is the error that the ApplicationSet controller reports; empty if there is none.
 func failing(conditions []argo.ApplicationSetCondition) string {
 	for _, c := range conditions {
 		if c.Type == argo.ApplicationSetConditionErrorOccurred && c.Status == argo.ApplicationSetConditionStatusTrue {

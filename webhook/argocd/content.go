@@ -44,7 +44,7 @@ func Content(spec *argo.ApplicationSpec, around string) Fingerprint {
 	return hashOf([]any{spec.GetSources(), around})
 }
 
-// hashOf is a hash of the JSON of a value; 0 where it has none.
+// hashOf is a hash of the JSON of a value; 0 if it has none.
 func hashOf(value any) Fingerprint {
 	hash := fnv.New64a()
 	if err := json.NewEncoder(hash).Encode(value); err != nil {

@@ -27,7 +27,7 @@ func (s *setStrategy) UnmarshalJSON(raw []byte) error {
 }
 
 // DecodeSet decodes the name, the annotations and the steps of an ApplicationSet, in the same way as Decode. It returns
-// nil where there is no object.
+// nil if there is no object.
 func DecodeSet(raw []byte) (*argo.ApplicationSet, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

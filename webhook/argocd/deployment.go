@@ -53,7 +53,7 @@ func (d *deployment) revision(i int) string {
 }
 
 // wanted are the sources and revisions that will be deployed: the named ones, else those that the Application was last
-// compared with. A source is left out where neither tells.
+// compared with. A source is left out if neither tells.
 func (d *deployment) wanted(compared []policy.Source) []policy.Source {
 	var all []policy.Source
 	for i, source := range d.sources {

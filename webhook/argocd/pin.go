@@ -57,7 +57,7 @@ func NewPin(app, old *Application, revision string) Pin {
 	return pin
 }
 
-// comparedRevisions are the revisions of a comparison with this spec, one for each source; nil where one is not known.
+// comparedRevisions are the revisions of a comparison with this spec, one for each source; nil if one is not known.
 func comparedRevisions(spec *argo.ApplicationSpec, status *argo.SyncStatus) []string {
 	named := revisions(status.Revision, status.Revisions)
 	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {

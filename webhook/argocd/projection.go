@@ -26,7 +26,7 @@ type Projection struct {
 	// Compared stands for what it was compared with.
 	Compared Fingerprint
 	// Around is what it deploys by beside its sources, as one text, and Content stands for both. ContentSince is since
-	// when its spec has been the same, as far as the object tells, by the API server's clock; zero where it does not.
+	// when its spec has been the same, as far as the object tells, by the API server's clock; zero if it does not.
 	Around       string
 	Content      Fingerprint
 	ContentSince time.Time
@@ -66,7 +66,7 @@ func NewProjection(app *argo.Application) *Projection {
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each
 // writer last added or changed anything, and which fields it owns. That a part was taken away leaves no trace there. It
-// is zero where nothing is kept.
+// is zero if nothing is kept.
 func specWritten(app *argo.Application) time.Time {
 	var last time.Time
 	for _, f := range app.ManagedFields {

@@ -134,7 +134,7 @@ func lastSync(status *argo.ApplicationStatus) policy.LastSync {
 	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions), h.InitiatedBy)
 }
 
-// person is who started an operation; empty where Argo CD did.
+// person is who started an operation; empty if Argo CD did.
 func person(by argo.OperationInitiator) string {
 	if by.Automated {
 		return ""

@@ -256,7 +256,7 @@ func TestSiblingThatWasHydratedSince(t *testing.T) {
 	}
 }
 
-// TestSiblingThatIsNotHydratedByItsSpec has the dry source change after the hydrator has begun.
+// TestSiblingThatIsNotHydratedByItsSpec lets the dry source change after the hydrator has begun.
 func TestSiblingThatIsNotHydratedByItsSpec(t *testing.T) {
 	app := hydrated()
 	at := metav1.NewTime(app.Status.ReconciledAt.Add(-time.Second))

@@ -62,7 +62,7 @@ func Target(app, old *Application) policy.Target {
 
 // DeploysCompared reports whether the operation of a write names the revisions and the sources that the Application was
 // compared with before the write, what that comparison was, and when the last operation before the write started.
-func DeploysCompared(app, old *Application) (compared Fingerprint, operatedAt time.Time, is bool) {
+func DeploysCompared(app, old *Application) (compared Fingerprint, operatedAt time.Time, ok bool) {
 	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil {
 		return 0, operatedAt, false
 	}

@@ -260,7 +260,7 @@ func TestOutOfSyncSince(t *testing.T) {
 	}
 }
 
-// TestSyncStartedAt wants the start of the last operation only where it was a full sync that succeeded.
+// TestSyncStartedAt wants the start of the last operation only if it was a full sync that succeeded.
 func TestSyncStartedAt(t *testing.T) {
 	state := func(phase string, sync *argo.SyncOperation) *argo.OperationState {
 		return &argo.OperationState{Phase: synccommon.OperationPhase(phase), StartedAt: *at(51), Operation: argo.Operation{Sync: sync}}

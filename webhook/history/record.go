@@ -111,7 +111,7 @@ func (r *Record) Past(changed, compared uint64) policy.Past {
 }
 
 // Changed is the position at which the change that is pending was first seen, where the Application is compared with
-// these sources and revisions. Known is false where that comparison was not seen.
+// these sources and revisions. Known is false if that comparison was not seen.
 func (r *Record) Changed(compared []policy.Source, fingerprint argocd.Fingerprint) (position uint64, known bool) {
 	if r == nil || !r.comparedWith(compared, fingerprint) {
 		return 0, false
@@ -119,7 +119,7 @@ func (r *Record) Changed(compared []policy.Source, fingerprint argocd.Fingerprin
 	return r.changed, true
 }
 
-// ComparedAt is the position at which the last comparison was seen, which was at a time. Known is false where that
+// ComparedAt is the position at which the last comparison was seen, which was at a time. Known is false if that
 // comparison was not seen.
 func (r *Record) ComparedAt(reconciledAt time.Time) (position uint64, known bool) {
 	if r == nil || !r.reconciledAt.Equal(reconciledAt) {
@@ -131,7 +131,7 @@ func (r *Record) ComparedAt(reconciledAt time.Time) (position uint64, known bool
 // RequestedSince reports whether a refresh was seen to be requested after a position.
 func (r *Record) RequestedSince(position uint64) bool { return r != nil && r.lastRequested > position }
 
-// ContentSince is since when the Application has a spec of this content. Known is false where that was not seen.
+// ContentSince is since when the Application has a spec of this content. Known is false if that was not seen.
 func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, known bool) {
 	if r == nil || r.content != content {
 		return time.Time{}, false

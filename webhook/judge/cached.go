@@ -28,6 +28,6 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
 	in = j.Input(w, set, s)
-	in.Seen = j.Seen(w, &set.ApplicationSet)
+	in.History = j.History(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce && !s.Bypassed
 }

@@ -36,10 +36,10 @@ type KnownSets interface {
 type Dependencies struct {
 	// Live is the only source of an allow.
 	Live Evaluator
-	// Known lets an ApplicationSet be read side by side with its Applications; nil where it is read first.
-	Known KnownSets
-	Watch Watch
-	// Windows are the sync windows that syncs are held for; nil where they are left to Argo CD alone.
+	// Known lets an ApplicationSet be read side by side with its Applications; nil if it is read first.
+	Known     KnownSets
+	Histories Histories
+	// Windows are the sync windows that syncs are held for; nil if they are left to Argo CD alone.
 	Windows SyncWindows
 	// Clock is that for the end of a bypass and of conditions.
 	Clock clock.PassiveClock
@@ -52,15 +52,15 @@ type Judge struct {
 	// Parser makes the Settings of writes and ApplicationSets.
 	Parser *settings.Parser
 	Dependencies
-	// wishes are the positions at which operations first named revisions that were not compared.
-	wishes *cache.LRUExpireCache
+	// overrides are the positions at which operations first named revisions that were not compared.
+	overrides *cache.LRUExpireCache
 }
 
 // New returns a Judge.
 func New(config settings.Config, dependencies Dependencies) *Judge {
 	return &Judge{
 		Config: config, Parser: settings.NewParser(config, dependencies.Clock), Dependencies: dependencies,
-		wishes: cache.NewLRUExpireCache(wishMemory),
+		overrides: cache.NewLRUExpireCache(maxOverrides),
 	}
 }
 
@@ -70,9 +70,9 @@ func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 	if d, settled := policy.Relevant(w.Target); settled {
 		worst = Verdict{Decision: d, Settings: j.Parser.Of(nil)}
 	} else {
-		worst = j.judgeBy(ctx, w, w.Owners[0])
+		worst = j.judgeMember(ctx, w, w.Owners[0])
 		for _, owner := range w.Owners[1:] {
-			if v := j.judgeBy(ctx, w, owner); v.StricterThan(worst) {
+			if v := j.judgeMember(ctx, w, owner); v.StricterThan(worst) {
 				worst = v
 			}
 		}
@@ -81,18 +81,18 @@ func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 	return worst
 }
 
-// judgeBy judges the write as a member of the ApplicationSet that the owner names.
-func (j *Judge) judgeBy(ctx context.Context, w *Write, owner metav1.OwnerReference) Verdict {
+// judgeMember judges the write as a member of the ApplicationSet that the owner names.
+func (j *Judge) judgeMember(ctx context.Context, w *Write, owner metav1.OwnerReference) Verdict {
 	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
 	if known := j.knownSet(name, owner.UID); known != nil {
-		return j.judgeAhead(ctx, w, owner, known)
+		return j.judgeMeanwhile(ctx, w, owner, known)
 	}
 	set, err := j.Live.ApplicationSet(ctx, name)
-	return j.judgeOn(ctx, w, owner, setRead{set, err})
+	return j.judgeWith(ctx, w, owner, setRead{set, err})
 }
 
-// judgeOn judges the write by an ApplicationSet that was read, or by the failure to read it.
-func (j *Judge) judgeOn(ctx context.Context, w *Write, owner metav1.OwnerReference, read setRead) Verdict {
+// judgeWith judges the write by an ApplicationSet that was read, or by the failure to read it.
+func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerReference, read setRead) Verdict {
 	set := read.set
 	if set != nil && set.UID != string(owner.UID) {
 		set = nil
@@ -103,7 +103,7 @@ func (j *Judge) judgeOn(ctx context.Context, w *Write, owner metav1.OwnerReferen
 	}
 	in := j.Input(w, set, s)
 	if set != nil {
-		in.Seen = j.Seen(w, &set.ApplicationSet)
+		in.History = j.History(w, &set.ApplicationSet)
 	}
 	var err error
 	d, settled := policy.Scope(in)
@@ -122,7 +122,7 @@ func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings)
 	return in
 }
 
-// startedBy is the person who starts a sync; empty where a controller of Argo CD does. Only argocd-server is believed
+// startedBy is the person who starts a sync; empty if a controller of Argo CD does. Only argocd-server is believed
 // who that is.
 func (j *Judge) startedBy(w *Write) string {
 	switch {

@@ -10,14 +10,14 @@ import (
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
-	in.Seen = j.Watch.Seen(in.ApplicationSet, j.Watch.Changed(p.UID, in.Target.Compared, p.Compared), j.Watch.ComparedAt(p.UID, in.Target.ReconciledAt))
-	around, proven := j.Watch.DeployedWith(p.UID)
-	in.Seen.Altered, in.Seen.Unproven, in.Seen.ContentSince = around != "" && around != p.Around, !proven, j.Watch.ContentSince(p.UID, p.Content)
-	in.Seen.Deployed = j.Watch.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
+	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared), j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
+	around, proven := j.Histories.DeployedWith(p.UID)
+	in.History.Altered, in.History.Unproven, in.History.ContentSince = around != "" && around != p.Around, !proven, j.Histories.ContentSince(p.UID, p.Content)
+	in.History.Deployed = j.Histories.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {
 			in.Target.Wanted = []policy.Source{{Key: in.Target.Compared[0].Key, Revision: proven}}
-			in.Target.Operation.Redeploys, in.Seen.Deployed = false, false
+			in.Target.Operation.Redeploys, in.History.Deployed = false, false
 		}
 	}
 	return in

@@ -14,17 +14,17 @@ import (
 type Recorder struct {
 	metrics  *Metrics
 	events   *Events
-	blocked  *Blocked
+	blocked  *Waiting
 	unlisted *unlisted
 }
 
 // NewRecorder returns a Recorder that counts with metrics, posts with events and remembers denials in blocked.
-func NewRecorder(metrics *Metrics, events *Events, blocked *Blocked) *Recorder {
+func NewRecorder(metrics *Metrics, events *Events, blocked *Waiting) *Recorder {
 	return &Recorder{metrics: metrics, events: events, blocked: blocked, unlisted: newUnlisted(metrics)}
 }
 
 // Waiting is what waits.
-func (r *Recorder) Waiting() *Blocked { return r.blocked }
+func (r *Recorder) Waiting() *Waiting { return r.blocked }
 
 // Run posts Events until ctx is done.
 func (r *Recorder) Run(ctx context.Context) {

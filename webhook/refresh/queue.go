@@ -113,7 +113,7 @@ func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) 
 	q.enqueue(ask{app: app, position: q.watch.Position()}, why, comparedAt)
 }
 
-// AskAgain has Argo CD notice a request that it has overlooked. It never waits.
+// AskAgain makes Argo CD notice a request that it has overlooked. It never waits.
 func (q *Queue) AskAgain(app types.NamespacedName, comparedAt time.Time) {
 	q.enqueue(ask{app: app, again: true}, "overlooked", comparedAt)
 }

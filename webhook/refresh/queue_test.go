@@ -157,7 +157,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestAnotherReasonIsAnotherWish has a second commit land at once: the Application is behind that one, too.
+// TestAnotherReasonIsAnotherWish lets a second commit land at once: the Application is behind that one, too.
 func TestAnotherReasonIsAnotherWish(t *testing.T) {
 	f := &fake{}
 	trial(t, f, true, func(g *WithT, q *Queue) {
@@ -211,7 +211,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestOthersAsk has another replica ask while a request waits in the queue. A request that was overlooked is repeated
+// TestOthersAsk lets another replica ask while a request waits in the queue. A request that was overlooked is repeated
 // all the same.
 func TestOthersAsk(t *testing.T) {
 	f := &fake{others: []string{"theirs"}}

@@ -10,18 +10,18 @@ import (
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
-// Refresher has Argo CD compare an Application again, in the background.
+// Refresher makes Argo CD compare an Application again, in the background.
 type Refresher interface {
 	// Ask requests a refresh. why is the reason, and comparedAt is when Argo CD last compared the Application.
 	Ask(app types.NamespacedName, why string, comparedAt time.Time)
-	// AskAgain has Argo CD notice a request that it has overlooked.
+	// AskAgain makes Argo CD notice a request that it has overlooked.
 	AskAgain(app types.NamespacedName, comparedAt time.Time)
 }
 
-// Waiting knows which Applications wait. record.Blocked is one.
+// Waiting knows which Applications wait. record.Waiting is one.
 type Waiting interface {
-	// Seen drops an Application that waits no longer.
-	Seen(p *argocd.Projection)
+	// Drop drops an Application that waits no longer.
+	Drop(p *argocd.Projection)
 	// Waits reports whether an Application is known to wait.
 	Waits(app types.UID) bool
 	// Wait remembers that an Application waits.
@@ -30,7 +30,7 @@ type Waiting interface {
 	StoppedSince(app types.UID, since time.Time) bool
 }
 
-// AfterRefusal has Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may
+// AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may
 // ask again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with the
 // siblings that come later.
 func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {

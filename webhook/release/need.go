@@ -11,7 +11,7 @@ import (
 // need is an Application that Argo CD has to compare again, so that a sync can go on.
 type need struct {
 	app string
-	// step is the step of the Application; toWake where a sync of its own waits for nothing else.
+	// step is the step of the Application; beforeSteps where a sync of its own waits for nothing else.
 	step int
 	// why is the reason and its detail.
 	why string
@@ -25,7 +25,7 @@ type need struct {
 	// pending says that a refresh of it is requested already.
 	pending bool
 	// idle says that it has an operation that has not started. Up to 3.5 Argo CD may overlook one that is written while
-	// it records the end of another, and a refresh has it look again.
+	// it records the end of another, and a refresh makes it look again.
 	idle bool
 	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
 	unrecorded bool
@@ -42,12 +42,12 @@ type need struct {
 // after that one has to wait anyway, and may have to be compared once more then.
 func needs(d policy.Decision, t *policy.Target) []need {
 	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
-		return []need{{app: d.Application, step: toWake, why: string(d.Reason), comparedAt: t.ReconciledAt}}
+		return []need{{app: d.Application, step: beforeSteps, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
 	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
-		return []need{{app: d.Application, step: toWake, why: why, comparedAt: t.ReconciledAt, synced: true}}
+		return []need{{app: d.Application, step: beforeSteps, why: why, comparedAt: t.ReconciledAt, synced: true}}
 	}
 	var all []need
 	last := lastToCompare(d.Blockers)
@@ -62,8 +62,8 @@ func needs(d policy.Decision, t *policy.Target) []need {
 	return all
 }
 
-// toWake goes before all steps.
-const toWake = -1
+// beforeSteps goes before all steps.
+const beforeSteps = -1
 
 // lastToCompare is the first step with a blocker that no comparison makes done. One that only soaks ends by itself.
 func lastToCompare(blockers []policy.Blocker) int {

@@ -162,7 +162,7 @@ func TestWhatADecisionNeeds(t *testing.T) {
 	}
 }
 
-// TestOneComparisonServesAll has two syncs wait for the same Application, for different commits, and both find it at
+// TestOneComparisonServesAll lets two syncs wait for the same Application, for different commits, and both find it at
 // the same moment.
 func TestOneComparisonServesAll(t *testing.T) {
 	g := NewWithT(t)
@@ -175,7 +175,7 @@ func TestOneComparisonServesAll(t *testing.T) {
 	g.Expect(r.refreshes.Take()).To(HaveLen(1))
 }
 
-// TestEachRepetitionIsAnother has two syncs be repeated: the refreshes for the one must not use up those for the other.
+// TestEachRepetitionIsAnother lets two syncs be repeated: the refreshes for the one must not use up those for the other.
 func TestEachRepetitionIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	why := func(started time.Time) string {

@@ -35,14 +35,14 @@ type releasing struct {
 	*Releaser
 	clock     *clocktesting.FakeClock
 	watch     *scenario.Watch
-	blocked   *record.Blocked
+	blocked   *record.Waiting
 	refreshes *scenario.Refreshes
 }
 
 func newReleasing(config settings.Config, c *scenario.Cluster) *releasing {
 	r := &releasing{clock: clocktesting.NewFakeClock(scenario.Noon), watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{}}
-	r.blocked = record.NewBlocked(scenario.Watched{Cluster: c}, r.clock)
-	j := judge.New(config, judge.Dependencies{Live: c, Watch: r.watch, Clock: r.clock})
+	r.blocked = record.NewWaiting(scenario.Watched{Cluster: c}, r.clock)
+	j := judge.New(config, judge.Dependencies{Live: c, Histories: r.watch, Clock: r.clock})
 	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration { return jitter })
 	return r
 }
@@ -169,7 +169,7 @@ func history(app *argo.Application) {
 	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
 }
 
-// TestWhatTheControllerHasNotRecorded has the ApplicationSet controller go by an old state of qa: it never starts prod.
+// TestWhatTheControllerHasNotRecorded lets the ApplicationSet controller go by an old state of qa: it never starts prod.
 func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 	const again = "argocd/qa the ApplicationSet controller has not recorded that it is done at 11:59:00"
 	for name, tc := range map[string]struct {
@@ -243,7 +243,7 @@ func TestBackoff(t *testing.T) {
 	g.Expect(r.sets).To(BeEmpty(), "nothing is remembered")
 }
 
-// TestItsTurnHasComeAgain has the sync that was asked for be stopped, and its turn come again before the next
+// TestItsTurnHasComeAgain lets the sync that was asked for be stopped, and its turn come again before the next
 // reconciliation.
 func TestItsTurnHasComeAgain(t *testing.T) {
 	g := NewWithT(t)
@@ -266,7 +266,7 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	}
 }
 
-// TestItsOperationHasJustEnded has Argo CD compare dev in the second in which its operation ended, which does not
+// TestItsOperationHasJustEnded lets Argo CD compare dev in the second in which its operation ended, which does not
 // count. A Queue makes a request with the same reason once per comparison.
 func TestItsOperationHasJustEnded(t *testing.T) {
 	g := NewWithT(t)
@@ -319,7 +319,7 @@ func TestTheOtherReplicaWasFaster(t *testing.T) {
 	g.Expect(r.refreshes.Take()).To(HaveLen(1), "it did not help")
 }
 
-// TestAnAnsweredRequestIsNotMadeAgain has Argo CD answer, and nothing else happen for a while.
+// TestAnAnsweredRequestIsNotMadeAgain lets Argo CD answer, and nothing else happen for a while.
 func TestAnAnsweredRequestIsNotMadeAgain(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
@@ -358,7 +358,7 @@ func TestNotBefore(t *testing.T) {
 	g.Expect(r.until(2 * time.Minute)).To(Equal([]time.Duration{90*time.Second + 100*time.Millisecond}))
 }
 
-// TestOnlyTheFirstBlockerIsLookedAt has a hundred Applications wait for one that is broken.
+// TestOnlyTheFirstBlockerIsLookedAt lets a hundred Applications wait for one that is broken.
 func TestOnlyTheFirstBlockerIsLookedAt(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Degraded 1:eu=Degraded 3:prod=Healthy@b")
@@ -395,7 +395,7 @@ func TestWhatIsHeldIsReleasedWhenTheGateIsSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestTheEarliestTimeCounts has one Application wait for a time, and a later one for a sibling.
+// TestTheEarliestTimeCounts lets one Application wait for a time, and a later one for a sibling.
 func TestTheEarliestTimeCounts(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Degraded@b 3:east=Healthy@b 3:prod=Healthy@b")
@@ -411,7 +411,7 @@ func TestTheEarliestTimeCounts(t *testing.T) {
 	g.Expect(r.Reconcile(guestbook)).To(Equal(90 * time.Second))
 }
 
-// TestTheTrainIsReleasedAtWhatIsProven has dev go on to c while prod waits for b.
+// TestTheTrainIsReleasedAtWhatIsProven lets dev go on to c while prod waits for b.
 func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
@@ -443,8 +443,8 @@ func TestController(t *testing.T) {
 		c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 		scenario.Pending(c, "prod")
 		watched, refreshes := scenario.Watched{Cluster: c}, &scenario.Refreshes{}
-		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Watch: &scenario.Watch{}, Clock: clock.RealClock{}})
-		r := NewController(New(j, watched, record.NewBlocked(watched, clock.RealClock{}), refreshes, rand.N[time.Duration]).Reconcile)
+		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Histories: &scenario.Watch{}, Clock: clock.RealClock{}})
+		r := NewController(New(j, watched, record.NewWaiting(watched, clock.RealClock{}), refreshes, rand.N[time.Duration]).Reconcile)
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { r.Run(ctx); close(done) }()

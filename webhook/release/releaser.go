@@ -53,7 +53,7 @@ func backoff(first time.Duration, asked int) time.Duration {
 	return min(first<<min(asked-1, 8), longestBackoff)
 }
 
-// Releaser has Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
+// Releaser makes Argo CD ask again for the syncs whose turn has come. A refresh of an Application wakes both the
 // ApplicationSet controller and auto-sync. It also has those Applications refreshed that hold up a sync only because
 // they were compared too early, or by an operation that does not start.
 //
@@ -139,12 +139,12 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	var wanted []need
 	for _, p := range owned {
 		byName[p.Name] = p
-		r.waiting.Seen(p)
+		r.waiting.Drop(p)
 	}
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
 			again = soonest(again, reconcileEvery)
-			wanted = append(wanted, need{app: p.Name, step: toWake, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
+			wanted = append(wanted, need{app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
 		}
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
@@ -198,7 +198,7 @@ func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
 	all := needs(d, &target)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []need{{app: p.Name, step: toWake, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+		all = []need{{app: p.Name, step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested

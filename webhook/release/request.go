@@ -23,7 +23,7 @@ func inTurn(wanted []need) []need {
 	return wanted
 }
 
-// starts reports whether a request has Argo CD make a need that it would not make now.
+// starts reports whether a request makes Argo CD make a need that it would not make now.
 func (c need) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !c.unpolled }
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
@@ -77,7 +77,7 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.judge.Watch.Position(), next: clock.Add(r.random(spread))}
+		q = &request{position: r.judge.Histories.Position(), next: clock.Add(r.random(spread))}
 		if c.synced {
 			q.next = clock.Add(noticedAfter + r.random(spread))
 		}
@@ -101,7 +101,7 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
 	case c.pending:
 		r.refresh.AskAgain(app, c.comparedAt)
-	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Watch.RequestedSince(p.UID, q.position)):
+	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Histories.RequestedSince(p.UID, q.position)):
 		r.refresh.Ask(app, q.reason(c), c.comparedAt)
 		now.asked[c.app] = true
 	}

@@ -149,7 +149,7 @@ func (a *arrival) reserve(ctx context.Context, needed int64) error {
 	return nil
 }
 
-// enqueue has a body wait behind those that have announced as much, or less.
+// enqueue makes a body wait behind those that have announced as much, or less.
 func (in *arrivals) enqueue(w *waiter) {
 	i := slices.IndexFunc(in.waiting, func(other *waiter) bool { return other.announced > w.announced })
 	if i < 0 {

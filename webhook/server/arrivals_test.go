@@ -319,7 +319,7 @@ func TestABodyWaitsForMemoryUntilItsDeadline(t *testing.T) {
 	}
 }
 
-// TestTheDeadlineOfABodyCountsFromItsRequest has a body wait for memory: it has no more time for that.
+// TestTheDeadlineOfABodyCountsFromItsRequest lets a body wait for memory: it has no more time for that.
 func TestTheDeadlineOfABodyCountsFromItsRequest(t *testing.T) {
 	g := NewWithT(t)
 	e := newEndpoint()

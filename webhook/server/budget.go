@@ -53,7 +53,7 @@ func newBudget(clock clock.Clock) *budget {
 }
 
 // receiving returns a body that is about to arrive from a remote address. Its announced length is negative if nobody
-// knows it. cut has its reads fail, from any goroutine.
+// knows it. cut makes its reads fail, from any goroutine.
 func (b *budget) receiving(address string, announced int64, cut func()) *arrival {
 	if announced < 0 {
 		announced = maxBody

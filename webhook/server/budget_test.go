@@ -28,7 +28,7 @@ func with(item string, n int) string {
 	return strings.Replace(good, `"color":"blue"`, `"colors":[`+strings.Repeat(item+",", n)+item+`]`, 1)
 }
 
-// TestAHeavyRequestDoesNotHoldUpLighterOnes has others take all the memory of a lane, and one more wait for it.
+// TestAHeavyRequestDoesNotHoldUpLighterOnes lets others take all the memory of a lane, and one more wait for it.
 func TestAHeavyRequestDoesNotHoldUpLighterOnes(t *testing.T) {
 	light, middle, heavy := good, with("{}", 3000), with("{}", 10_000)
 	for name, tc := range map[string]struct {
@@ -67,7 +67,7 @@ func TestAHeavyRequestDoesNotHoldUpLighterOnes(t *testing.T) {
 	}
 }
 
-// TestARequestWaitsForMemoryUntilItsDeadline has another one take all the memory of its lane.
+// TestARequestWaitsForMemoryUntilItsDeadline lets another one take all the memory of its lane.
 func TestARequestWaitsForMemoryUntilItsDeadline(t *testing.T) {
 	g := NewWithT(t)
 	e := newEndpoint()
@@ -154,7 +154,7 @@ func answerWithin(e *endpoint, body string, timeout time.Duration) int {
 	r := post(body)
 	r.URL.RawQuery = "timeout=" + timeout.String()
 	_, err := e.answer(nil, r)
-	if failure, is := errors.AsType[*httpError](err); is {
+	if failure, ok := errors.AsType[*httpError](err); ok {
 		return failure.code()
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ type Clients struct {
 	Names []string
 }
 
-// configure has a handshake fail that is not one of the clients'.
+// configure makes a handshake fail that is not one of the clients'.
 func (c Clients) configure(config *tls.Config) {
 	if c.CAs == nil {
 		return

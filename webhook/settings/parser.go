@@ -44,7 +44,7 @@ type Config struct {
 	// Hold lets an early write of the ApplicationSet controller through without its operation. It needs the mutating
 	// webhook.
 	Hold bool
-	// Release has Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared
+	// Release makes Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared
 	// too early. It needs a Releaser.
 	Release bool
 }
@@ -94,7 +94,7 @@ func NewParser(config Config, clock clock.PassiveClock) *Parser {
 type Claim struct {
 	// User is who sent the request; the API server has authenticated it.
 	User string
-	// InitiatedBy and Bypass are what the operation says. Bypass is empty where it asks for none.
+	// InitiatedBy and Bypass are what the operation says. Bypass is empty if it asks for none.
 	InitiatedBy, Bypass string
 }
 

@@ -29,11 +29,11 @@ const (
 	barrierRest = 10 * time.Second
 )
 
-// Arrivals tell how far a watch of Applications has come. Cache is one.
-type Arrivals interface {
-	// Newest is the resourceVersion up to which everything is known; empty where that cannot be told.
+// Watch tell how far a watch of Applications has come. Cache is one.
+type Watch interface {
+	// Newest is the resourceVersion up to which everything is known; empty if that cannot be told.
 	Newest() string
-	// Reached waits until everything up to a resourceVersion is known. It is an error where that cannot be told, or
+	// Reached waits until everything up to a resourceVersion is known. It is an error if that cannot be told, or
 	// when ctx is done.
 	Reached(ctx context.Context, resourceVersion string) error
 }
@@ -49,7 +49,7 @@ type Arrivals interface {
 type Barrier struct {
 	objects metadata.ResourceInterface
 	name    string
-	watch   Arrivals
+	watch   Watch
 	observe Observer
 	writes  *batches[struct{}]
 
@@ -60,7 +60,7 @@ type Barrier struct {
 }
 
 // NewBarrier returns a Barrier that writes the Application of a name, which has to exist.
-func NewBarrier(objects metadata.Interface, name types.NamespacedName, watch Arrivals, observe Observer) *Barrier {
+func NewBarrier(objects metadata.Interface, name types.NamespacedName, watch Watch, observe Observer) *Barrier {
 	return &Barrier{
 		objects: objects.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(name.Namespace), name: name.Name,
 		watch: watch, observe: observe, writes: newBatches[struct{}](), clock: clock.RealClock{},
@@ -133,7 +133,7 @@ func (b *Barrier) resting() bool {
 	return b.clock.Now().Before(b.rest)
 }
 
-// failed has the Barrier rest, unless nobody waits for it any more.
+// failed makes the Barrier rest, unless nobody waits for it any more.
 func (b *Barrier) failed(ctx context.Context, err error) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return

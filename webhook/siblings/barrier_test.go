@@ -89,7 +89,7 @@ func (r *readsSeen) ReadDone(_ string, _ time.Duration, err error) {
 	r.failed = append(r.failed, err != nil)
 }
 
-func newBarrier(object *barrierObject, watch Arrivals) (*Barrier, *readsSeen) {
+func newBarrier(object *barrierObject, watch Watch) (*Barrier, *readsSeen) {
 	seen := &readsSeen{}
 	return &Barrier{objects: object, name: "barrier", watch: watch, observe: seen, writes: newBatches[struct{}](), clock: clock.RealClock{}}, seen
 }
@@ -145,7 +145,7 @@ func TestABarrierThatHasFailedRests(t *testing.T) {
 	})
 }
 
-// TestNobodySharesAWriteThatBeganBefore has callers arrive one after the other, while writes are under way.
+// TestNobodySharesAWriteThatBeganBefore lets callers arrive one after the other, while writes are under way.
 func TestNobodySharesAWriteThatBeganBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

@@ -22,9 +22,9 @@ const ownerIndex = "owner"
 // lag behind the API server by any time. It only ever makes a decision cheaper or stricter: live reads confirm what it
 // says, or show that it is current.
 //
-// Its Observations are what the watches of Applications have seen.
+// Its Histories are what the watches of Applications have seen.
 type Cache struct {
-	*Observations
+	*Histories
 	// changed is told the ApplicationSet of every event; it must not block.
 	changed     func(set types.NamespacedName)
 	stores      []stores
@@ -42,7 +42,7 @@ type stores struct{ applications, sets cache.Indexer }
 
 // NewCache returns a Cache of all sources, of which no two may give the same object. It is empty until Run.
 func NewCache(sources ...Source) *Cache {
-	c := &Cache{Observations: NewObservations(clock.RealClock{}), changed: func(types.NamespacedName) {}}
+	c := &Cache{Histories: NewHistories(clock.RealClock{}), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),

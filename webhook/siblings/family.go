@@ -24,13 +24,13 @@ func OwnerOf(set *policy.ApplicationSet) Owner { return Owner{set.Namespace, typ
 // was seen of each. Decisions share the arrays and the names. Once these were handed out, they are copied before they
 // change.
 type family struct {
-	// set is the ApplicationSet that the places are of; nil where it is not known.
+	// set is the ApplicationSet that the places are of; nil if it is not known.
 	set      *policy.ApplicationSet
 	siblings []policy.Sibling
-	observed []*observed
+	members  []*member
 	names    map[string]int
 	// joined is when the last one was seen to appear or to come to another step, or the steps to change, and
-	// respecified when the last spec of one was seen to change; zero where nothing of the kind was seen.
+	// respecified when the last spec of one was seen to change; zero if nothing of the kind was seen.
 	joined, respecified time.Time
 
 	arraysShared, namesShared bool
@@ -38,17 +38,17 @@ type family struct {
 
 // put adds an Application, or replaces the one of its name. It reports whether that one was in another step, and in
 // which.
-func (f *family) put(o *observed, a *policy.Application) (from int, moved bool) {
+func (f *family) put(o *member, a *policy.Application) (from int, moved bool) {
 	f.unshareArrays()
 	i, is := f.names[o.name]
 	if !is {
 		f.unshareNames()
-		i = len(f.observed)
+		i = len(f.members)
 		f.names[o.name] = i
-		f.siblings, f.observed = append(f.siblings, policy.Sibling{}), append(f.observed, nil)
+		f.siblings, f.members = append(f.siblings, policy.Sibling{}), append(f.members, nil)
 	}
 	before := f.siblings[i]
-	f.siblings[i], f.observed[i] = policy.Sibling{Application: a}, o
+	f.siblings[i], f.members[i] = policy.Sibling{Application: a}, o
 	if f.set != nil {
 		f.siblings[i] = f.set.Place(a)
 		moved = is && f.siblings[i].Step != before.Step
@@ -57,19 +57,19 @@ func (f *family) put(o *observed, a *policy.Application) (from int, moved bool) 
 }
 
 // remove takes an Application out, unless another one has its name now. The last one takes its place in the arrays.
-func (f *family) remove(o *observed) {
+func (f *family) remove(o *member) {
 	i, is := f.names[o.name]
-	if !is || f.observed[i] != o {
+	if !is || f.members[i] != o {
 		return
 	}
 	f.unshareArrays()
 	f.unshareNames()
-	last := len(f.observed) - 1
-	f.names[f.observed[last].name] = i
+	last := len(f.members) - 1
+	f.names[f.members[last].name] = i
 	delete(f.names, o.name)
-	f.siblings[i], f.observed[i] = f.siblings[last], f.observed[last]
-	f.siblings[last], f.observed[last] = policy.Sibling{}, nil
-	f.siblings, f.observed = f.siblings[:last], f.observed[:last]
+	f.siblings[i], f.members[i] = f.siblings[last], f.members[last]
+	f.siblings[last], f.members[last] = policy.Sibling{}, nil
+	f.siblings, f.members = f.siblings[:last], f.members[:last]
 }
 
 // place gives all Applications their places in the steps of an ApplicationSet.
@@ -91,7 +91,7 @@ func (f *family) place(set *policy.ApplicationSet, now time.Time) {
 
 func (f *family) unshareArrays() {
 	if f.arraysShared {
-		f.siblings, f.observed, f.arraysShared = slices.Clone(f.siblings), slices.Clone(f.observed), false
+		f.siblings, f.members, f.arraysShared = slices.Clone(f.siblings), slices.Clone(f.members), false
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // are always those that would be found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &familyWorld{Observations: NewObservations(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		w := &familyWorld{Histories: NewHistories(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
 		r.Repeat(map[string]func(*rapid.T){
 			"application": w.observe,
 			"gone":        w.forget,
@@ -32,7 +32,7 @@ func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 }
 
 type familyWorld struct {
-	*Observations
+	*Histories
 	apps map[string]*argocd.Projection
 	sets map[types.UID]*policy.ApplicationSet
 	held []held
@@ -42,7 +42,7 @@ type familyWorld struct {
 // held was handed out, and a copy of it was made then.
 type held struct {
 	siblings, copied []policy.Sibling
-	seen             policy.Seen
+	seen             policy.History
 	past             map[string]policy.Past
 }
 
@@ -115,7 +115,7 @@ func (w *familyWorld) handOut(r *rapid.T) {
 	if set == nil {
 		set = familySet(r)
 	}
-	h := held{siblings: w.Siblings(set), seen: w.Seen(set, 0, 0), past: map[string]policy.Past{}}
+	h := held{siblings: w.Siblings(set), seen: w.History(set, 0, 0), past: map[string]policy.Past{}}
 	h.copied = slices.Clone(h.siblings)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		h.past[name] = h.seen.Past(name)
@@ -145,13 +145,13 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 	// One of the Applications has another object of its name, as it was read live.
 	apps := []*argocd.Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
 	placed := []policy.Sibling{set.Place(&apps[0].Application)}
-	seen := w.Seen(set, 0, 0)
+	seen := w.History(set, 0, 0)
 	for _, p := range w.apps {
 		if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
 			apps, placed = append(apps, p), append(placed, set.Place(&p.Application))
 			past := seen.Past(p.Name)
 			past.Step = 0 // see TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate
-			g.Expect(past).To(Equal(w.Observations.apps[p.UID].Past(0, 0)))
+			g.Expect(past).To(Equal(w.Histories.apps[p.UID].Past(0, 0)))
 		}
 	}
 	g.Expect(w.Siblings(set)).To(ConsistOf(placed[1:]))
@@ -162,14 +162,14 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 // connected.
 func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g := NewWithT(t)
-	s := NewObservations(clock.RealClock{})
-	watch := (&Cache{Observations: s, changed: func(types.NamespacedName) {}}).applications()
+	s := NewHistories(clock.RealClock{})
+	watch := (&Cache{Histories: s, changed: func(types.NamespacedName) {}}).applications()
 	before := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}, Owner: "set", Around: "a"}
 	before.Application = policy.Application{Name: "dev", SyncStatus: "Synced", SpecCompared: true}
 	again := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "other", Around: "b"}
 	watch.OnAdd(before, false)
 	watch.OnUpdate(before, again)
-	g.Expect(s.Observed("1")).To(BeFalse())
+	g.Expect(s.Known("1")).To(BeFalse())
 	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "set"})).To(BeEmpty())
 	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "other"})).To(HaveLen(1))
 }

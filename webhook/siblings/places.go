@@ -8,7 +8,7 @@ import (
 
 // Siblings returns the Applications of an ApplicationSet as last watched, with their places in its steps. Callers share
 // the slice, and must not change it.
-func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
+func (s *Histories) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 	s.mu.Lock()
 	f := s.families[OwnerOf(set)]
 	if f == nil {
@@ -30,7 +30,7 @@ func (s *Observations) Siblings(set *policy.ApplicationSet) []policy.Sibling {
 
 // Placed gives Applications their places in the steps of an ApplicationSet: the kept place to an Application that was
 // observed last, and a new one to any other.
-func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling {
+func (s *Histories) Placed(set *policy.ApplicationSet, apps []*argocd.Projection) []policy.Sibling {
 	s.mu.Lock()
 	var kept []policy.Sibling
 	var names map[string]int
@@ -52,14 +52,14 @@ func (s *Observations) Placed(set *policy.ApplicationSet, apps []*argocd.Project
 
 // Place keeps the places of Applications in the steps of their ApplicationSet. Without it, each decision finds them
 // again.
-func (s *Observations) Place(set *policy.ApplicationSet) {
+func (s *Histories) Place(set *policy.ApplicationSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.family(OwnerOf(set)).place(set, s.clock.Now())
 }
 
 // Displace forgets an ApplicationSet that is gone.
-func (s *Observations) Displace(set *policy.ApplicationSet) {
+func (s *Histories) Displace(set *policy.ApplicationSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.families[OwnerOf(set)]; f != nil {
@@ -69,7 +69,7 @@ func (s *Observations) Displace(set *policy.ApplicationSet) {
 }
 
 // family returns the family of an Owner, and begins it. The caller holds the lock.
-func (s *Observations) family(owner Owner) *family {
+func (s *Histories) family(owner Owner) *family {
 	f := s.families[owner]
 	if f == nil {
 		f = &family{names: map[string]int{}}
@@ -79,8 +79,8 @@ func (s *Observations) family(owner Owner) *family {
 }
 
 // drop drops a family of nobody. The caller holds the lock.
-func (s *Observations) drop(owner Owner) {
-	if f := s.families[owner]; f != nil && f.set == nil && len(f.observed) == 0 {
+func (s *Histories) drop(owner Owner) {
+	if f := s.families[owner]; f != nil && f.set == nil && len(f.members) == 0 {
 		delete(s.families, owner)
 	}
 }

@@ -65,7 +65,7 @@ type Reader struct {
 	live Live
 	// known is never trusted alone.
 	known Known
-	// barrier proves what is known where a LIST would return more than above Applications; nil where there is none, and
+	// barrier proves what is known where a LIST would return more than above Applications; nil if there is none, and
 	// live reads prove it.
 	barrier  *Barrier
 	selected Selected
@@ -85,7 +85,7 @@ type Selected interface {
 	Selected(namespace string, selector labels.Selector, most int) int
 }
 
-// WithBarrier has the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications.
+// WithBarrier makes the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications.
 // Its watch is the one that known is from.
 func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
 	r.barrier, r.selected, r.above = b, selected, above

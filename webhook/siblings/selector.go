@@ -9,7 +9,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// selectorFor writes "selected by one of these steps" as a Kubernetes label selector; ok is false where that cannot be
+// selectorFor writes "selected by one of these steps" as a Kubernetes label selector; ok is false if that cannot be
 // said exactly, and then everything has to be listed. A selector cannot say "or", except for values of one key.
 func selectorFor(steps []policy.Step) (selector labels.Selector, ok bool) {
 	if slices.ContainsFunc(steps, func(s policy.Step) bool { return len(s) == 0 }) {

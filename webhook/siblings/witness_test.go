@@ -54,7 +54,7 @@ func TestWitness(t *testing.T) {
 	} {
 		t.Run(it, func(t *testing.T) {
 			g := NewWithT(t)
-			live, seen := &oneApplication{app: row.live, err: row.err}, NewObservations(clock.RealClock{})
+			live, seen := &oneApplication{app: row.live, err: row.err}, NewHistories(clock.RealClock{})
 			if row.seen != nil {
 				seen.Observe(row.seen)
 			}
@@ -68,11 +68,11 @@ func TestWitness(t *testing.T) {
 			if row.owner != "" {
 				owner = row.owner
 			}
-			g.Expect(NewWitness(live, seen).Exists(t.Context(), name, uid, []types.UID{owner})).To(Equal(row.want))
+			g.Expect(NewLookup(live, seen).Exists(t.Context(), name, uid, []types.UID{owner})).To(Equal(row.want))
 			g.Expect(live.reads).To(Equal(row.wantReads))
 		})
 	}
 	g, live := NewWithT(t), &oneApplication{app: &argocd.Projection{}}
-	g.Expect(NewWitness(live, NewObservations(clock.RealClock{})).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
+	g.Expect(NewLookup(live, NewHistories(clock.RealClock{})).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
 	g.Expect(live.reads).To(BeZero())
 }

@@ -25,7 +25,7 @@ type Application struct {
 	Step int
 	// Changes is its state after each change, parallel to ChangedAt.
 	Changes []State
-	// Trees are the contents in git of each of them, "" where that is not known; nil where no content is known.
+	// Trees are the contents in git of each of them, "" where that is not known; nil if no content is known.
 	Trees []string
 }
 

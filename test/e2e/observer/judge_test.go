@@ -246,7 +246,7 @@ func TestJudgeDropsOldResults(t *testing.T) {
 	}
 }
 
-// TestARepairOfDriftIsNoStartOfACommit has dev be Progressing with a commit, which does not touch prod, and prod drift.
+// TestARepairOfDriftIsNoStartOfACommit lets dev be Progressing with a commit, which does not touch prod, and prod drift.
 func TestARepairOfDriftIsNoStartOfACommit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trees      []string

@@ -20,7 +20,7 @@ func build(dir, overlay string) (program string, err error) {
 	return program, nil
 }
 
-// overlay writes the files without the part, and the file that has go build read them.
+// overlay writes the files without the part, and the file that lets go build read them.
 func (p *part) overlay(dir string) (string, error) {
 	replaced := map[string]string{}
 	for i, e := range p.edits {

@@ -33,7 +33,7 @@ func ofConditions() []part {
 		take("FailuresAtCompared", failures, `case last.Full && last.AtCompared && `, `case last.Full && `),
 		take("Degraded", failures, `case a.Health == "Degraded" && a.LastSync.AtCompared:`, `case false:`),
 		take("FailedOperations", failures, `case last.Full && last.AtCompared && (`, `case false && (`),
-		take("FailedItself", failures, `if is && a.Name == in.Target.Name {`, `if false {`),
+		take("FailedItself", failures, `if ok && a.Name == in.Target.Name {`, `if false {`),
 		take("Budget", failures, `if budget == nil {`, `if true {`),
 		take("ReadOwnStep", unmet, `if in.Settings.Conditions.MaxFailures != nil {`, `if false {`),
 		take("Window", window, `return d, in.Window.Closed`, `return d, false`),

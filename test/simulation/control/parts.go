@@ -49,7 +49,7 @@ const (
 )
 
 const (
-	newest  = `in.Seen.Past(a.Name).Freshness == Newest`
+	newest  = `in.History.Past(a.Name).Freshness == Newest`
 	skipped = `wanted == nil || in.completed(a) {`
 )
 
@@ -73,30 +73,30 @@ func ofFindings() []part {
 		take("A5", revision, newest, `slices.ContainsFunc(a.Ran, func(s Source) bool { return slices.Contains(in.Target.Wanted, s) })`).and(outdated, skipped, `true || wanted == nil {`),
 		take("Skipped", outdated, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
 		take("A6", revision, newest, `a.ReconciledAt.After(in.Target.ReconciledAt)`).and(outdated, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
-		take("WentBack", revision, newest, `in.Seen.Past(a.Name).Freshness >= Fresh`).and(outdated, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
+		take("WentBack", revision, newest, `in.History.Past(a.Name).Freshness >= Fresh`).and(outdated, skipped, `wanted == nil || in.Target.Operation.Pinned {`),
 		take("ComparedBack", revision, `!slices.ContainsFunc(done[:at], compared)`, `(true || compared(done[at]))`),
 		take("RunsBack", revision, `!slices.ContainsFunc(done[at+1:], runs)`, `(true || runs(done[at]))`),
 		take("WantsBack", revision, `slices.Contains(in.Target.Ran, w) && !in.Target.runs(w) })`, `false && !in.Target.runs(w) })`),
 		take("RanBack", revision, `!slices.ContainsFunc(a.Compared, ran)`, `(true || ran(Source{}))`),
-		take("A7", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh`,
-			`in.Seen.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
+		take("A7", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh`,
+			`in.History.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
 		row("A8", "notHydrated"),
 		row("Uncompared", "comparedUnhydrated"),
 		take("HydratedFrom", target, ` && hydratedFrom(spec, &before.SourceHydrator)`, ``),
 		take("Unseen", deployed, ` && r.operatedAt.Equal(operatedAt)`, ``),
 		take("SyncingTo", deployed, `case r.operating && r.syncingWith != otherwise:`, `case false:`),
 		row("SpecSettling", "specSettling"),
-		take("Joined", settling, `last := in.Seen.Joined`, `var last time.Time`),
-		take("Respecified", settling, `latest(last, in.Seen.Respecified, in.Seen.ContentSince)`, `latest(last)`),
+		take("Joined", settling, `last := in.History.Joined`, `var last time.Time`),
+		take("Respecified", settling, `latest(last, in.History.Respecified, in.History.ContentSince)`, `latest(last)`),
 		row("ApplicationSetFailing", "applicationSetFailing"),
 		take("FailingStep", failing, ` && in.ApplicationSet.FailingStep < d.Step`, ``),
 		take("Around", "webhook/argocd/content.go", `return " " + strconv.FormatUint(uint64(hashOf(parts)), 16)`, `return strconv.Itoa(0)[1:]`),
-		take("Unproven", "policy/reason_self_heal.go", `op.Redeploys && !in.Seen.Unproven`, `op.Redeploys`),
-		take("A9", notSynced, `a.Moved || in.Seen.Past(a.Name).Altered || `, ``),
-		take("A10", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.Seen.Past(a.Name).Freshness < Fresh`,
+		take("Unproven", "policy/reason_self_heal.go", `op.Redeploys && !in.History.Unproven`, `op.Redeploys`),
+		take("A9", notSynced, `a.Moved || in.History.Past(a.Name).Altered || `, ``),
+		take("A10", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh`,
 			`in.pendingElsewhere(a) && a.ReconciledAt.Before(in.ApplicationSet.Recorded[in.Target.Name].TransitionedAt)`),
 		take("ChangedBehind", older, `(in.pendingElsewhere(a) || in.changedBehind())`, `in.pendingElsewhere(a)`),
-		take("LeftStep", evaluate, `return max(step, recorded, in.Seen.Past(t.Name).Step-1)`, `return max(step, recorded)`),
+		take("LeftStep", evaluate, `return max(step, recorded, in.History.Past(t.Name).Step-1)`, `return max(step, recorded)`),
 		take("B1", evaluate, `step >= 0 && step == recorded`, `false`),
 		take("Hold", hold, `if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {`, `if true || respecified {`),
 		take("Release", "cmd/simulation/stepgate.go", `Release: true`, `Release: false`, `if r.reconcileAt > 0 && r.reconcileAt <= at {`, `if r != nil {`),
@@ -108,14 +108,14 @@ func ofFindings() []part {
 		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `slices.ContainsFunc(a.Ran, func(s Source) bool { return slices.Contains(in.Target.Wanted, s) }) && !in.pendingElsewhere(a)`).
-			and("policy/proven.go", ` || !in.Seen.Past(a.Name).completed(candidate)`, ``),
+			and("policy/proven.go", ` || !in.History.Past(a.Name).completed(candidate)`, ``),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changedBehind())`, ``),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
-		take("AppliedBefore", operation, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.Seen.Past(a.Name).Applied)`, `applied := last.Applied`),
+		take("AppliedBefore", operation, `applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.History.Past(a.Name).Applied)`, `applied := last.Applied`),
 		take("RanOther", again, `inTurn && !in.ranOther()`, `inTurn`),
 		take("Mended", again, `return t.OutOfSyncSince || len`, `return len`),
-		take("RollbackDestination", "policy/reason_rollback.go", ` && !in.Seen.Altered`, ``),
+		take("RollbackDestination", "policy/reason_rollback.go", ` && !in.History.Altered`, ``),
 		take("Parameters", "webhook/history/record.go", `r.fingerprint == fingerprint && slices.Equal`, `slices.Equal`),
 		take("SameSecond", notSynced, `since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)`,
 			`since := !a.LastSync.FinishedAt.After(recorded.TransitionedAt) && !a.LastOperation.FinishedAt.After(recorded.TransitionedAt)`),

@@ -1,0 +1,170 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/test/golden"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// defaults are the flags that nobody sets.
+func defaults() Options {
+	return Options{Version: "3.5", Mode: settings.Enforce, Seed: 1, Healthy: 20 * time.Second, Poll: 3 * time.Minute}
+}
+
+func with(change func(*Options)) Options {
+	o := defaults()
+	change(&o)
+	return o
+}
+
+// rolloutOf reads text as files are read.
+func rolloutOf(t testing.TB, text string) *Rollout {
+	t.Helper()
+	var objects Objects
+	NewWithT(t).Expect(objects.Read("test.yaml", strings.NewReader(text))).To(Succeed())
+	r, err := objects.Rollout("")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+func guestbook(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/guestbook.yaml")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
+// fleet is an ApplicationSet with 200 Applications in 5 steps.
+func fleet(t testing.TB) string {
+	t.Helper()
+	var elements, steps strings.Builder
+	for _, step := range []struct {
+		env, most string
+		size      int
+	}{{"canary", "", 4}, {"dev", "10", 40}, {"qa", `"10%"`, 50}, {"prod-eu", "5", 56}, {"prod-us", "", 50}} {
+		for i := range step.size {
+			fmt.Fprintf(&elements, "          - {name: %s-%02d, env: %s}\n", step.env, i+1, step.env)
+		}
+		fmt.Fprintf(&steps, "        - matchExpressions: [{key: env, operator: In, values: [%s]}]\n", step.env)
+		if step.most != "" {
+			fmt.Fprintf(&steps, "          maxUpdate: %s\n", step.most)
+		}
+	}
+	text := guestbook(t)
+	head, _, _ := strings.Cut(text, "          - {name: dev")
+	_, template, _ := strings.Cut(text, "  template:\n")
+	return head + elements.String() + "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n" + steps.String() + "  template:\n" + template
+}
+
+func TestGoldens(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(t *testing.T, text string) string
+		options Options
+	}{
+		"in-order":     {options: defaults()},
+		"without-gate": {options: with(func(o *Options) { o.Mode = settings.Off })},
+		"audit":        {options: with(func(o *Options) { o.Mode = settings.Audit })},
+		"argocd-3.6":   {options: with(func(o *Options) { o.Version = "3.6" })},
+		"degraded":     {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} })},
+		"degraded-without-gate": {options: with(func(o *Options) {
+			o.Mode, o.Failures = settings.Off, map[string]Failure{"guestbook-prod-eu": FailsHealth}
+		})},
+		"sync-failed": {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-dev": FailsSync} })},
+		"never": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, "maxUpdate: 1", "maxUpdate: 0%", 1)
+			},
+			options: defaults(),
+		},
+		"switched-off": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, "  namespace: argocd\n", "  namespace: argocd\n  annotations: {stepgate.io/mode: \"off\"}\n", 1)
+			},
+			options: defaults(),
+		},
+		"other-step": {
+			change: func(_ *testing.T, text string) string {
+				text = strings.Replace(text, "{name: qa, env: qa}", "{name: qa, env: staging}", 1)
+				return strings.Replace(text, "targetRevision: main", "targetRevision: env/{{.env}}", 1)
+			},
+			options: with(func(o *Options) { o.GitWebhook = true }),
+		},
+		"hydrated": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, `      source:
+        repoURL: https://github.com/example/guestbook.git
+        targetRevision: main
+        path: deploy/{{.name}}
+`, `      sourceHydrator:
+        drySource: {repoURL: https://github.com/example/guestbook.git, targetRevision: main, path: "deploy/{{.name}}"}
+        syncSource: {targetBranch: "env/{{.name}}", path: "."}
+`, 1)
+			},
+			options: defaults(),
+		},
+		"two-sources": {
+			change: func(_ *testing.T, text string) string {
+				return strings.Replace(text, `      source:
+        repoURL: https://github.com/example/guestbook.git
+        targetRevision: main
+        path: deploy/{{.name}}
+`, `      sources:
+        - {repoURL: https://charts.example.com, chart: guestbook, targetRevision: 1.x}
+        - {repoURL: https://github.com/example/values.git, targetRevision: main, ref: values}
+`, 1)
+			},
+			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} }),
+		},
+		"fleet": {change: func(t *testing.T, _ string) string { return fleet(t) }, options: defaults()},
+		"fleet-degraded": {
+			change:  func(t *testing.T, _ string) string { return fleet(t) },
+			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa-07": FailsHealth} }),
+		},
+		"fleet-without-gate": {
+			change:  func(t *testing.T, _ string) string { return fleet(t) },
+			options: with(func(o *Options) { o.Mode = settings.Off }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := guestbook(t)
+			if tc.change != nil {
+				text = tc.change(t, text)
+			}
+			report, err := Play(context.Background(), rolloutOf(t, text), tc.options)
+			g.Expect(err).NotTo(HaveOccurred())
+			for suffix, s := range map[string]screen.Screen{
+				"80.golden": {Width: 80}, "140.golden": {Width: 140}, "80-colour.golden": {Width: 80, Colour: true}, "140-colour.golden": {Width: 140, Colour: true},
+			} {
+				lines := report.Text(s)
+				for _, line := range lines {
+					g.Expect(screen.Length(line)).To(BeNumerically("<=", s.Width), line)
+				}
+				golden.Expect(t, name+"."+suffix, strings.Join(lines, "\n")+"\n")
+			}
+			if !strings.HasPrefix(name, "fleet") {
+				golden.Expect(t, name+".json", indented(t, report))
+			}
+		})
+	}
+}
+
+func indented(t *testing.T, report *Report) string {
+	t.Helper()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	NewWithT(t).Expect(encoder.Encode(report)).To(Succeed())
+	return out.String()
+}

@@ -1,0 +1,151 @@
+package simulate
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// Every mistake has a text that says what is wrong and what to do.
+func TestBadInput(t *testing.T) {
+	replaced := func(old, now string) func(string) string {
+		return func(text string) string { return strings.Replace(text, old, now, 1) }
+	}
+	apps := "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: guestbook-dev, labels: {env: dev}}\n"
+	for name, tc := range map[string]struct {
+		change  func(text string) string
+		set     string
+		options Options
+		want    string
+	}{
+		"no YAML":              {change: func(string) string { return "a: [" }, want: "test.yaml, document 1: "},
+		"a text":               {change: func(string) string { return "hello" }, want: "it is no Kubernetes object"},
+		"nothing":              {change: func(string) string { return "" }, want: "the files have no ApplicationSet; give its file with -f"},
+		"Applications alone":   {change: func(string) string { return apps }, want: "the files have no ApplicationSet"},
+		"no name":              {change: replaced("  name: guestbook\n", ""), want: "metadata.name is missing"},
+		"another name":         {set: "other", want: "the files have no ApplicationSet other, but guestbook"},
+		"two ApplicationSets":  {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
+		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
+		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "its strategy is not RollingSync"},
+		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
+		"a matrix generator":   {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "come from a matrix generator"},
+		"a selector":           {change: replaced("    - list:\n", "    - selector: {matchLabels: {env: dev}}\n      list:\n"), want: "a selector or a template of its own"},
+		"a templatePatch":      {change: replaced("  template:\n", "  templatePatch: 'metadata: {labels: {a: b}}'\n  template:\n"), want: "it has a templatePatch, which may change labels"},
+		"no generators":        {change: func(text string) string { return cut(text, "  generators:", "  strategy:") }, want: "it has no generators"},
+		"no elements":          {change: func(text string) string { return cut(text, "          - {name: dev", "  strategy:") }, want: "has no Applications to play"},
+		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "element 1 of its list cannot be rendered"},
+		"a number, no Go template": {
+			change: func(text string) string {
+				return strings.Replace(strings.Replace(text, "goTemplate: true", "goTemplate: false", 1), "{name: dev,", "{name: 7,", 1)
+			},
+			want: "element 1 of its list: name is not a text",
+		},
+		"a name twice":      {change: replaced("{name: qa,", "{name: dev,"), want: "there are two Applications guestbook-dev"},
+		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `the name "guestbook-q a" of an Application is not valid: a lowercase RFC 1123 subdomain must`},
+		"a set's name":      {change: replaced("  name: guestbook\n", "  name: \"guest\\e[31mbook\"\n"), want: `the name "guest\x1b[31mbook" of the ApplicationSet is not valid`},
+		"nobody selected":   {change: func(text string) string { return strings.ReplaceAll(text, "key: env", "key: stage") }, want: "no step of ApplicationSet guestbook selects an Application"},
+		"--fail of nobody": {
+			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-uat": FailsHealth} }),
+			want:    "--fail guestbook-uat: there is no such Application; they are guestbook-dev, guestbook-qa, guestbook-prod-eu and guestbook-prod-us",
+		},
+		"--fail outside of the steps": {
+			change:  replaced("{name: qa, env: qa}", "{name: qa, env: none}"),
+			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} }),
+			want:    "--fail guestbook-qa: the Application is in no step",
+		},
+		"maxUpdate in 3.2": {options: with(func(o *Options) { o.Version = "3.2" }), want: "maxUpdate is not modelled for Argo CD 3.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := guestbook(t)
+			if tc.change != nil {
+				text = tc.change(text)
+			}
+			if tc.options.Version == "" {
+				tc.options = defaults()
+			}
+			var objects Objects
+			err := objects.Read("test.yaml", strings.NewReader(text))
+			if err == nil {
+				var r *Rollout
+				if r, err = objects.Rollout(tc.set); err == nil {
+					_, err = Play(context.Background(), r, tc.options)
+				}
+			}
+			g.Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// cut leaves out what is from one text to the next.
+func cut(text, from, to string) string {
+	head, _, _ := strings.Cut(text, from)
+	_, tail, _ := strings.Cut(text, to)
+	return head + to + tail
+}
+
+func TestBadFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fail   []string
+		change func(*Options)
+		want   string
+	}{
+		"an empty name":        {fail: []string{""}, want: `"" is not APP, APP=health or APP=sync`},
+		"no name":              {fail: []string{"=sync"}, want: `"=sync" is not APP`},
+		"another failure":      {fail: []string{"dev=network"}, want: `"dev=network" is not APP`},
+		"no failure":           {fail: []string{"dev="}, want: `"dev=" is not APP`},
+		"twice":                {fail: []string{"dev", "dev=sync"}, want: "dev is given twice"},
+		"an unknown Argo CD":   {change: func(o *Options) { o.Version = "2.9" }, want: `--argocd: "2.9" is not one of 3.2, 3.4, 3.5, 3.6`},
+		"healthy before":       {change: func(o *Options) { o.Healthy = 0 }, want: "--healthy-after"},
+		"polls without a stop": {change: func(o *Options) { o.Poll = time.Second }, want: "--poll"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseFailures(tc.fail)
+			if tc.change != nil {
+				o := with(tc.change)
+				err = o.Validate()
+			}
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.want)))
+		})
+	}
+}
+
+// All the ways to write the same Applications are read as the same.
+func TestRead(t *testing.T) {
+	one := `{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a"}}`
+	other := strings.Replace(one, `"a"`, `"b"`, 1)
+	for name, text := range map[string]string{
+		"documents":                      "---\n" + one + "\n---\n" + other + "\n---\n",
+		"kubectl get applications":       `{"apiVersion": "v1", "kind": "List", "items": [` + one + "," + other + "]}",
+		"argocd appset generate -o yaml": "- " + one + "\n- " + other,
+		"argocd appset generate -o json": "[" + one + ",\n" + other + "]",
+		"with other objects":             "kind: Secret\n---\nkind: Application\napiVersion: app.k8s.io/v1beta1\n---\n" + one + "\n---\n" + other,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var objects Objects
+			g.Expect(objects.Read("x", strings.NewReader(text))).To(Succeed())
+			var names []string
+			for _, app := range objects.Applications {
+				names = append(names, app.Name)
+			}
+			g.Expect(names).To(Equal([]string{"a", "b"}))
+		})
+	}
+}
+
+// Applications of another ApplicationSet are left out, and those of none are taken.
+func TestOwners(t *testing.T) {
+	g := NewWithT(t)
+	app := func(name, owner string) string {
+		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: " + name + "\n  labels: {env: dev}\n" +
+			"  ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: " + owner + ", uid: u, controller: true}]\n"
+	}
+	r := rolloutOf(t, guestbook(t)+app("mine", "guestbook")+app("other", "podinfo"))
+	g.Expect(r.Rendered).To(BeFalse())
+	g.Expect(r.Applications).To(HaveLen(1))
+	g.Expect(r.Applications[0].Name).To(Equal("mine"))
+}

@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Objects are the objects of Argo CD in some files.
+type Objects struct {
+	Sets         []*argo.ApplicationSet
+	Applications []*argo.Application
+}
+
+// Read adds the objects of a file: YAML documents, JSON, lists of either, or the output of argocd appset generate. It
+// leaves objects of other kinds out. file is for messages.
+func (o *Objects) Read(file string, in io.Reader) error {
+	documents := yamlreader.NewYAMLReader(bufio.NewReader(in))
+	for number := 1; ; number++ {
+		raw, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			raw, err = yaml.YAMLToJSON(raw)
+		}
+		if err == nil {
+			err = o.add(raw)
+		}
+		if err != nil {
+			return fmt.Errorf("%s, document %d: %w", file, number, err)
+		}
+	}
+}
+
+// add takes one object, or all of a list.
+func (o *Objects) add(raw []byte) error {
+	var several []json.RawMessage
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		if err := json.Unmarshal(raw, &several); err != nil {
+			return err
+		}
+		return o.addAll(several)
+	}
+	var object struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Items      []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return errors.New("it is no Kubernetes object")
+	}
+	ours := strings.HasPrefix(object.APIVersion, "argoproj.io/")
+	switch {
+	case strings.HasSuffix(object.Kind, "List"):
+		return o.addAll(object.Items)
+	case ours && object.Kind == "ApplicationSet":
+		set := &argo.ApplicationSet{}
+		o.Sets = append(o.Sets, set)
+		return decode(raw, set)
+	case ours && object.Kind == "Application":
+		app := &argo.Application{}
+		o.Applications = append(o.Applications, app)
+		return decode(raw, app)
+	}
+	return nil
+}
+
+func (o *Objects) addAll(several []json.RawMessage) error {
+	for _, raw := range several {
+		if err := o.add(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decode(raw []byte, into interface{ GetName() string }) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return err
+	}
+	if into.GetName() == "" {
+		return errors.New("metadata.name is missing")
+	}
+	return nil
+}

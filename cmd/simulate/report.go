@@ -1,0 +1,178 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Report is a rollout that has been played.
+type Report struct {
+	metav1.TypeMeta `json:",inline"`
+	ApplicationSet  string `json:"applicationSet"`
+	// Rendered says that the Applications come from the list generators of the ApplicationSet.
+	Rendered bool   `json:"rendered,omitempty"`
+	ArgoCD   string `json:"argocd"`
+	// Mode of stepgate; off is Argo CD alone.
+	Mode  string `json:"mode"`
+	Seed  uint32 `json:"seed"`
+	Steps []Step `json:"steps"`
+	// Unselected are the Applications that are in no step.
+	Unselected []string `json:"unselected,omitempty"`
+	// Branches are those on which commits land, in that order.
+	Branches []string `json:"branches"`
+	Events   []Event  `json:"events"`
+	// Complete says that all Applications are done in the end.
+	Complete bool `json:"complete"`
+	// Seconds is when the last Application was done, or when anything last changed.
+	Seconds float64   `json:"seconds"`
+	Waiting []Waiting `json:"waiting,omitempty"`
+	// Limits says what the model does not show.
+	Limits []string `json:"limits"`
+
+	options Options
+	stepOf  map[string]int
+	// annotated is the annotation of the ApplicationSet that sets the mode, empty if it has none.
+	annotated string
+}
+
+// Step is a step of the plan.
+type Step struct {
+	// Step is 1-based.
+	Step         int                 `json:"step"`
+	MaxUpdate    *intstr.IntOrString `json:"maxUpdate,omitempty"`
+	Applications []string            `json:"applications,omitempty"`
+}
+
+// Event is something that happens in the rollout.
+type Event struct {
+	// Seconds since the first commit landed.
+	Seconds     float64         `json:"seconds"`
+	Kind        simulation.Kind `json:"kind"`
+	Application string          `json:"application,omitempty"`
+	// Step is 1-based.
+	Step int `json:"step,omitempty"`
+	// Message is what people read, or why an Application waits.
+	Message string `json:"message,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	// Behind is an Application that had to be done before this start, and was not.
+	Behind string `json:"behind,omitempty"`
+	// Retries of a sync before it failed.
+	Retries int `json:"retries,omitempty"`
+}
+
+// Waiting is an Application that is not done in the end.
+type Waiting struct {
+	Application string `json:"application"`
+	Step        int    `json:"step"`
+	Health      string `json:"health"`
+	Sync        string `json:"sync"`
+	Operation   string `json:"operation,omitempty"`
+	// Recorded is what the ApplicationSet's status says of it.
+	Recorded string `json:"recorded"`
+	// Message is what somebody reads who syncs it now.
+	Message string `json:"message,omitempty"`
+}
+
+// Waits is an Application that the ApplicationSet controller lets wait; Message says why. It is the only kind that the
+// simulation does not tell.
+const Waits simulation.Kind = "Waits"
+
+var _ runtime.Object = (*Report)(nil)
+
+// DeepCopyObject returns the report itself: nobody changes it.
+func (r *Report) DeepCopyObject() runtime.Object { return r }
+
+// longest is for how long a rollout is played.
+const longest = 30 * 24 * time.Hour
+
+// Play plays a rollout.
+func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
+	o.Mode = r.mode(o.Mode)
+	t, err := translate(r, o)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
+		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
+		Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
+	}
+	for i, names := range t.steps {
+		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})
+		for _, name := range names {
+			report.stepOf[name] = i + 1
+		}
+	}
+	report.annotated = r.Set.Annotations[settings.ModeAnnotation]
+	t.Audit = o.Mode == settings.Audit
+	script := newScript(report)
+	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, script.hear)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("stopped: %w", ctx.Err())
+	}
+	if end.Unfinished {
+		return nil, fmt.Errorf("the rollout takes longer than %.0f days; lower --healthy-after, or raise maxUpdate", longest.Hours()/24)
+	}
+	report.Events = script.written()
+	report.conclude(end)
+	report.Limits = append(limits(r, o), t.limits...)
+	return report, nil
+}
+
+// conclude says what came of it.
+func (r *Report) conclude(end simulation.Rehearsal) {
+	r.Complete = len(end.Waiting) == 0
+	r.Seconds = rounded(end.Ended)
+	for _, e := range r.Events {
+		if r.Complete && e.Kind == simulation.Done {
+			r.Seconds = e.Seconds
+		}
+	}
+	for _, x := range end.Waiting {
+		r.Waiting = append(r.Waiting, Waiting{
+			Application: x.Application, Step: x.Step, Health: x.Health, Sync: x.Sync, Operation: x.Operation, Recorded: x.Recorded, Message: x.Answer,
+		})
+	}
+}
+
+// Early are the starts that came before their turn.
+func (r *Report) Early() []Event {
+	var early []Event
+	for _, e := range r.Events {
+		if e.Behind != "" {
+			early = append(early, e)
+		}
+	}
+	return early
+}
+
+// Fine reports whether the rollout completes in order.
+func (r *Report) Fine() bool { return r.Complete && len(r.Early()) == 0 }
+
+// limits says what the model does not show.
+func limits(r *Rollout, o Options) []string {
+	all := []string{
+		"This is a model of Argo CD " + o.Version + ". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
+		"Durations are typical and not those of your cluster. --seed N draws other ones.",
+	}
+	if o.Mode != settings.Off {
+		all = append(all, "stepgate is played with its default flags.")
+	}
+	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation, settings.ExcludeAnnotation} {
+		if _, there := r.Set.Annotations[annotation]; there {
+			all = append(all, "The annotation "+annotation+" is not played.")
+		}
+	}
+	return all
+}
+
+// rounded is a time of the model, to the millisecond.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

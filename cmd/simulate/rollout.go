@@ -1,0 +1,104 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Rollout is an ApplicationSet and its Applications.
+type Rollout struct {
+	Set *argo.ApplicationSet
+	// Applications are sorted by name.
+	Applications []*argo.Application
+	// Rendered says that they come from the list generators of the ApplicationSet.
+	Rendered bool
+}
+
+// howToGive says how somebody gets the Applications that cannot be known offline.
+const howToGive = "give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml > APPS.yaml writes them, " +
+	"or kubectl get applications -n argocd -o yaml; or play it from the cluster: stepgate simulate APPSET"
+
+// Rollout takes the ApplicationSet of this name, or the only one, and its Applications. Where the files have none, they
+// are rendered.
+func (o *Objects) Rollout(name string) (*Rollout, error) {
+	set, err := o.set(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rollout{Set: set}
+	for _, app := range o.Applications {
+		if owner := metav1.GetControllerOf(app); owner == nil || owner.Kind == "ApplicationSet" && owner.Name == set.Name {
+			r.Applications = append(r.Applications, app)
+		}
+	}
+	if len(o.Applications) == 0 {
+		r.Rendered = true
+		if r.Applications, err = render(set); err != nil {
+			return nil, fmt.Errorf("ApplicationSet %s: %w", set.Name, err)
+		}
+	}
+	return r, r.check()
+}
+
+func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
+	var names []string
+	for _, set := range o.Sets {
+		if names = append(names, set.Name); set.Name == name {
+			return set, nil
+		}
+	}
+	switch {
+	case len(o.Sets) == 0:
+		return nil, errors.New("the files have no ApplicationSet; give its file with -f")
+	case name != "":
+		return nil, fmt.Errorf("the files have no ApplicationSet %s, but %s", name, strings.Join(names, ", "))
+	case len(o.Sets) > 1:
+		return nil, fmt.Errorf("the files have several ApplicationSets: %s; name the one to play: stepgate simulate -f FILE NAME", strings.Join(names, ", "))
+	}
+	return o.Sets[0], nil
+}
+
+// check refuses what cannot be played, and sorts the Applications.
+func (r *Rollout) check() error {
+	if problems := validation.IsDNS1123Subdomain(r.Set.Name); len(problems) > 0 {
+		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problems[0])
+	}
+	strategy := r.Set.Spec.Strategy
+	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil || len(strategy.RollingSync.Steps) == 0 {
+		return fmt.Errorf("ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", r.Set.Name)
+	}
+	if len(r.Applications) == 0 {
+		return fmt.Errorf("ApplicationSet %s has no Applications to play; %s", r.Set.Name, howToGive)
+	}
+	slices.SortFunc(r.Applications, func(a, b *argo.Application) int { return strings.Compare(a.Name, b.Name) })
+	for i, app := range r.Applications[1:] {
+		if app.Name == r.Applications[i].Name {
+			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice", app.Name)
+		}
+	}
+	for _, app := range r.Applications {
+		if problems := validation.IsDNS1123Subdomain(app.Name); len(problems) > 0 {
+			return fmt.Errorf("the name %q of an Application is not valid: %s", app.Name, problems[0])
+		}
+	}
+	return nil
+}
+
+// mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where
+// there is no stepgate, it has no effect.
+func (r *Rollout) mode(installation settings.Mode) settings.Mode {
+	text, annotated := r.Set.Annotations[settings.ModeAnnotation]
+	if !annotated || installation == settings.Off {
+		return installation
+	}
+	mode, _ := settings.ParseMode(text) // anything else is enforce
+	return mode
+}

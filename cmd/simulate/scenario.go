@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// between is how long after the commit for one step the commit for the next one lands, where they have branches of
+// their own. Changes that land within two seconds have no order.
+const between = 3 * time.Second
+
+// translation is a rollout in the words of the model.
+type translation struct {
+	*simulation.Scenario
+	// steps are the names of the Applications, by step.
+	steps    [][]string
+	branches *branches
+	// unselected are in no step.
+	unselected []string
+	// landings name the branches on which commits land, in that order.
+	landings []string
+	// limits says what of the ApplicationSet is not modelled.
+	limits []string
+}
+
+// translate puts a rollout into the words of the model.
+func translate(r *Rollout, o Options) (*translation, error) {
+	steps := r.Set.Spec.Strategy.RollingSync.Steps
+	t := &translation{
+		Scenario: &simulation.Scenario{
+			Version: o.Version, Layout: "shared", Poll: o.Poll, Replicas: 1, Jitter: o.Seed, Hashes: true, Takes: o.Healthy,
+			Set: types.NamespacedName{Namespace: cmp.Or(r.Set.Namespace, "argocd"), Name: r.Set.Name},
+		},
+		steps: make([][]string, len(steps)),
+	}
+	for _, step := range steps {
+		t.Steps = append(t.Steps, simulation.Step{MaxUpdate: step.MaxUpdate})
+		if step.MaxUpdate != nil && o.Version == "3.2" {
+			return nil, errors.New("maxUpdate is not modelled for Argo CD 3.2; play --argocd 3.5, or take it out of the file")
+		}
+	}
+	t.addApplications(r, o)
+	if len(t.Applications) == 0 {
+		return nil, fmt.Errorf("no step of ApplicationSet %s selects an Application: compare spec.strategy.rollingSync.steps with the labels of the template", r.Set.Name)
+	}
+	return t, t.addCommits(o)
+}
+
+// addApplications adds all that are in a step, in the order of the steps: so they are shown.
+func (t *translation) addApplications(r *Rollout, o Options) {
+	rule := argocd.NewApplicationSet(r.Set).Steps
+	t.branches = newBranches(r.Applications)
+	if t.branches.dry {
+		t.Layout = "hydrated"
+		t.limit("The source hydrator is modelled roughly: all Applications are hydrated from one branch.")
+	}
+	for _, app := range r.Applications {
+		step := policy.StepOf(rule, app.Labels)
+		if step < 0 {
+			t.unselected = append(t.unselected, app.Name)
+			continue
+		}
+		t.steps[step] = append(t.steps[step], app.Name)
+		from, cut := t.branches.of(app)
+		if cut {
+			t.limit("Of an Application with more than two branches, the first two are played.")
+		}
+		t.Applications = append(t.Applications, simulation.Application{Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name)})
+	}
+	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
+	if len(t.unselected) > 0 {
+		t.limit("Applications that are in no step are left out. Argo CD counts them in step 1 where its maxUpdate is a percentage.")
+	}
+}
+
+func (t *translation) limit(text string) {
+	if !slices.Contains(t.limits, text) {
+		t.limits = append(t.limits, text)
+	}
+}
+
+// comparedAgo draws when an Application was last compared: Argo CD polls each at a moment of its own.
+func comparedAgo(o Options, name string) time.Duration {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%d/%s", o.Seed, name)
+	return time.Duration(h.Sum32()%uint32(o.Poll/time.Second-1)+1) * time.Second //nolint:gosec // Validate bounds it
+}
+
+// effects says what a commit does to those that fail, as the model has it.
+func (t *translation) effects(o Options) (string, error) {
+	var does strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(o.Failures)) {
+		switch {
+		case slices.Contains(t.unselected, name):
+			return "", fmt.Errorf("--fail %s: the Application is in no step, and the rollout does not touch it", name)
+		case !slices.Contains(t.names(), name):
+			return "", fmt.Errorf("--fail %s: there is no such Application; they are %s", name, list(t.names(), 5))
+		}
+		fmt.Fprintf(&does, " %s=%s", name, o.Failures[name])
+	}
+	return does.String(), nil
+}
+
+func (t *translation) names() []string {
+	var all []string
+	for _, app := range t.Applications {
+		all = append(all, app.Name)
+	}
+	return all
+}
+
+// addCommits makes a commit land in every branch that somebody deploys, those of earlier steps first.
+func (t *translation) addCommits(o Options) error {
+	does, err := t.effects(o)
+	if err != nil {
+		return err
+	}
+	landed, step := map[string]bool{}, t.Applications[0].Step
+	for _, app := range t.Applications {
+		from := app.From
+		if t.branches.dry {
+			from = []string{dryBranch}
+		}
+		for _, branch := range from {
+			if landed[branch] {
+				continue
+			}
+			landed[branch] = true
+			t.landings = append(t.landings, t.branches.labels[branch])
+			if app.Step > step {
+				t.limit(fmt.Sprintf("Commits for later steps land %s after those for earlier ones.", between))
+			}
+			t.Events = append(t.Events, simulation.Event{After: time.Duration(app.Step-step) * between, Do: "commit " + branch + " all slow" + does})
+			step = app.Step
+			if o.GitWebhook {
+				t.Events = append(t.Events, simulation.Event{Do: "githook " + branch})
+			}
+		}
+	}
+	return nil
+}

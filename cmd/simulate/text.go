@@ -1,0 +1,161 @@
+package simulate
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Text shows the report to people: the plan, the timeline and what came of it.
+func (r *Report) Text(s screen.Screen) []string {
+	lines := r.plan(s)
+	lines = append(lines, "")
+	lines = append(lines, r.timeline(s)...)
+	lines = append(lines, "")
+	lines = append(lines, r.result(s)...)
+	lines = append(lines, "")
+	for _, limit := range r.Limits {
+		for _, line := range s.Wrap("", "", limit) {
+			lines = append(lines, s.Paint(screen.Faint, line))
+		}
+	}
+	return lines
+}
+
+// plan is the head: the steps and their Applications.
+func (r *Report) plan(s screen.Screen) []string {
+	with := "stepgate in mode " + r.Mode
+	if r.options.Mode == settings.Off {
+		with = "without stepgate"
+	}
+	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with, r.Seed))
+	lines[0] = s.Paint(screen.Bold, lines[0])
+	if r.annotated != "" {
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
+	}
+	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
+	var rows [][]screen.Cell
+	for _, step := range r.Steps {
+		names := "none: the step is done at once"
+		if n := len(step.Applications); n > 0 {
+			names = list(step.Applications, namedInLine+1)
+			if n > 1 {
+				names = fmt.Sprintf("%d: %s", n, names)
+			}
+		}
+		rows = append(rows, []screen.Cell{screen.Text(strconv.Itoa(step.Step)), screen.Text(most(step)), screen.Text(names)})
+	}
+	lines = append(lines, s.Table(0, columns, rows)...)
+	if n := len(r.Unselected); n > 0 {
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("In no step: %s. Argo CD never syncs %s in a rollout.",
+			list(r.Unselected, namedInLine), plural(n > 1, "it", "them")))...)
+	}
+	return lines
+}
+
+// most shows the maxUpdate of a step: as it is written, and what it means.
+func most(step Step) string {
+	if step.MaxUpdate == nil {
+		return "all"
+	}
+	text := step.MaxUpdate.String()
+	if step.MaxUpdate.Type == intstr.String {
+		if n := allowed(step); n >= 0 {
+			text += fmt.Sprintf(" (%d)", n)
+		}
+	}
+	return text
+}
+
+// allowed is how many Applications of a step Argo CD syncs at a time, -1 for any number:
+// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
+func allowed(step Step) int {
+	if step.MaxUpdate == nil {
+		return -1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(step.MaxUpdate, len(step.Applications), false)
+	if err != nil {
+		n = 0
+	}
+	if step.MaxUpdate.Type == intstr.String && step.MaxUpdate.StrVal != "0%" && n < 1 {
+		return 1
+	}
+	return max(n, 0)
+}
+
+// timeline shows what happens.
+func (r *Report) timeline(s screen.Screen) []string {
+	entries := r.entries()
+	width := 0
+	for _, x := range entries {
+		width = max(width, len(clock(x.at)))
+	}
+	indent := strings.Repeat(" ", width+4)
+	quotes := quotes{messages: map[string]bool{}, blockers: map[string]string{}}
+	var lines []string
+	for _, x := range entries {
+		again, quote, known := quotes.of(x)
+		if known {
+			continue
+		}
+		sign, style := x.sign()
+		text := x.text() + again
+		head := fmt.Sprintf("%*s  ", width, clock(x.at))
+		for i, line := range s.Wrap(head+sign+" ", indent, text) {
+			if i == 0 {
+				line = head + s.Paint(style, strings.TrimPrefix(line, head))
+			} else {
+				line = indent + s.Paint(style, strings.TrimPrefix(line, indent))
+			}
+			lines = append(lines, strings.TrimRight(line, " "))
+		}
+		if quote != "" {
+			lines = append(lines, s.Wrap(indent+"\"", indent, quote+"\"")...)
+		}
+	}
+	return lines
+}
+
+// quotes are the texts of stepgate that have been shown.
+type quotes struct {
+	messages map[string]bool
+	// blockers are those that were shown last, by whom they block.
+	blockers map[string]string
+}
+
+// why is what stands between parentheses: a reason and its detail.
+var why = regexp.MustCompile(` \([^)]*\)`)
+
+// of returns what to add to the line of an entry, and what to quote below it. Each text is quoted once. Of further
+// texts about the same Applications, only other blockers are shown; where these are the same, the entry is known: their
+// reasons change every moment.
+func (q *quotes) of(x *entry) (again, quote string, known bool) {
+	if !x.quoted() {
+		return "", "", false
+	}
+	who := strings.Join(x.names, ",")
+	if x.of > 0 {
+		who = fmt.Sprint(x.step)
+	}
+	_, after, _ := strings.Cut(x.message, " not done: ")
+	blockers, _, named := strings.Cut(after, ". Next: ")
+	before, held := q.blockers[who]
+	q.blockers[who] = why.ReplaceAllString(blockers, "")
+	shown := q.messages[x.message]
+	q.messages[x.message] = true
+	switch {
+	case held && named && before == q.blockers[who]:
+		return "", "", true
+	case shown:
+		return ", for the same reason", "", false
+	case held && named:
+		return ", now because of " + blockers, "", false
+	}
+	return "", x.message, false
+}

@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/checkout"
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/environment"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
+)
+
+// mode is how a rollout is gated. It is also the namespace of its Applications; each gate is registered for one.
+type mode string
+
+const (
+	off   mode = "off"
+	on    mode = "on"
+	audit mode = "audit"
+	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have
+	// completed.
+	unpinned mode = "unpinned"
+	proven   mode = "proven"
+	// pair is the mode of a gate with two replicas.
+	pair mode = "pair"
+	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
+	refusing   mode = "refusing"
+	unreleased mode = "unreleased"
+	// conditional is the mode of a gate with one approver.
+	conditional mode = "conditional"
+)
+
+// keepsOrder says that the mode promises that nothing starts early.
+func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
+
+// holds says that the mode promises that the ApplicationSet controller is never refused.
+func (m mode) holds() bool { return m == on || m == proven || m == conditional }
+
+// replicas is the number of processes of the gate.
+func (m mode) replicas() int {
+	if m == pair {
+		return 2
+	}
+	return 1
+}
+
+// destination is the namespace that the Applications deploy to.
+func (m mode) destination() string { return "work-" + string(m) }
+
+// gateName is the name of the gate's instance, of its namespace and of its service account.
+func (m mode) gateName() string { return "stepgate-" + string(m) }
+
+// args are the flags of the gate. Each watches its own namespace: it would release syncs in the others as well. All but
+// one leave sync windows to Argo CD, which parks the syncs: a scenario lets a commit land meanwhile. conditional is the
+// one that lets them wait.
+func (m mode) args() []string {
+	args := []string{"--application-namespaces=" + string(m)}
+	if m != conditional {
+		args = append(args, "--sync-windows=false")
+	}
+	switch m {
+	case audit:
+		return append(args, "--mode=audit")
+	case unpinned:
+		return append(args, "--pin=off")
+	case proven:
+		return append(args, "--pin=proven")
+	case refusing:
+		return append(args, "--hold=false")
+	case unreleased:
+		return append(args, "--release=false")
+	case conditional:
+		return append(args, "--approver="+approver)
+	default:
+		return args
+	}
+}
+
+// suite is everything that runs: the cluster, Argo CD, and the gates.
+type suite struct {
+	*environment.Environment
+	// out is where results are printed. What a run says meanwhile goes to stdout.
+	out        *report.Printer
+	argo       *argocd.ArgoCD
+	recorder   *recorder
+	audit      *auditLog
+	conditions *conditions
+	// grace is how long the ApplicationSet controller waits after a change.
+	grace   time.Duration
+	unwatch context.CancelFunc
+	gates   map[mode]*release.Release
+	// elsewhere is the second cluster, if there is one.
+	elsewhere *remote
+	clis      map[mode]*argocd.CLI
+}
+
+// longResync is an interval at which nothing happens in a run.
+const longResync = 6 * time.Hour
+
+// quietSettings are how Argo CD runs unless a scenario needs something else.
+func quietSettings() argocd.Settings { return argocd.Settings{Resync: longResync} }
+
+func start(ctx context.Context, flags options, modes []mode) (s *suite, err error) {
+	root, err := checkout.Root()
+	if err != nil {
+		return nil, err
+	}
+	o, err := argocd.Locate(root, flags.argocd)
+	if err != nil {
+		return nil, err
+	}
+	s = &suite{out: flags.out, gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
+	s.Environment, err = environment.Start(ctx, environment.Options{Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}()
+	o.Settings, o.AppOfApps = quietSettings(), flags.gitops
+	s.grace = o.Grace
+	if flags.grace >= 0 {
+		s.grace = time.Duration(flags.grace) * time.Second
+		o.ApplicationSetFlags = append(o.ApplicationSetFlags, fmt.Sprintf("--refresh-grace-period-seconds=%d", flags.grace))
+	}
+	for _, m := range modes {
+		o.Namespaces = append(o.Namespaces, string(m))
+		if err := s.CreateNamespace(ctx, m.destination()); err != nil {
+			return nil, err
+		}
+	}
+	if s.argo, err = argocd.Start(ctx, s.Environment, o); err != nil {
+		return nil, err
+	}
+	watching, unwatch := context.WithCancel(ctx)
+	s.unwatch, s.audit = unwatch, &auditLog{path: s.AuditLog}
+	if s.recorder, err = record(watching, s.Config); err != nil {
+		return nil, err
+	}
+	if s.conditions, err = recordConditions(watching, s.Config); err != nil {
+		return nil, err
+	}
+	for _, m := range modes {
+		if s.clis[m], err = s.argo.NewCLI(ctx, string(m)); err != nil {
+			return nil, fmt.Errorf("the argocd CLI: %w", err)
+		}
+	}
+	if err := s.installUsers(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.startGates(ctx, modes)
+}
+
+func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
+	for _, m := range modes {
+		if m == off {
+			continue
+		}
+		o := release.Options{Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args()}
+		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
+			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
+		}
+	}
+	return nil
+}
+
+func (s *suite) stop() error {
+	// The API server waits for open watches when it is stopped.
+	if s.unwatch != nil {
+		s.unwatch()
+	}
+	for _, g := range s.gates {
+		if g == nil {
+			continue
+		}
+		for _, replica := range g.Replicas() {
+			if replica != nil {
+				replica.Kill()
+			}
+		}
+	}
+	if s.argo != nil {
+		s.argo.Stop()
+	}
+	return s.Stop()
+}
+
+// keep copies the logs to a folder.
+func (s *suite) keep(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	paths, err := s.argo.Logs()
+	if err != nil {
+		return err
+	}
+	for _, path := range append(paths, s.AuditLog) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	for m, g := range s.gates {
+		for i, replica := range g.Replicas() {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.log", m.gateName(), i)), []byte(replica.Log()), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package guestbook
+
+import (
+	"context"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Rollout is the ApplicationSet and its Applications on an API server. It is for one goroutine.
+type Rollout struct {
+	Set   *argo.ApplicationSet
+	admin client.Client
+	now   time.Time
+}
+
+// Create creates the ApplicationSet in a namespace, and its Applications dev, qa and prod after state has given each
+// its status. Their times begin a day ago: a load ticks often.
+func Create(ctx context.Context, admin client.Client, namespace string, state func(r *Rollout, env string, app *argo.Application)) (*Rollout, error) {
+	r := &Rollout{Set: Set(namespace), admin: admin, now: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
+	if err := admin.Create(ctx, r.Set); err != nil {
+		return nil, err
+	}
+	for _, env := range []string{"dev", "qa", "prod"} {
+		app := Application(r.Set, env)
+		state(r, env, app)
+		if err := admin.Create(ctx, app); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Tick moves the clock of the statuses on by two seconds; Argo CD's times have a resolution of one.
+func (r *Rollout) Tick() time.Time {
+	r.now = r.now.Add(2 * time.Second)
+	return r.now
+}
+
+// Now is the time of the clock of the statuses.
+func (r *Rollout) Now() time.Time { return r.now }
+
+// App reads an Application.
+func (r *Rollout) App(ctx context.Context, env string) (*argo.Application, error) {
+	app := Application(r.Set, env)
+	return app, r.admin.Get(ctx, client.ObjectKeyFromObject(app), app)
+}
+
+// Update merge-patches an Application as whoever has the client, the way Argo CD's controllers do.
+func (r *Rollout) Update(ctx context.Context, as client.Client, env string, change func(*argo.Application), opts ...client.PatchOption) error {
+	app, err := r.App(ctx, env)
+	if err != nil {
+		return err
+	}
+	before := app.DeepCopy()
+	change(app)
+	return as.Patch(ctx, app, client.MergeFrom(before), opts...)
+}

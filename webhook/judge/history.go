@@ -1,0 +1,79 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Histories know the past of Applications as watches have seen it. siblings.Cache is one.
+type Histories interface {
+	// Position is the position of the newest event.
+	Position() uint64
+	// Known reports whether an Application was history.
+	Known(app types.UID) bool
+	// RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
+	RequestedSince(app types.UID, position uint64) bool
+	// Changed is the position at which the change was first seen that is pending on an Application, compared with these
+	// sources and revisions; the newest position if that was not seen.
+	Changed(app types.UID, compared []policy.Source, fingerprint argocd.Fingerprint) uint64
+	// Deployed reports whether an Application was seen Synced with exactly what this fingerprint stands for, and no
+	// operation of it since. operatedAt is when its last one started.
+	Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool
+	// DeployedWith is what was around the sources of an Application when it was last seen to be deployed, or, where
+	// that is not known, what was first seen to be; empty when nothing was history.
+	DeployedWith(app types.UID) (around string, known bool)
+	// ContentSince is since when an Application has had a spec of this content; now if that was not seen.
+	ContentSince(app types.UID, content argocd.Fingerprint) time.Time
+	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
+	// newest position if that was not seen.
+	ComparedAt(app types.UID, reconciledAt time.Time) uint64
+	// History is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a
+	// change and that of a comparison.
+	History(set *policy.ApplicationSet, changed, compared uint64) policy.History
+}
+
+const (
+	// maxOverrides bounds the operations that named other revisions than the compared ones, and overrideTTL how long they are
+	// remembered.
+	maxOverrides = 2000
+	overrideTTL  = 30 * time.Minute
+)
+
+// History is what the watches have seen of the siblings and the target. The target's spec is the one of the write: the
+// watch may lag.
+func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
+	history := j.Histories.History(set, j.changed(w), j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt))
+	around, content := w.App.Deploys()
+	was, known := j.Histories.DeployedWith(w.UID)
+	history.Altered, history.Unproven = was != "" && was != around, !known
+	history.ContentSince = j.Histories.ContentSince(w.UID, content)
+	if compared, operatedAt, ok := argocd.DeploysCompared(w.App, w.Old); ok {
+		history.Deployed = j.Histories.Deployed(w.UID, compared, operatedAt)
+	}
+	return history
+}
+
+// changed is the position at which the change that the operation deploys was first seen. Where the operation deploys
+// something else than the target was compared with, that is when it first came here.
+func (j *Judge) changed(w *Write) uint64 {
+	compared := w.Target.Compared
+	if w.Old != nil && w.Target.SpecCompared && !slices.ContainsFunc(w.Target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+		return j.Histories.Changed(w.UID, compared, argocd.NewFingerprint(&w.Old.Status.Sync))
+	}
+	wish := fmt.Sprintf("%s/%s %s %v", w.Namespace, w.Target.Name, w.UID, w.Target.Wanted)
+	if first, known := j.overrides.Get(wish); known {
+		position, _ := first.(uint64)
+		return position
+	}
+	position := j.Histories.Position()
+	if !w.DryRun && j.Histories.Known(w.UID) {
+		j.overrides.Add(wish, position, overrideTTL)
+	}
+	return position
+}
