@@ -25,6 +25,18 @@ func (w *world) updateImage(m *member) {
 	w.api.edit(m.name, func(app *argo.Application) { app.Spec = withParameter(app.Spec, m.parameter.last()) })
 }
 
+// ignoredDifferences are what the ApplicationSet controller leaves to the image updater.
+func (w *world) ignoredDifferences() (all argo.ApplicationSetIgnoreDifferences) {
+	for _, name := range w.names {
+		if w.members[name].imaged {
+			all = append(all, argo.ApplicationSetResourceIgnoreDifferences{
+				Name: name, JSONPointers: []string{"/spec/source/helm/releaseName", "/spec/sources/0/helm/releaseName"},
+			})
+		}
+	}
+	return all
+}
+
 // keepsImage is what the ApplicationSet controller wants of an Application, with what an image updater has written into
 // it.
 func (m *member) keepsImage(want argo.ApplicationSpec, live *argo.ApplicationSpec) argo.ApplicationSpec {

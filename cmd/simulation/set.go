@@ -137,6 +137,7 @@ func (c *setController) pass() (failed bool) {
 
 // progress records how far the Applications are, and returns which of them may be synced.
 func (c *setController) progress(set argo.ApplicationSet, current, desired []argo.Application) (syncs map[string]bool, err error) {
+	set.Spec.IgnoreApplicationDifferences = c.w.ignoredDifferences()
 	if c.w.traits.legacy {
 		return c.manager.legacy(&set, current, desired)
 	}
