@@ -11,7 +11,9 @@ import (
 
 // withBundles returns the configuration with the bundle that each webhook should carry. changed is false when all of
 // them carry it already.
-func withBundles(current *configuration, authorities []*x509.Certificate, now time.Time) (wanted *configuration, changed bool) {
+func withBundles(
+	current *configuration, authorities []*x509.Certificate, now time.Time,
+) (wanted *configuration, changed bool) {
 	wanted = &configuration{uid: current.uid, resourceVersion: current.resourceVersion}
 	for _, webhook := range current.webhooks {
 		bundle := mergeBundle(webhook.caBundle, authorities, now)

@@ -67,7 +67,8 @@ func (a *fakeAuthority) Sign(template *x509.Certificate) (*x509.Certificate, err
 	}
 	template.SerialNumber, template.NotBefore = big.NewInt(3), time.Now().Add(-time.Minute)
 	template.NotAfter = time.Now().Add(time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, a.ca.certificate, template.PublicKey.(crypto.PublicKey), a.ca.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.ca.certificate, template.PublicKey.(crypto.PublicKey),
+		a.ca.key)
 	if err != nil {
 		return nil, err
 	}

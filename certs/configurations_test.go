@@ -49,7 +49,8 @@ func TestSelfPublishesToEveryConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	own := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
 	ca, metrics := &fakeAuthority{}, prometheus.NewPedanticRegistry()
-	client := fake.NewClientset(validatingOf("v1", nil), validatingOf("v2", nil), mutatingOf("m1", nil), mutatingOf("m2", nil))
+	client := fake.NewClientset(validatingOf("v1", nil), validatingOf("v2", nil), mutatingOf("m1", nil),
+		mutatingOf("m2", nil))
 	ca.rotate(g, client, own)
 	o := selfOptions()
 	o.Configurations, o.Metrics = four, metrics
@@ -107,13 +108,15 @@ func TestOneConfigurationDoesNotStopTheOthers(t *testing.T) {
 	own := makeCA(t, authorityName, time.Now(), time.Now().Add(48*time.Hour))
 	injected := mutatingOf("m1", nil)
 	injected.Annotations = map[string]string{"cert-manager.io/inject-ca-from": "argocd/stepgate"}
-	client, ca := fake.NewClientset(validatingOf("v1", nil), validatingOf("v2", nil), injected, mutatingOf("m2", nil)), &fakeAuthority{}
-	client.PrependReactor("patch", configurations.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if action.(clienttesting.PatchAction).GetName() != "v1" {
-			return false, nil, nil
-		}
-		return true, nil, apierrors.NewForbidden(configurations.GroupResource(), "v1", errors.New("no patch"))
-	})
+	client, ca := fake.NewClientset(validatingOf("v1", nil), validatingOf("v2", nil), injected, mutatingOf("m2", nil)),
+		&fakeAuthority{}
+	client.PrependReactor("patch", configurations.Resource,
+		func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if action.(clienttesting.PatchAction).GetName() != "v1" {
+				return false, nil, nil
+			}
+			return true, nil, apierrors.NewForbidden(configurations.GroupResource(), "v1", errors.New("no patch"))
+		})
 	ca.rotate(g, client, own)
 	o := selfOptions()
 	o.Configurations = four
@@ -128,7 +131,8 @@ func TestOneConfigurationDoesNotStopTheOthers(t *testing.T) {
 	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }).Should(Succeed())
 	const (
 		forbidden = `writing the caBundle of ValidatingWebhookConfiguration v1: validatingwebhookconfigurations.admissionregistration.k8s.io "v1" is forbidden: no patch`
-		injector  = "MutatingWebhookConfiguration m1 is annotated cert-manager.io/inject-ca-from, so cert-manager's cainjector owns its " +
+		injector  = "MutatingWebhookConfiguration m1 is annotated cert-manager.io/inject-ca-from, so cert-manager's " +
+			"cainjector owns its " +
 			"caBundle and stepgate does not write it: remove the annotation, or use --cert-mode files"
 	)
 	g.Eventually(source.publisher.LastError).Should(MatchError(forbidden + "; " + injector))
@@ -139,8 +143,12 @@ func TestOneConfigurationDoesNotStopTheOthers(t *testing.T) {
 		"; the last attempt to publish the CA bundle failed: " + forbidden + "; " + injector))
 
 	g.Expect(client.Tracker().Update(mutatingResources, mutatingOf("m2", nil), "")).To(Succeed())
-	g.Eventually(func(g Gomega) { g.Expect(bundles(g, client, written)).To(Equal(want)) }).Should(Succeed(), "a wiped one is restored all the same")
-	g.Expect(bundles(g, client, Configurations{Mutating: []string{"m1"}})).To(Equal(map[string]string{"MutatingWebhookConfiguration m1": ""}))
+	g.Eventually(func(g Gomega) {
+		g.Expect(bundles(g, client, written)).To(Equal(want))
+	}).Should(Succeed(), "a wiped one is restored all the same")
+	g.Expect(bundles(
+		g, client, Configurations{Mutating: []string{"m1"}},
+	)).To(Equal(map[string]string{"MutatingWebhookConfiguration m1": ""}))
 }
 
 // Every configuration meets one conflict, with a write that brings another replica's CA.
@@ -148,7 +156,8 @@ func TestEveryConfigurationIsReadAgainAfterItsConflict(t *testing.T) {
 	g := NewWithT(t)
 	ours := makeCA(t, "ours", time.Now(), time.Now().Add(time.Hour))
 	theirs := makeCA(t, "theirs", time.Now(), time.Now().Add(time.Hour))
-	client := fake.NewClientset(secretOf(ours), validatingOf("v1", nil), validatingOf("v2", nil), mutatingOf("m1", nil), mutatingOf("m2", nil))
+	client := fake.NewClientset(secretOf(ours), validatingOf("v1", nil), validatingOf("v2", nil), mutatingOf("m1", nil),
+		mutatingOf("m2", nil))
 	var writes sync.Map
 	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name, resource := action.(clienttesting.PatchAction).GetName(), action.GetResource()

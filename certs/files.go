@@ -20,7 +20,8 @@ import (
 const (
 	// rereadInterval is how often the files are read when the file system reports no change.
 	rereadInterval = 5 * time.Second
-	filesRemedy    = "with --cert-mode files, cert-manager's cainjector writes it (annotation cert-manager.io/inject-ca-from), or you write it"
+	filesRemedy    = "with --cert-mode files, cert-manager's cainjector writes it (annotation " +
+		"cert-manager.io/inject-ca-from), or you write it"
 )
 
 // FilesOptions say where the certificate is, and which configurations must trust it.

@@ -39,7 +39,9 @@ func TestFilesAreReadAgain(t *testing.T) {
 	second := makeCA(t, "second", now, now.Add(48*time.Hour))
 	mount(t, dir, "..1", first.leaf(t, now.Add(-time.Second)))
 	client, metrics := fake.NewClientset(configurationOf(first.pem())), prometheus.NewPedanticRegistry()
-	source, err := newFiles(FilesOptions{Dir: dir, Configurations: Configurations{Validating: []string{testConfiguration}}, Metrics: metrics}, client)
+	source, err := newFiles(FilesOptions{
+		Dir: dir, Configurations: Configurations{Validating: []string{testConfiguration}}, Metrics: metrics,
+	}, client)
 	g.Expect(err).NotTo(HaveOccurred())
 	start(t, source.Start)
 
@@ -50,7 +52,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 	mount(t, dir, "..2", second.leaf(t, now.Add(-time.Second)))
 	g.Expect(os.RemoveAll(filepath.Join(dir, "..1"))).To(Succeed())
 	g.Eventually(func() bool { return servedBy(source, second) }).Should(BeTrue())
-	g.Expect(source.Ready()).To(MatchError("ValidatingWebhookConfiguration stepgate: the caBundle of webhook a.stepgate.io " +
+	g.Expect(source.Ready()).To(MatchError("ValidatingWebhookConfiguration stepgate: the caBundle of webhook " +
+		"a.stepgate.io " +
 		"lacks the CA of the serving certificate: " + filesRemedy))
 	g.Expect(gauges(g, metrics)).To(HaveKeyWithValue(inSyncMetric, 0.0))
 
@@ -101,6 +104,8 @@ func TestFilesThatAreNotUsable(t *testing.T) {
 }
 
 func TestFilesNeedAClientToLookAtTheConfiguration(t *testing.T) {
-	_, err := NewFiles(FilesOptions{Dir: t.TempDir(), Configurations: Configurations{Validating: []string{testConfiguration}}})
+	_, err := NewFiles(FilesOptions{
+		Dir: t.TempDir(), Configurations: Configurations{Validating: []string{testConfiguration}},
+	})
 	NewWithT(t).Expect(err).To(MatchError("serving certificate from files: RESTConfig is not set"))
 }

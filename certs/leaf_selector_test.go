@@ -30,14 +30,17 @@ func (w *leafWorld) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 }
 
 func (w *leafWorld) Accepts(certificate *tls.Certificate, now time.Time) error {
-	if w.absent || certificate != nil && !now.After(certificate.Leaf.NotAfter) && strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
+	if w.absent || certificate != nil && !now.After(certificate.Leaf.NotAfter) &&
+		strings.Contains(w.trusted, string(certificate.Leaf.AuthorityKeyId)) {
 		return nil
 	}
 	return errors.New("not trusted")
 }
 
 func (w *leafWorld) sign(name string) {
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour), AuthorityKeyId: []byte(name[:1])}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: w.now, NotAfter: w.now.Add(time.Hour), AuthorityKeyId: []byte(name[:1]),
+	}
 	leaf.Subject.CommonName = name
 	w.newest = &tls.Certificate{Certificate: [][]byte{nil}, Leaf: leaf}
 }

@@ -41,7 +41,8 @@ func (c *collector) expiration() *prometheus.Desc {
 
 func (c *collector) inSync() *prometheus.Desc {
 	return prometheus.NewDesc(inSyncMetric,
-		"1 if every caBundle of the webhook configurations verifies the certificate that is served, or if there is none to check; else 0.",
+		"1 if every caBundle of the webhook configurations verifies the certificate that is served, or if there is none "+
+			"to check; else 0.",
 		nil, nil)
 }
 

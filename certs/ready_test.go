@@ -117,7 +117,8 @@ func TestEveryConfigurationCountsForReadiness(t *testing.T) {
 	now := time.Now()
 	ca, other := makeCA(t, "ca", now, now.Add(48*time.Hour)), makeCA(t, "other", now, now.Add(48*time.Hour))
 	lacks := func(configuration string) string {
-		return configuration + ": the caBundle of webhook a.stepgate.io lacks the CA of the serving certificate: " + filesRemedy
+		return configuration + ": the caBundle of webhook a.stepgate.io lacks the CA of the serving certificate: " +
+			filesRemedy
 	}
 	for name, tc := range map[string]struct {
 		absent, wrong string
@@ -153,7 +154,9 @@ func TestEveryConfigurationCountsForReadiness(t *testing.T) {
 			}
 			dir, metrics := t.TempDir(), prometheus.NewPedanticRegistry()
 			mount(t, dir, "..1", ca.leaf(t, now.Add(-time.Second)))
-			source, err := newFiles(FilesOptions{Dir: dir, Configurations: four, Metrics: metrics}, fake.NewClientset(objects...))
+			source, err := newFiles(FilesOptions{
+				Dir: dir, Configurations: four, Metrics: metrics,
+			}, fake.NewClientset(objects...))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(source.Ready()).To(MatchError(ContainSubstring("MutatingWebhookConfiguration m2 has not been read yet")))
 			start(t, source.Start)

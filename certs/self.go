@@ -24,7 +24,8 @@ const (
 	authorityName = "stepgate-webhook-ca"
 	defaultSettle = 5 * time.Second
 	signInterval  = 250 * time.Millisecond
-	selfRemedy    = "stepgate writes it within seconds; if this lasts, see that its service account may get and patch the configuration"
+	selfRemedy    = "stepgate writes it within seconds; if this lasts, see that its service account may get and patch " +
+		"the configuration"
 )
 
 // SelfOptions say which names are certified, and where the CA and its bundle are stored.

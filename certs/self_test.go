@@ -141,7 +141,9 @@ func TestSelfWithoutAConfiguration(t *testing.T) {
 
 			g.Eventually(source.Ready).Should(Succeed())
 			g.Expect(servedBy(source, own)).To(BeTrue())
-			g.Eventually(func() map[string]float64 { return gauges(g, metrics) }).Should(And(HaveKeyWithValue(inSyncMetric, 1.0), HaveKey("ca")))
+			g.Eventually(func() map[string]float64 {
+				return gauges(g, metrics)
+			}).Should(And(HaveKeyWithValue(inSyncMetric, 1.0), HaveKey("ca")))
 			g.Expect(patches(client)).To(BeEmpty())
 			for _, action := range client.Actions() {
 				if configuration.empty() {

@@ -23,7 +23,8 @@ func (v validating) String() string { return "ValidatingWebhookConfiguration " +
 
 // Get reads it from the API server.
 func (v validating) Get(ctx context.Context) (*configuration, error) {
-	object, err := v.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, v.name, metav1.GetOptions{})
+	object, err := v.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, v.name,
+		metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,8 @@ func (v validating) Get(ctx context.Context) (*configuration, error) {
 
 // Apply writes the caBundles, and no other field.
 func (v validating) Apply(ctx context.Context, wanted *configuration) error {
-	object := applyv1.ValidatingWebhookConfiguration(v.name).WithUID(wanted.uid).WithResourceVersion(wanted.resourceVersion)
+	object := applyv1.ValidatingWebhookConfiguration(v.name).WithUID(wanted.uid).
+		WithResourceVersion(wanted.resourceVersion)
 	for _, w := range wanted.webhooks {
 		object.WithWebhooks(applyv1.ValidatingWebhook().WithName(w.name).
 			WithClientConfig(applyv1.WebhookClientConfig().WithCABundle(w.caBundle...)))

@@ -16,7 +16,8 @@ func (in *Input) blockers(step int) []Blocker {
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {
-		return cmp.Or(a.soaking()-b.soaking(), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(a.soaking()-b.soaking(), cmp.Compare(a.Step, b.Step), cmp.Compare(a.Application, b.Application),
+			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail))
 	})
 	return found
 }
@@ -49,13 +50,15 @@ func (in *Input) blocker(sibling Sibling, step int) (b Blocker, blocks bool) {
 		reason = Soaking
 	}
 	return Blocker{
-		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.earliest(), Reason: reason, Detail: detail, ComparedAt: sibling.ReconciledAt, NotBefore: until,
+		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.earliest(), Reason: reason, Detail: detail,
+		ComparedAt: sibling.ReconciledAt, NotBefore: until,
 	}, in.isEarlier(sibling, step)
 }
 
 // isEarlier reports whether a sibling has to be done before a target of the step.
 func (in *Input) isEarlier(sibling Sibling, step int) bool {
-	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name && !in.Settings.Excluded[sibling.Name]
+	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name &&
+		!in.Settings.Excluded[sibling.Name]
 }
 
 // Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a

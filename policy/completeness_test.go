@@ -42,7 +42,8 @@ func TestReasonsListsEveryReason(t *testing.T) {
 		found := constant.FindAllStringSubmatch(string(text), -1)
 		g.Expect(found).To(HaveLen(1), "%s is the file of one reason", file)
 		g.Expect(found[0][1]).To(Equal(found[0][2]), "a Reason's text is its name")
-		g.Expect(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "reason_"), ".go"), "_", "")).To(Equal(strings.ToLower(found[0][1])))
+		g.Expect(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file, "reason_"), ".go"), "_",
+			"")).To(Equal(strings.ToLower(found[0][1])))
 		declared = append(declared, policy.Reason(found[0][1]))
 	}
 	g.Expect(policy.Reasons()).To(ConsistOf(declared))

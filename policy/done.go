@@ -39,16 +39,17 @@ func (r Recorded) Behind(compared []Source) bool {
 	return r.Healthy && len(r.Revisions) > 0 && !r.healthyAt(compared)
 }
 
-// completedTarget reports whether the sibling has completed everything that the target deploys, whatever it does now: it has
-// gone on to another revision, or is about to. What the target changes beside the revision, it may have completed
-// without that.
+// completedTarget reports whether the sibling has completed everything that the target deploys, whatever it does now:
+// it has gone on to another revision, or is about to. What the target changes beside the revision, it may have
+// completed without that.
 func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
-	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) && (len(in.Target.Ran) == 0 || !in.changedBehind())
+	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) &&
+		(len(in.Target.Ran) == 0 || !in.changedBehind())
 }
 
-// notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on its way to a
-// newer revision.
+// notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on
+// its way to a newer revision.
 func notBroken(a *Application) (Reason, string) {
 	switch a.Health {
 	case "Healthy", "Progressing":

@@ -10,18 +10,22 @@ var (
 	// writeRows settle what needs no read at all, and scopeRows what needs the ApplicationSet but no sibling.
 	writeRows = []settling{notAnOperationWrite, dryRunOperation, notManaged}
 	scopeRows = []settling{
-		applicationSetNotFound, notRollingSync, deleting, gateOff, bypassed, notSelected, targetDeleting, firstStep, rollback, selfHeal,
+		applicationSetNotFound, notRollingSync, deleting, gateOff, bypassed, notSelected, targetDeleting, firstStep,
+		rollback, selfHeal,
 		paused, foreignContent, targetNotCompared, notPinned,
 	}
 	// siblingRows say why a sibling of an earlier step is not done, by level: see notDone. notCreated and soaking are
 	// asked beside them.
 	siblingRows = []blocking{
 		operationInProgress, notReconciled, notHealthy,
-		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, refreshPending, healthStale, notSynced, operationFailed,
+		notHydrated, comparedUnhydrated, syncUnknown, specNotCompared, refreshPending, healthStale, notSynced,
+		operationFailed,
 		revisionMismatch, comparisonOlder,
 	}
 	// stepRows deny although every sibling is done.
-	stepRows = []waiting{specSettling, applicationSetFailing, targetOutdated, alreadySynced, tooManyFailures, notApproved, windowClosed}
+	stepRows = []waiting{
+		specSettling, applicationSetFailing, targetOutdated, alreadySynced, tooManyFailures, notApproved, windowClosed,
+	}
 )
 
 // Evaluate decides whether the target may sync: it is Scope and, if that does not settle the write, Weigh. It is total:

@@ -11,7 +11,9 @@ func againRows() map[string]row {
 		}
 	}
 	admit := func(scenario string) row {
-		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
+		return row{
+			scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",
+		}
 	}
 	rows := map[string]row{
 		"the controller asks for the same sync again": again("1:dev > 2:prod,auto,began:51 | prod/2/50"),
@@ -34,7 +36,9 @@ func againRows() map[string]row {
 		scenario: "1:dev=Degraded > 2:prod,auto,began:51 | prod/2/50", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy",
 		wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 	}
-	first := row{scenario: "> 1:prod,auto,began:51 | prod/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true}
+	first := row{
+		scenario: "> 1:prod,auto,began:51 | prod/1/50", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true,
+	}
 	rows["the first step may always sync again"] = first
 	return rows
 }

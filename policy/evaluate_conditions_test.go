@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	guest   = " of ApplicationSet argocd/guestbook "
-	paused  = "step 2" + guest + "is paused (Paused). Next: stepgate resume guestbook -n argocd --step 2, or correct the annotation stepgate.io/pause"
+	guest  = " of ApplicationSet argocd/guestbook "
+	paused = "step 2" + guest + "is paused (Paused). Next: stepgate resume guestbook -n argocd --step 2, or correct " +
+		"the annotation stepgate.io/pause"
 	missing = "step 2" + guest + "is not approved (NotApproved: 2@a"
 	approve = "). Next: stepgate approve guestbook -n argocd --step 2"
 )
@@ -31,17 +32,22 @@ func on(r row, c policy.Conditions) row {
 
 // exempt is a row that Scope allows.
 func exempt(scenario string, reason policy.Reason) row {
-	return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: reason, wantMessage: "allow (" + string(reason) + ")", wantSettled: true}
+	return row{
+		scenario: scenario, wantOutcome: policy.Allow, wantReason: reason, wantMessage: "allow (" + string(reason) + ")", wantSettled: true,
+	}
 }
 
 func pauseRows() map[string]row {
-	all, second := policy.Conditions{Paused: policy.Steps{All: true}}, policy.Conditions{Paused: policy.Steps{Of: []int{1}}}
+	all, second := policy.Conditions{Paused: policy.Steps{All: true}},
+		policy.Conditions{Paused: policy.Steps{Of: []int{1}}}
 	why := all
 	why.PausedWhy = "INC-1\n, by alice at 2026-11-22T10:00:00Z"
 	stopped := func(scenario, message string) row {
 		return row{scenario: scenario, wantReason: policy.Paused, wantMessage: message, wantSettled: true}
 	}
-	bypassed := on(row{scenario: "1:dev > 2:prod", wantOutcome: policy.NotGated, wantReason: policy.Bypassed, wantMessage: "not_gated (Bypassed)", wantSettled: true}, all)
+	bypassed := on(row{
+		scenario: "1:dev > 2:prod", wantOutcome: policy.NotGated, wantReason: policy.Bypassed, wantMessage: "not_gated (Bypassed)", wantSettled: true,
+	}, all)
 	bypassed.settings.Bypassed = true
 	return map[string]row{
 		"every step is paused":                    on(stopped("1:dev > 2:prod", paused), all),
@@ -144,7 +150,9 @@ func failureRows() map[string]row {
 	}
 	const rest = "). Next: repair them, or deploy another revision"
 	one := func(scenario, blockers, names string) row {
-		return row{scenario: scenario, wantReason: policy.TooManyFailures, wantBlockers: blockers, wantMessage: "step 2" + guest + "may not go on: 1 Application of it failed, and 0 may: " + names + rest}
+		return row{
+			scenario: scenario, wantReason: policy.TooManyFailures, wantBlockers: blockers, wantMessage: "step 2" + guest + "may not go on: 1 Application of it failed, and 0 may: " + names + rest,
+		}
 	}
 	return map[string]row{
 		"one has failed, and none may":             on(one("1:dev 2:x,failed:50 > 2:prod", "2:x=TooManyFailures", "x (TooManyFailures: sync Failed"), most(0)),
@@ -191,7 +199,9 @@ func windowRows() map[string]row {
 	deny := policy.Window{Closed: true, OpensAt: second("300"), Detail: `deny window "0 8 * * *" for 2h`}
 	unknown := policy.Window{Closed: true, Detail: "\x00"}
 	denied := func(scenario, message string) row {
-		return row{scenario: scenario, wantReason: policy.WindowClosed, wantMessage: message + " Next: wait until the sync window of its project opens"}
+		return row{
+			scenario: scenario, wantReason: policy.WindowClosed, wantMessage: message + " Next: wait until the sync window of its project opens",
+		}
 	}
 	return map[string]row{
 		"its sync window is closed":              closed(denied("1:dev > 2:prod", "step 2"+guest+`may not sync before 2026-09-21T12:05:00Z (WindowClosed: deny window "0 8 * * *" for 2h).`), deny),
@@ -217,7 +227,9 @@ func TestUnmet(t *testing.T) {
 		}
 		return all
 	}
-	g.Expect(reasons()).To(Equal([]policy.Reason{policy.Paused, policy.Soaking, policy.TooManyFailures, policy.NotApproved, policy.WindowClosed}))
+	g.Expect(reasons()).To(Equal([]policy.Reason{
+		policy.Paused, policy.Soaking, policy.TooManyFailures, policy.NotApproved, policy.WindowClosed,
+	}))
 	g.Expect(policy.Evaluate(in).Reason).To(Equal(policy.Paused))
 	in.Settings.Bypassed = true
 	g.Expect(reasons()).To(BeEmpty())
@@ -230,8 +242,11 @@ func TestApprovalOf(t *testing.T) {
 	a, b := policy.Source{Key: "x", Revision: "1"}, policy.Source{Key: "y", Revision: "2"}
 	g.Expect(policy.ApprovalOf(nil)).To(BeEmpty())
 	g.Expect(policy.ApprovalOf([]policy.Source{a})).To(Equal("1"))
-	g.Expect(policy.ApprovalOf([]policy.Source{a, {Key: "y"}})).To(BeEmpty(), "a revision that is not known cannot be approved")
-	g.Expect(policy.ApprovalOf([]policy.Source{a, {Key: policy.DryPrefix + "z", Revision: "9"}})).To(Equal("1"), "what is deployed is the hydrated revision")
+	g.Expect(policy.ApprovalOf([]policy.Source{a, {Key: "y"}})).To(BeEmpty(),
+		"a revision that is not known cannot be approved")
+	g.Expect(policy.ApprovalOf([]policy.Source{
+		a, {Key: policy.DryPrefix + "z", Revision: "9"},
+	})).To(Equal("1"), "what is deployed is the hydrated revision")
 	both := policy.ApprovalOf([]policy.Source{a, b})
 	g.Expect(both).To(MatchRegexp("^sources:[0-9a-f]{32}$"))
 	g.Expect(policy.ApprovalOf([]policy.Source{b, a})).To(Equal(both), "their order says nothing")

@@ -8,7 +8,9 @@ const (
 )
 
 func allowed(scenario string) row {
-	return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
+	return row{
+		scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",
+	}
 }
 
 // outdated is a denial because a sibling was compared with something newer than prod; seen says how.

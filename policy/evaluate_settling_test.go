@@ -11,8 +11,10 @@ import (
 
 // settlingRows have the ApplicationSet controller at work.
 func settlingRows() map[string]row {
-	const before = " may not sync before 2026-09-21T12:01:50Z (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"
-	const failing = " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have written an Application of an earlier step: " +
+	const before = " may not sync before 2026-09-21T12:01:50Z (SpecSettling: the ApplicationSet controller may still " +
+		"be writing its Applications). Next: wait"
+	const failing = " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have " +
+		"written an Application of an earlier step: " +
 		"no such project). Next: repair the ApplicationSet: kubectl get applicationset guestbook -n argocd -o yaml"
 	seen := func(r row, edit func(*policy.History)) row {
 		r.edit = func(in *policy.Input) {
@@ -31,7 +33,9 @@ func settlingRows() map[string]row {
 		return row{scenario: scenario, wantReason: policy.SpecSettling, wantMessage: "step 2" + guest[:len(guest)-1] + before}
 	}
 	at := func(level policy.Require, r row) row { r.settings.Require = level; return r }
-	first := row{scenario: "2:qa > 1:dev,respecified | failing", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true}
+	first := row{
+		scenario: "2:qa > 1:dev,respecified | failing", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true,
+	}
 	none := func(r row) row { r.settings.Settling = -1; return r }
 	return map[string]row{
 		"one has appeared, and nobody waits":               none(seen(allowed("1:dev > 2:prod"), joined)),
@@ -58,10 +62,13 @@ func settlingRows() map[string]row {
 func leftRows() map[string]row {
 	at := func(level policy.Require, r row) row { r.settings.Require = level; return r }
 	deny := func(scenario, message string) row {
-		return row{scenario: scenario, wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced", wantMessage: one + message}
+		return row{
+			scenario: scenario, wantReason: policy.NotSynced, wantBlockers: "1:dev=NotSynced", wantMessage: one + message,
+		}
 	}
 	const sync = "(NotSynced: OutOfSync). Next: sync dev first: argocd app sync dev"
-	const prune = "(NotSynced: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
+	const prune = "(NotSynced: OutOfSync, only pruning is left). Next: prune it: argocd app sync dev --prune; if it is " +
+		"OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	return map[string]row{
 		"only pruning is left":                                    deny("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b", prune),
 		"only pruning is left, on purpose":                        at(policy.RequireCompleted, allowed("1:dev=Healthy/OutOfSync@b,syncedold:50,prune > 2:prod@b")),

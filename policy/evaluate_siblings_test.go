@@ -8,7 +8,8 @@ import (
 
 // labelRows are writes that edit the target's step label together with the operation.
 func labelRows() map[string]row {
-	degraded := "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev (NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"
+	degraded := "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: dev " +
+		"(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"
 	return settled(map[string]row{
 		"neither step is later than the first":      {scenario: "1:dev=Degraded > 1:prod,was:0", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"it was in no step, and still is":           {scenario: "1:dev=Degraded > 0:prod,was:0", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
@@ -35,7 +36,9 @@ func labelRows() map[string]row {
 // siblingRows ask who counts as a sibling of an earlier step.
 func siblingRows() map[string]row {
 	admit := func(scenario string) row {
-		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)"}
+		return row{
+			scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",
+		}
 	}
 	notCreated := row{
 		wantReason: policy.NotCreated, wantBlockers: "1:dev=NotCreated",

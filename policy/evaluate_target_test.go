@@ -17,16 +17,20 @@ func targetRows() map[string]row {
 			wantMessage: "step 2 of ApplicationSet argocd/guestbook may not sync yet: prod (" + message,
 		}
 	}
-	notPinned := "NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest when it starts). " +
+	notPinned := "NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest " +
+		"when it starts). " +
 		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready"
-	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared prod"
+	notCompared := "TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has " +
+		"compared prod"
 	foreign := "ForeignContent: the operation brings manifests or sources of its own, which no earlier step has). " +
 		"Next: bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync"
 	dying := "TargetDeleting: it is being deleted, and a sync would create again what the deletion removes). " +
 		"Next: wait until prod is deleted; if it stays, look at its finalizers"
 	pinned := func(scenario string) row { r := allowed(scenario); r.settings = pin; return r }
 	heal := func(scenario string) row {
-		return row{scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true}
+		return row{
+			scenario: scenario, wantOutcome: policy.Allow, wantReason: policy.SelfHeal, wantMessage: "allow (SelfHeal)", wantSettled: true,
+		}
 	}
 	rows := map[string]row{
 		"no revision where operations are pinned":        refused("1:dev > 2:prod,auto", policy.NotPinned, notPinned),
@@ -76,7 +80,9 @@ func excluded(scenario, name string) row {
 func trainRows() map[string]row {
 	on := func(r row) row { r.settings = policy.Settings{Pin: true, Train: true}; return r }
 	stopped := func(scenario string, reason policy.Reason, message string) row {
-		return on(row{scenario: scenario, wantReason: reason, wantBlockers: "1:dev=" + string(reason), wantMessage: one + message})
+		return on(row{
+			scenario: scenario, wantReason: reason, wantBlockers: "1:dev=" + string(reason), wantMessage: one + message,
+		})
 	}
 	return map[string]row{
 		"it has completed it and syncs the next":      on(allowed("1:dev=Progressing/OutOfSync@c,op,running,ran:a+b > 2:prod@b,auto,pinned")),

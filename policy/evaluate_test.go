@@ -57,7 +57,8 @@ func (r row) input() policy.Input {
 func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
-		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(), targetRows(), driftRows(), settlingRows(), leftRows(),
+		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(),
+		targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(),
 	} {
 		for name := range maps.Keys(table) {
@@ -126,7 +127,9 @@ func settled(yes, no map[string]row) map[string]row {
 
 // TestRelevantSettlesWithoutTheApplicationSet asks what is decided before anything is read.
 func TestRelevantSettlesWithoutTheApplicationSet(t *testing.T) {
-	early := map[policy.Reason]bool{policy.NotAnOperationWrite: true, policy.DryRunOperation: true, policy.NotManaged: true}
+	early := map[policy.Reason]bool{
+		policy.NotAnOperationWrite: true, policy.DryRunOperation: true, policy.NotManaged: true,
+	}
 	for name, row := range rows() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

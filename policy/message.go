@@ -27,7 +27,8 @@ func (d Decision) Message() string {
 	case r.message != nil:
 		return r.message(d)
 	case r.problem != nil:
-		return fmt.Sprintf("%s may not sync yet: %s (%s: %s). Next: %s", d.of(), d.Application, d.Reason, r.problem(d), d.Reason.wayOut(d.Application))
+		return fmt.Sprintf("%s may not sync yet: %s (%s: %s). Next: %s", d.of(), d.Application, d.Reason, r.problem(d),
+			d.Reason.wayOut(d.Application))
 	case len(d.Blockers) == 0:
 		return fmt.Sprintf("%s (%s)", d.Outcome, d.Reason)
 	}
@@ -83,7 +84,8 @@ func (d Decision) Names() string {
 // wayOut says what an operator can do about it.
 func (b *Blocker) wayOut() string {
 	if b.Reason == NotSynced && strings.HasSuffix(b.Detail, onlyPruning) {
-		return "prune it: argocd app sync " + b.Application + " --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
+		return "prune it: argocd app sync " + b.Application +
+			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}
 	return b.Reason.wayOut(b.Application)
 }

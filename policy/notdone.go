@@ -11,7 +11,10 @@ func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	if reason == "" {
 		return Blocker{}, false
 	}
-	return Blocker{Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason, Detail: detail, ComparedAt: a.ReconciledAt}, true
+	return Blocker{
+		Application: a.Name, Cluster: a.Cluster, Step: StepOf(in.ApplicationSet.Steps, a.Labels), Reason: reason,
+		Detail: detail, ComparedAt: a.ReconciledAt,
+	}, true
 }
 
 // NotCounted says why an Application of a step holds nobody up, whatever its state is; empty if it does count.

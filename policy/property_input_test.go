@@ -62,11 +62,15 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 	}
 	cs.Paused = of(c, cs.Paused, cs.Paused, cs.Paused, policy.Steps{All: true}, policy.Steps{Of: []int{1, 2}})
 	cs.PausedWhy = of(c, "", c.hostile())
-	cs.Soak = of(c, cs.Soak, policy.Soak{Every: time.Minute}, policy.Soak{Of: map[int]time.Duration{2: 100 * time.Second}}, policy.Soak{Every: 101 * time.Second}, policy.Soak{Unreadable: c.rarely(3)})
+	cs.Soak = of(c, cs.Soak, policy.Soak{Every: time.Minute}, policy.Soak{
+		Of: map[int]time.Duration{2: 100 * time.Second},
+	}, policy.Soak{Every: 101 * time.Second}, policy.Soak{Unreadable: c.rarely(3)})
 	cs.Approve = of(c, cs.Approve, cs.Approve, policy.Steps{All: true}, policy.Steps{Of: []int{2}})
 	cs.FourEyes = c.rarely(2)
 	if c.rarely(2) {
-		cs.Approved = []policy.Approval{{Step: of(c, 2, 1, 0), What: of(c, policy.ApprovalOf(wanted), "a"), By: of(c, "alice", "", c.hostile()), At: c.time()}}
+		cs.Approved = []policy.Approval{
+			{Step: of(c, 2, 1, 0), What: of(c, policy.ApprovalOf(wanted), "a"), By: of(c, "alice", "", c.hostile()), At: c.time()},
+		}
 	}
 	if c.rarely(2) {
 		cs.MaxFailures = &policy.Budget{Most: of(c, 0, 1, 10), Percent: c.rarely(2)}
@@ -76,14 +80,19 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 
 func (c *choices) seen(in policy.Input) policy.History {
 	past := map[string]policy.Past{}
-	seen := policy.History{Altered: c.rarely(4), Unproven: c.rarely(4), ContentSince: c.time(), Of: func(name string) policy.Past { return past[name] }}
+	seen := policy.History{Altered: c.rarely(4), Unproven: c.rarely(4), ContentSince: c.time(),
+		Of: func(name string) policy.Past {
+			return past[name]
+		}}
 	if c.rarely(10) {
 		seen.Joined, seen.Respecified = in.Now.Add(-time.Second), in.Now.Add(-policy.SettlingTime)
 	}
 	for _, sibling := range in.Siblings {
 		seen := policy.Past{Freshness: of(c, policy.Unknown, policy.Fresh, policy.Newest), Altered: c.rarely(10)}
 		if c.rarely(3) {
-			seen.Completions = []policy.Completion{{Sources: in.Target.Wanted}, {Sources: sibling.Compared, OperatedAt: sibling.LastOperation.StartedAt}}
+			seen.Completions = []policy.Completion{
+				{Sources: in.Target.Wanted}, {Sources: sibling.Compared, OperatedAt: sibling.LastOperation.StartedAt},
+			}
 		}
 		past[sibling.Name] = seen
 	}
@@ -101,7 +110,9 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 			Key: "step", Operator: of(c, "In", "In", "In", "In", "In", "In", "NotIn", "Exists"), Values: []string{strconv.Itoa(i + 1)},
 		}}
 		if c.rarely(6) {
-			step = append(step, policy.Expression{Key: "env", Operator: of(c, "In", "NotIn", ""), Values: of(c, nil, []string{"dev"})})
+			step = append(step, policy.Expression{
+				Key: "env", Operator: of(c, "In", "NotIn", ""), Values: of(c, nil, []string{"dev"}),
+			})
 		}
 		if c.rarely(20) {
 			step = nil
@@ -111,7 +122,9 @@ func (c *choices) applicationSet() *policy.ApplicationSet {
 	set.Recorded = map[string]policy.Recorded{}
 	for _, name := range []string{"app-0", "app-1", "app-5", "gone", "target"} {
 		if c.rarely(6) {
-			set.Recorded[name] = policy.Recorded{Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(), Started: c.rarely(2), Healthy: c.rarely(2), Revisions: of(c, nil, []string{"a"})}
+			set.Recorded[name] = policy.Recorded{
+				Step: of(c, 1, 2, 3, -1, 0, -7), TransitionedAt: c.time(), Started: c.rarely(2), Healthy: c.rarely(2), Revisions: of(c, nil, []string{"a"}),
+			}
 		}
 	}
 	return set
@@ -185,5 +198,6 @@ func (c *choices) time() time.Time {
 
 // hostile is text that whoever may write an Application's status can choose.
 func (c *choices) hostile() string {
-	return of(c, "a\nb", "\x00", "\u202e", "\xff\xfe", "é", strings.Repeat("long ", 500), " ", "); all is well", string(c.left))
+	return of(c, "a\nb", "\x00", "\u202e", "\xff\xfe", "é", strings.Repeat("long ", 500), " ", "); all is well",
+		string(c.left))
 }

@@ -20,7 +20,8 @@ const (
 // targetReasons are those of denials without blockers.
 var targetReasons = []policy.Reason{
 	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
-	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved, policy.WindowClosed,
+	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved,
+	policy.WindowClosed,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
@@ -78,7 +79,8 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	g.Expect(again).To(Equal(d), "evaluated twice")
 	g.Expect(again.Message()).To(Equal(message), "evaluated twice")
 
-	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny && !slices.Contains(targetReasons, d.Reason)), "a Deny has blockers or is about the target, nothing else is: %+v", d)
+	g.Expect(len(d.Blockers) > 0).To(Equal(d.Outcome == policy.Deny &&
+		!slices.Contains(targetReasons, d.Reason)), "a Deny has blockers or is about the target, nothing else is: %+v", d)
 	if len(d.Blockers) > 0 {
 		g.Expect(d.Reason).To(Equal(d.Blockers[0].Reason))
 	}
@@ -170,7 +172,8 @@ func checkOrder(g *WithT, in policy.Input, want policy.Decision) {
 // checkDoneSiblings asks that one more Application that is done never holds anybody up. Where the soak time cannot be
 // read, nobody is done for long enough, and a share of a step grows with the step.
 func checkDoneSiblings(g *WithT, in policy.Input, before policy.Decision) {
-	if c := in.Settings.Conditions; c.Soak.Unreadable || before.Step == 0 && c.MaxFailures != nil && c.MaxFailures.Percent {
+	if c := in.Settings.Conditions; c.Soak.Unreadable || before.Step == 0 && c.MaxFailures != nil &&
+		c.MaxFailures.Percent {
 		return
 	}
 	done := policy.Application{

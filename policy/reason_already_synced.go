@@ -10,7 +10,8 @@ var alreadySynced = waiting{
 	row: row{
 		reason: AlreadySynced,
 		level:  RequireRevision,
-		when:   "level `revision`: the operation is automated and names no revision, and the target has had this very sync since its turn came",
+		when: "level `revision`: the operation is automated and names no revision, and the target has had this very " +
+			"sync since its turn came",
 		message: func(d Decision) string {
 			return d.of() + " may not sync again: the Application has been synced in its turn"
 		},

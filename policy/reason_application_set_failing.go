@@ -10,11 +10,15 @@ var applicationSetFailing = waiting{
 	row: row{
 		reason: ApplicationSetFailing,
 		level:  RequireSynced,
-		when:   "level above `health`: the target has a change of its spec, and the ApplicationSet has the condition ErrorOccurred, for another reason than a write of the same step or a later one that stepgate denied (`--hold=false`)",
+		when: "level above `health`: the target has a change of its spec, and the ApplicationSet has the condition " +
+			"ErrorOccurred, for another reason than a write of the same step or a later one that stepgate denied " +
+			"(`--hold=false`)",
 		message: func(d Decision) string {
 			namespace, name := d.set()
-			return d.of() + " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have written an Application of an earlier step: " +
-				d.Detail + "). Next: repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace + " -o yaml"
+			return d.of() + " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have " +
+				"written an Application of an earlier step: " +
+				d.Detail + "). Next: repair the ApplicationSet: kubectl get applicationset " + name + " -n " + namespace +
+				" -o yaml"
 		},
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {

@@ -21,10 +21,11 @@ var comparisonOlder = blocking{
 	row: row{
 		reason: ComparisonOlder,
 		level:  RequireRevision,
-		when:   "it is not known to be fresh, and the target deploys a change in a source that it does not have, or other sources than it runs at another revision than it was compared with",
-		short:  "stepgate does not know that Argo CD has compared it since the change",
-		stale:  true,
-		next:   "refresh APP: argocd app get APP --refresh",
+		when: "it is not known to be fresh, and the target deploys a change in a source that it does not have, or other " +
+			"sources than it runs at another revision than it was compared with",
+		short: "stepgate does not know that Argo CD has compared it since the change",
+		stale: true,
+		next:  "refresh APP: argocd app get APP --refresh",
 	},
 	holds: func(in *Input, a *Application) (detail string, ok bool) {
 		if (in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh {

@@ -6,8 +6,9 @@ const ForeignContent Reason = "ForeignContent"
 var foreignContent = settling{
 	row: row{
 		reason: ForeignContent,
-		when:   "the target is in step 2 or later, and the operation brings manifests or sources of its own and is no rollback",
-		next:   "bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync",
+		when: "the target is in step 2 or later, and the operation brings manifests or sources of its own and is no " +
+			"rollback",
+		next: "bring the change to Git, where it passes the earlier steps, or bypass stepgate for this sync",
 		problem: func(Decision) string {
 			return "the operation brings manifests or sources of its own, which no earlier step has"
 		},

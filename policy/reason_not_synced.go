@@ -34,12 +34,15 @@ var notSynced = blocking{
 // touch it: that was seen, or the ApplicationSet controller has recorded it as Healthy at that revision in a later
 // second than the one of its last operation. A new destination is no drift.
 func (in *Input) drifted(a *Application) bool {
-	if a.SyncStatus != "OutOfSync" || a.Moved || in.History.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() || !a.ReconciledAt.After(a.LastSync.FinishedAt) {
+	if a.SyncStatus != "OutOfSync" || a.Moved || in.History.Past(a.Name).Altered || a.LastSync.FinishedAt.IsZero() ||
+		!a.ReconciledAt.After(a.LastSync.FinishedAt) {
 		return false
 	}
 	recorded := in.ApplicationSet.Recorded[a.Name]
-	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) && a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
-	return a.LastSync.AtCompared || a.LastSync.SameSources && (since && recorded.healthyAt(a.Compared) || in.completedSince(a))
+	since := a.LastSync.FinishedAt.Before(recorded.TransitionedAt) &&
+		a.LastOperation.FinishedAt.Before(recorded.TransitionedAt)
+	return a.LastSync.AtCompared || a.LastSync.SameSources &&
+		(since && recorded.healthyAt(a.Compared) || in.completedSince(a))
 }
 
 // onlyPruning is what the detail of NotSynced says of an Application that Argo CD need not sync.
@@ -48,7 +51,8 @@ const onlyPruning = ", only pruning is left"
 // leftOutOfSync reports whether an OutOfSync Application counts as done because its owner leaves it so: nothing is left
 // of what it was compared with but to prune, or its last sync deployed that.
 func (in *Input) leftOutOfSync(a *Application) bool {
-	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved && !in.History.Past(a.Name).Altered &&
+	return in.Settings.Require == RequireCompleted && a.SyncStatus == "OutOfSync" && !a.Moved &&
+		!in.History.Past(a.Name).Altered &&
 		(a.LastSync.AtCompared || a.LastSync.SameSources && a.OnlyPruning)
 }
 

@@ -13,7 +13,8 @@ var paused = settling{
 			if d.Detail != "" {
 				why = ": " + d.Detail
 			}
-			return d.of() + " is paused (Paused" + why + "). Next: stepgate resume " + d.flags() + ", or correct the annotation stepgate.io/pause"
+			return d.of() + " is paused (Paused" + why + "). Next: stepgate resume " + d.flags() +
+				", or correct the annotation stepgate.io/pause"
 		},
 	},
 	outcome: Deny,

@@ -9,9 +9,10 @@ var soaking = row{
 	reason:    Soaking,
 	level:     RequireHealth,
 	condition: true,
-	when:      "it is done, but what it runs was first deployed, or it became Healthy, less than the soak time of the target's step ago",
-	short:     "it is done, but has not proved itself for long enough",
-	next:      "wait, or change the annotation stepgate.io/soak",
+	when: "it is done, but what it runs was first deployed, or it became Healthy, less than the soak time of the " +
+		"target's step ago",
+	short: "it is done, but has not proved itself for long enough",
+	next:  "wait, or change the annotation stepgate.io/soak",
 }
 
 // Soak is how long every Application of the earlier steps has to be deployed and Healthy before a step starts.

@@ -12,7 +12,9 @@ var specSettling = waiting{
 	row: row{
 		reason: SpecSettling,
 		level:  RequireSynced,
-		when:   "level above `health`: an Application has appeared in the ApplicationSet or come to another step less than 10 s ago (`--spec-settling`), or the steps have changed, or the target has a change of its spec and the spec of one was written",
+		when: "level above `health`: an Application has appeared in the ApplicationSet or come to another step less " +
+			"than 10 s ago (`--spec-settling`), or the steps have changed, or the target has a change of its spec and the " +
+			"spec of one was written",
 		message: func(d Decision) string {
 			return d.of() + " may not sync before " + moment(d.NotBefore) +
 				" (SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait"

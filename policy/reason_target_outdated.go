@@ -7,9 +7,11 @@ const TargetOutdated Reason = "TargetOutdated"
 
 var targetOutdated = waiting{
 	row: row{
-		reason:  TargetOutdated,
-		level:   RequireRevision,
-		when:    "level `revision`: another Application was compared with a newer revision, and the operation names none; or an earlier sibling has gone on without completing what the operation deploys; or the branch went back to what the target has run",
+		reason: TargetOutdated,
+		level:  RequireRevision,
+		when: "level `revision`: another Application was compared with a newer revision, and the operation names none; " +
+			"or an earlier sibling has gone on without completing what the operation deploys; or the branch went back to " +
+			"what the target has run",
 		stale:   true,
 		next:    "refresh APP: argocd app get APP --refresh",
 		problem: func(d Decision) string { return d.Detail },
@@ -33,7 +35,8 @@ func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 		}
 	}
 	for _, a := range in.Peers {
-		if found, ok := in.outdatedByPeer(a.Application); ok && !in.isEarlier(a, step) && a.Name != in.Target.Name && !a.Deleting && (!outdated || a.Name < first) {
+		if found, ok := in.outdatedByPeer(a.Application); ok && !in.isEarlier(a, step) && a.Name != in.Target.Name &&
+			!a.Deleting && (!outdated || a.Name < first) {
 			detail, outdated, first = found, true, a.Name
 		}
 	}
@@ -67,5 +70,6 @@ func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
 }
 
 func differs(a *Application, source Source, wanted []Source) string {
-	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) + " since"
+	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) +
+		" since"
 }

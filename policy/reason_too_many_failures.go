@@ -17,7 +17,8 @@ var tooManyFailures = waiting{
 		when:      "more siblings of the target's own step have failed at what it deploys than may, and the target has not",
 		condition: true,
 		message: func(d Decision) string {
-			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another revision",
+			return fmt.Sprintf("%s may not go on: %s of it failed, and %s may: %s. Next: repair them, or deploy another "+
+				"revision",
 				d.of(), applications(len(d.Blockers)), d.Detail, d.Names())
 		},
 	},
@@ -93,7 +94,8 @@ func (in *Input) failure(a *Application, step int) (b Blocker, ok bool) {
 	switch {
 	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
 		b.Detail = "sync " + clean(last.Phase)
-	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 && slices.Equal(in.History.Past(a.Name).Failed, a.Compared):
+	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 &&
+		slices.Equal(in.History.Past(a.Name).Failed, a.Compared):
 		b.Detail = "its sync failed, and is tried again"
 	case a.Health == "Degraded" && a.LastSync.AtCompared:
 		b.Detail = "Degraded"

@@ -14,7 +14,8 @@ var windowClosed = waiting{
 			if !d.NotBefore.IsZero() {
 				when = "before " + moment(d.NotBefore)
 			}
-			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail + "). Next: wait until the sync window of its project opens"
+			return d.of() + " may not sync " + when + " (WindowClosed: " + d.Detail +
+				"). Next: wait until the sync window of its project opens"
 		},
 	},
 	denies: func(in *Input, d Decision) (denied Decision, ok bool) {

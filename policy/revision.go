@@ -10,15 +10,20 @@ import "slices"
 func (in *Input) completed(a *Application) bool {
 	done := in.History.Past(a.Name).Completions
 	at := slices.IndexFunc(done, func(c Completion) bool { return in.deploysJust(c.Sources) })
-	if at < 0 || !in.Target.Operation.Pinned || slices.ContainsFunc(in.Target.Wanted, func(w Source) bool { return slices.Contains(in.Target.Ran, w) && !in.Target.runs(w) }) {
+	if at < 0 || !in.Target.Operation.Pinned || slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
+		return slices.Contains(in.Target.Ran, w) && !in.Target.runs(w)
+	}) {
 		return false
 	}
 	compared := func(c Completion) bool { return slices.Equal(c.Sources, a.Compared) }
 	runs := func(c Completion) bool {
-		return !slices.ContainsFunc(c.Sources, func(s Source) bool { return known(in.Target.Compared, s.Key) && !in.Target.runs(s) })
+		return !slices.ContainsFunc(c.Sources, func(s Source) bool {
+			return known(in.Target.Compared, s.Key) && !in.Target.runs(s)
+		})
 	}
 	ran := func(s Source) bool { return in.mismatch(s) != nil && slices.Contains(in.Target.Ran, s) }
-	return !slices.ContainsFunc(done[:at], compared) && !slices.ContainsFunc(done[at+1:], runs) && !slices.ContainsFunc(a.Compared, ran)
+	return !slices.ContainsFunc(done[:at], compared) && !slices.ContainsFunc(done[at+1:], runs) &&
+		!slices.ContainsFunc(a.Compared, ran)
 }
 
 // deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.

@@ -85,12 +85,16 @@ func SiblingRows() (rows []Row) {
 }
 
 func (r *row) shown(o Outcome) Row {
-	return Row{Reason: r.reason, When: r.when, Short: r.short, Level: r.level, Outcome: o, Recorded: r.recorded, Stale: r.stale}
+	return Row{
+		Reason: r.reason, When: r.when, Short: r.short, Level: r.level, Outcome: o, Recorded: r.recorded, Stale: r.stale,
+	}
 }
 
 // byReason are all rows. A reason with two of them has the first.
 var byReason = func() map[Reason]*row {
-	all := map[Reason]*row{earlierStepsDone.reason: &earlierStepsDone, notCreated.reason: &notCreated, soaking.reason: &soaking}
+	all := map[Reason]*row{
+		earlierStepsDone.reason: &earlierStepsDone, notCreated.reason: &notCreated, soaking.reason: &soaking,
+	}
 	add := func(r *row) {
 		if all[r.reason] == nil {
 			all[r.reason] = r

@@ -73,7 +73,9 @@ func scenario(text string) policy.Input {
 			seen.Completions = completions(p.sibling.Ran[:len(p.sibling.Ran)-len(p.tried)])
 		}
 		if p.insync != nil {
-			seen.Completions = append(seen.Completions, policy.Completion{Sources: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt})
+			seen.Completions = append(seen.Completions, policy.Completion{
+				Sources: p.insync, OperatedAt: p.sibling.LastOperation.StartedAt,
+			})
 		}
 		past[p.sibling.Name] = seen
 	}
@@ -139,7 +141,9 @@ func edited(set *policy.ApplicationSet, word string) *policy.ApplicationSet {
 		}
 		word, healthyAt, healthy := strings.Cut(word, "@")
 		entry := append(strings.Split(word, "/"), "0", "")
-		r := policy.Recorded{Step: number(entry[1]), TransitionedAt: second(entry[2]), Started: entry[3] == "started" || healthy, Healthy: healthy}
+		r := policy.Recorded{
+			Step: number(entry[1]), TransitionedAt: second(entry[2]), Started: entry[3] == "started" || healthy, Healthy: healthy,
+		}
 		for _, s := range sources(or(healthyAt, "-")) {
 			r.Revisions = append(r.Revisions, s.Revision)
 		}
@@ -189,7 +193,8 @@ func parse(word string) *parsed {
 	}
 	a := &p.sibling
 	p.target.Name, p.target.Labels = a.Name, a.Labels
-	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt, a.Compared, a.Ran
+	p.target.SpecCompared, p.target.ReconciledAt, p.target.Compared, p.target.Ran = a.SpecCompared, a.ReconciledAt,
+		a.Compared, a.Ran
 	p.target.Hydration = a.Hydration
 	return p
 }
@@ -223,7 +228,9 @@ func setFlag(a *policy.Application, name, value string) bool {
 	case "applied":
 		a.LastOperation.Applied = true
 	case "synced", "syncedold", "syncedelse":
-		a.LastSync = policy.LastSync{FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse"}
+		a.LastSync = policy.LastSync{
+			FinishedAt: second(value), AtCompared: name == "synced", SameSources: name != "syncedelse",
+		}
 	case "hydrating", "hydrated", "uncompared":
 		a.Hydration = title(name)
 	case "unhydrated":

@@ -54,6 +54,7 @@ func TestOnlyStaleReasonsAreStale(t *testing.T) {
 		}
 	}
 	NewWithT(t).Expect(stale).To(Equal([]policy.Reason{
-		policy.TargetOutdated, policy.ComparisonOlder, policy.SpecNotCompared, policy.RefreshPending, policy.HealthStale, policy.RevisionMismatch,
+		policy.TargetOutdated, policy.ComparisonOlder, policy.SpecNotCompared, policy.RefreshPending, policy.HealthStale,
+		policy.RevisionMismatch,
 	}))
 }

@@ -16,14 +16,17 @@ import (
 // TestSyncedAgain has prod Pending since noon, and its sync begun a second later.
 func TestSyncedAgain(t *testing.T) {
 	pending := func(set *argo.ApplicationSet) {
-		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon))}}
+		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+			{Application: "prod", Step: "3", LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon))},
+		}
 	}
 	synced := func(a *scenario.Attempt) {
 		a.Before.Status.OperationState = &argo.OperationState{
 			Phase: synccommon.OperationSucceeded, Operation: *a.After.Operation, StartedAt: metav1.NewTime(scenario.Noon.Add(time.Second)),
 		}
 	}
-	const again = "step 3 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in its turn"
+	const again = "step 3 of ApplicationSet argocd/guestbook may not sync again: the Application has been synced in " +
+		"its turn"
 	for name, tc := range map[string]row{
 		"the controller, again": {
 			scenario: open, set: pending, write: synced, wantCode: 403, wantMessage: again,

@@ -54,7 +54,9 @@ func TestTheReadsOfADecisionGoSideBySide(t *testing.T) {
 			c := scenario.Of(line)
 			trial := newTrial(scenario.Config(), sideBySide{c, make(chan struct{}), make(chan struct{})})
 			trial.judge.Known = scenario.Watched{Cluster: c}
-			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
+			resp := trial.gate.Handle(t.Context(), webhook.AdmissionRequest{
+				AdmissionRequest: scenario.SyncOf(c, "prod").Request(),
+			})
 			g.Expect(resp.Allowed).To(Equal(wantAllowed))
 			g.Expect(resp.AuditAnnotations).NotTo(HaveKey("error"))
 			g.Expect(c.Reads).To(Equal(2))

@@ -73,7 +73,8 @@ func (c *ApprovalCheck) record(log logr.Logger, w *setWrite, refusal string) {
 	if len(what) == 0 && refusal == "" {
 		return
 	}
-	log = log.WithValues("applicationset", w.Set, "user", policy.ClientText(w.User), "approvals", policy.ClientText(strings.Join(what, ",")))
+	log = log.WithValues("applicationset", w.Set, "user", policy.ClientText(w.User), "approvals",
+		policy.ClientText(strings.Join(what, ",")))
 	result, text := "approved", "approved"
 	if refusal != "" {
 		result, text = "refused", "approval refused"

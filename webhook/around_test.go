@@ -24,7 +24,9 @@ func TestNobodyGetsRoundTheGate(t *testing.T) {
 	sync := &argo.SyncOperation{Revision: scenario.Commit("b")}
 	otherSource := func(app *argo.Application) *argo.SyncOperation {
 		source := app.Spec.Source.DeepCopy()
-		source.Path, source.Helm = "some/other/path", &argo.ApplicationSourceHelm{Parameters: []argo.HelmParameter{{Name: "image.tag", Value: "never-seen"}}}
+		source.Path, source.Helm = "some/other/path", &argo.ApplicationSourceHelm{
+			Parameters: []argo.HelmParameter{{Name: "image.tag", Value: "never-seen"}},
+		}
 		return &argo.SyncOperation{Revision: scenario.Commit("b"), Source: source}
 	}
 	for name, row := range map[string]struct {

@@ -105,7 +105,8 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		"carries the ApplicationSet's annotations itself": {write: func(a *scenario.Attempt) {
 			for _, app := range []*argo.Application{a.Before, a.After} {
 				app.Annotations = map[string]string{
-					settings.ModeAnnotation: "off", settings.RequireAnnotation: "health", settings.BypassUntilAnnotation: inAnHour, settings.BypassReasonAnnotation: "INC-1",
+					settings.ModeAnnotation: "off", settings.RequireAnnotation: "health", settings.BypassUntilAnnotation: inAnHour,
+					settings.BypassReasonAnnotation: "INC-1",
 				}
 			}
 		}},
@@ -118,7 +119,8 @@ func TestAdversarialWritesAreDenied(t *testing.T) {
 		}},
 		"a rollback to what it is compared with now": {wantInitiator: "server", write: func(a *scenario.Attempt) {
 			rollback(a)
-			a.Before.Status.Sync.Revision, a.Before.Status.Sync.ComparedTo.Source = a.After.Operation.Sync.Revision, *a.After.Operation.Sync.Source
+			a.Before.Status.Sync.Revision, a.Before.Status.Sync.ComparedTo.Source = a.After.Operation.Sync.Revision,
+				*a.After.Operation.Sync.Source
 		}},
 		"a rollback without its source": {wantInitiator: "server", write: func(a *scenario.Attempt) {
 			rollback(a)

@@ -28,7 +28,9 @@ type watchedWorld struct {
 
 // newWatchedWorld begins two hours before noon: both have deployed revision a, and are Healthy.
 func newWatchedWorld() *watchedWorld {
-	w := &watchedWorld{Cluster: scenario.Of("1:dev=Healthy@a 3:prod=Healthy@a"), clock: clocktesting.NewFakePassiveClock(scenario.Noon.Add(-2 * time.Hour))}
+	w := &watchedWorld{
+		Cluster: scenario.Of("1:dev=Healthy@a 3:prod=Healthy@a"), clock: clocktesting.NewFakePassiveClock(scenario.Noon.Add(-2 * time.Hour)),
+	}
 	w.dev, w.prod = w.Apps[0], w.Apps[1]
 	for _, app := range w.Apps {
 		app.Spec.Source.Helm = imageTag("v1")
@@ -63,7 +65,9 @@ func (w *watchedWorld) syncsProd() (allowed bool, reason string) {
 	trial.judge.Histories = w.seen
 	source := w.prod.Spec.GetSource()
 	a := &scenario.Attempt{Before: w.prod, After: w.prod.DeepCopy(), User: scenario.ApplicationController}
-	a.After.Operation = &argo.Operation{Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true}}
+	a.After.Operation = &argo.Operation{
+		Sync: &argo.SyncOperation{Revision: w.prod.Status.Sync.Revision, Source: &source}, InitiatedBy: argo.OperationInitiator{Automated: true},
+	}
 	answer := trial.handle(a.Request())
 	return answer.Allowed, answer.AuditAnnotations["reason"]
 }
@@ -75,7 +79,9 @@ func imageTag(tag string) *argo.ApplicationSourceHelm {
 // deployed lets an Application run what it is compared with, since ten minutes before noon.
 func deployed(app *argo.Application) {
 	at, sync := metav1.NewTime(scenario.Noon.Add(-10*time.Minute)), &app.Status.Sync
-	app.Status.History = argo.RevisionHistories{{Revision: sync.Revision, Source: sync.ComparedTo.Source, DeployedAt: at, InitiatedBy: argo.OperationInitiator{Automated: true}}}
+	app.Status.History = argo.RevisionHistories{
+		{Revision: sync.Revision, Source: sync.ComparedTo.Source, DeployedAt: at, InitiatedBy: argo.OperationInitiator{Automated: true}},
+	}
 	app.Status.OperationState = &argo.OperationState{
 		Phase: "Succeeded", StartedAt: at, FinishedAt: &at, Operation: argo.Operation{Sync: &argo.SyncOperation{}, InitiatedBy: argo.OperationInitiator{Automated: true}},
 		SyncResult: &argo.SyncOperationResult{Revision: sync.Revision, Source: sync.ComparedTo.Source},
@@ -84,7 +90,9 @@ func deployed(app *argo.Application) {
 
 // compared lets Argo CD compare an Application with its spec, and find it OutOfSync.
 func compared(app *argo.Application) {
-	app.Status.Sync.ComparedTo = argo.ComparedTo{Source: app.Spec.GetSource(), Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}
+	app.Status.Sync.ComparedTo = argo.ComparedTo{
+		Source: app.Spec.GetSource(), Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences,
+	}
 	app.Status.Sync.Status, app.Status.ReconciledAt = "OutOfSync", ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Second)))
 }
 
@@ -120,17 +128,23 @@ func TestAChangeOfTheSpecGoesThroughTheSteps(t *testing.T) {
 		s.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", JSONPointers: []string{"/spec/replicas"}}}
 	})
 	namespace := specced(func(s *argo.ApplicationSpec) {
-		s.SyncPolicy = &argo.SyncPolicy{ManagedNamespaceMetadata: &argo.ManagedNamespaceMetadata{Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+		s.SyncPolicy = &argo.SyncPolicy{
+			ManagedNamespaceMetadata: &argo.ManagedNamespaceMetadata{Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}},
+		}
 	})
 	options := specced(func(s *argo.ApplicationSpec) {
 		s.SyncPolicy = &argo.SyncPolicy{SyncOptions: argo.SyncOptions{"Replace=true"}}
 	})
 	destination := specced(func(s *argo.ApplicationSpec) { s.Destination.Namespace = "another" })
 	failing := func(w *watchedWorld, problem string) {
-		w.Sets[0].Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: problem}}
+		w.Sets[0].Status.Conditions = []argo.ApplicationSetCondition{
+			{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: problem},
+		}
 	}
 	deniedStep := func(step int) string {
-		return fmt.Sprintf(`admission webhook "operation.stepgate.io" denied the request: step %d of ApplicationSet argocd/guestbook may not sync yet`, step)
+		return fmt.Sprintf(
+			`admission webhook "operation.stepgate.io" denied the request: step %d of ApplicationSet argocd/guestbook may not sync yet`, step,
+		)
 	}
 	for name, row := range map[string]struct {
 		play       func(w *watchedWorld)
@@ -303,7 +317,9 @@ func TestWhoComesLaterIsWaitedFor(t *testing.T) {
 			w.at(time.Second, w.dev, func(app *argo.Application) { app.Labels = nil })
 		},
 		"dev was in no step until now": func(w *watchedWorld) {
-			w.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "dev", Step: "-1"}, {Application: "prod", Step: "1", Status: "Pending"}}
+			w.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "-1"}, {Application: "prod", Step: "1", Status: "Pending"},
+			}
 			before := w.Sets[0].DeepCopy()
 			before.Spec.Strategy.RollingSync.Steps = before.Spec.Strategy.RollingSync.Steps[2:]
 			w.seen.Place(&argocd.NewApplicationSet(before).ApplicationSet)
@@ -353,7 +369,8 @@ func TestAnApprovalIsForASpec(t *testing.T) {
 			text := "3@" + scenario.Commit("a")
 			w.Sets[0].Annotations = map[string]string{
 				settings.ApproveAnnotation: "3", settings.ApprovedAnnotation: text,
-				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + scenario.Commit("a") + `","by":"alice","at":"` + scenario.Noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
+				settings.ApprovedByAnnotation: `[{"step":3,"of":"` + scenario.Commit("a") + `","by":"alice","at":"` +
+					scenario.Noon.Add(-row.approved).Format(time.RFC3339) + `"}]`,
 			}
 			if row.restart {
 				w.clock.SetTime(scenario.Noon.Add(-15 * time.Second))
@@ -411,8 +428,8 @@ func TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate(t *testing.T) {
 	}
 }
 
-// TestBothWebhooksGoByTheSameStep lets the ApplicationSet controller sync prod a second after a user gave it the label of
-// step 1. The Mutator pins the operation, or the Gate would say that nobody has.
+// TestBothWebhooksGoByTheSameStep lets the ApplicationSet controller sync prod a second after a user gave it the label
+// of step 1. The Mutator pins the operation, or the Gate would say that nobody has.
 func TestBothWebhooksGoByTheSameStep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dev        func(*argo.Application)

@@ -31,7 +31,8 @@ func (hanging) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision) 
 
 // The gate gives up on an API server that hangs before the caller gives up on the webhook. That is no decision.
 func TestReadsThatHang(t *testing.T) {
-	const tooLate = "the API server did not answer within the webhook's time: get ApplicationSet argocd/guestbook: context deadline exceeded"
+	const tooLate = "the API server did not answer within the webhook's time: get ApplicationSet argocd/guestbook: " +
+		"context deadline exceeded"
 	for name, tc := range map[string]struct {
 		config   func(*settings.Config)
 		wantCode int

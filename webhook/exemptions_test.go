@@ -35,7 +35,8 @@ func exemptions(t *testing.T, config settings.Config, c *scenario.Cluster, names
 	t.Helper()
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(record.NewExemptions(settings.NewParser(config, scenario.AtNoon), scenario.Watched{Cluster: c}, namespaces, logr.Discard()))
+	registry.MustRegister(record.NewExemptions(settings.NewParser(config, scenario.AtNoon), scenario.Watched{Cluster: c},
+		namespaces, logr.Discard()))
 	problems, err := testutil.GatherAndLint(registry)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -89,7 +90,9 @@ func TestExemptions(t *testing.T) {
 func TestExemptionsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@b")
-	g.Expect(exemptions(t, scenario.Config(), c, scoped{ignored: []string{"team-a"}, ungated: []string{"team-b"}})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
+	g.Expect(exemptions(t, scenario.Config(), c, scoped{
+		ignored: []string{"team-a"}, ungated: []string{"team-b"},
+	})).To(Equal("team-a ignored_namespace, team-b ungated_namespace"))
 	g.Expect(exemptions(t, scenario.Config(), c, scoped{err: errors.New("forbidden")})).To(BeEmpty())
 }
 
@@ -102,7 +105,8 @@ func TestExemptionsWithoutProgressiveSyncs(t *testing.T) {
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: recorded, Step: "1"}}
 		}
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(record.NewExemptions(settings.NewParser(scenario.Config(), scenario.AtNoon), scenario.Watched{Cluster: c}, scoped{}, logr.Discard()))
+		registry.MustRegister(record.NewExemptions(settings.NewParser(scenario.Config(), scenario.AtNoon),
+			scenario.Watched{Cluster: c}, scoped{}, logr.Discard()))
 		NewWithT(t).Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP stepgate_applicationsets_without_progressive_syncs ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.
 # TYPE stepgate_applicationsets_without_progressive_syncs gauge

@@ -68,11 +68,14 @@ func (w existing) Exists(context.Context, types.NamespacedName, types.UID, []typ
 }
 
 func newTrial(config settings.Config, live judge.Evaluator) *trial {
-	t := &trial{registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &scenario.Refreshes{}, known: nobody{}, clock: clocktesting.NewFakeClock(scenario.Noon)}
+	t := &trial{
+		registry: prometheus.NewRegistry(), events: &posted{}, refreshes: &scenario.Refreshes{}, known: nobody{}, clock: clocktesting.NewFakeClock(scenario.Noon),
+	}
 	t.metrics, t.blocked = record.NewMetrics(t.registry), record.NewWaiting(t, t.clock)
 	t.registry.MustRegister(t.blocked)
 	t.judge = judge.New(config, judge.Dependencies{Live: live, Histories: &scenario.Watch{}, Clock: t.clock})
-	t.recorder = record.NewRecorder(t.metrics, record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
+	t.recorder = record.NewRecorder(t.metrics,
+		record.NewEvents(t.events, t.metrics, logr.Discard(), "replica-1", t.clock), t.blocked)
 	t.gate = NewGate(t.judge, Dependencies{Record: t.recorder, Lookup: existing(true), Refresh: t.refreshes})
 	return t
 }

@@ -17,10 +17,14 @@ import (
 // TestHandleConditions asks what people see of a sync that a condition stops.
 func TestHandleConditions(t *testing.T) {
 	const (
-		pausedNote = "step 3 of ApplicationSet argocd/guestbook is paused (Paused: INC-1). Next: stepgate resume guestbook -n argocd --step 3, or correct the annotation stepgate.io/pause"
-		soakNote   = "step 3 of ApplicationSet argocd/guestbook may not sync before 2026-03-01T12:29:01Z: 1 Application of step 2 is not done: qa (Soaking: until 2026-03-01T12:29:01Z). Next: wait, or change the annotation stepgate.io/soak"
-		approval   = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa). Next: stepgate approve guestbook -n argocd --step 3"
-		failures   = "step 3 of ApplicationSet argocd/guestbook may not go on: 1 Application of it failed, and 0 may: prod-eu (TooManyFailures: sync Failed). Next: repair them, or deploy another revision"
+		pausedNote = "step 3 of ApplicationSet argocd/guestbook is paused (Paused: INC-1). Next: stepgate resume " +
+			"guestbook -n argocd --step 3, or correct the annotation stepgate.io/pause"
+		soakNote = "step 3 of ApplicationSet argocd/guestbook may not sync before 2026-03-01T12:29:01Z: 1 Application " +
+			"of step 2 is not done: qa (Soaking: until 2026-03-01T12:29:01Z). Next: wait, or change the annotation stepgate.io/soak"
+		approval = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: " +
+			"3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa). Next: stepgate approve guestbook -n argocd --step 3"
+		failures = "step 3 of ApplicationSet argocd/guestbook may not go on: 1 Application of it failed, and 0 may: " +
+			"prod-eu (TooManyFailures: sync Failed). Next: repair them, or deploy another revision"
 	)
 	denied := func(set func(*argo.ApplicationSet), reason, blockers, note string) row {
 		r := row{
@@ -37,7 +41,8 @@ func TestHandleConditions(t *testing.T) {
 	}
 	soaks.wantCauses = []string{"qa Soaking until 2026-03-01T12:29:01Z"}
 	soaks.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + soakNote
-	fails := denied(annotated(settings.MaxFailuresAnnotation, "none"), "TooManyFailures", "blockers=prod-eu=TooManyFailures; ", failures)
+	fails := denied(annotated(settings.MaxFailuresAnnotation, "none"), "TooManyFailures",
+		"blockers=prod-eu=TooManyFailures; ", failures)
 	fails.scenario = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy 3:prod-eu=Healthy"
 	fails.cluster = func(c *scenario.Cluster) {
 		c.Apps[3].Status.OperationState = &argo.OperationState{
@@ -46,7 +51,9 @@ func TestHandleConditions(t *testing.T) {
 	}
 	fails.wantCauses = []string{"prod-eu TooManyFailures sync Failed"}
 	fails.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related prod-eu: " + failures
-	fails.wantWarnings = []string{`stepgate: annotation stepgate.io/max-failures is not valid, the stricter reading is used: "none" is no number of Applications: write "2", or a share of the step such as "10%"`}
+	fails.wantWarnings = []string{
+		`stepgate: annotation stepgate.io/max-failures is not valid, the stricter reading is used: "none" is no number of Applications: write "2", or a share of the step such as "10%"`,
+	}
 	fails.wantMalformed = []string{settings.MaxFailuresAnnotation}
 	stamp := func(what, by string) string {
 		return `[{"step":3,"of":"` + what + `","by":"` + by + `","at":"2026-03-01T11:00:00Z"}]`
@@ -56,16 +63,22 @@ func TestHandleConditions(t *testing.T) {
 		wantAudit:  "applicationset=argocd/guestbook; decision=allow; mode=enforce; reason=EarlierStepsDone; step=3",
 		wantMetric: "allow EarlierStepsDone enforce applicationset",
 	}
-	unstamped := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a")), "NotApproved", "", approval)
-	unstamped.wantWarnings = []string{"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + scenario.Commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again"}
+	unstamped := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation,
+		"3@"+scenario.Commit("a")), "NotApproved", "", approval)
+	unstamped.wantWarnings = []string{
+		"stepgate: annotation stepgate.io/approved is not valid, the stricter reading is used: 3@" + scenario.Commit("a") + " has no stamp in stepgate.io/approved-by, and approves nothing: remove the entry, and then write it again",
+	}
 	unstamped.wantMalformed = []string{settings.ApprovedAnnotation}
-	eyes := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a"), settings.ApprovedByAnnotation, stamp(scenario.Commit("a"), "bob")), "NotApproved", "", "")
+	eyes := denied(annotated(settings.ApproveAnnotation, "3", settings.ApprovedAnnotation, "3@"+scenario.Commit("a"),
+		settings.ApprovedByAnnotation, stamp(scenario.Commit("a"), "bob")), "NotApproved", "", "")
 	eyes.config = func(c *settings.Config) { c.FourEyes = true }
 	eyes.write = func(a *scenario.Attempt) {
 		a.User, a.After.Operation.InitiatedBy = scenario.ArgoCDServer, argo.OperationInitiator{Username: "bob"}
 	}
-	eyes.wantMessage = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: 3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, which bob has approved, who has also started it). Next: stepgate approve guestbook -n argocd --step 3"
-	eyes.wantEvent, eyes.wantMetric = "Warning SyncDenied DenySync Application/prod/prod-uid: "+eyes.wantMessage, "deny NotApproved enforce server"
+	eyes.wantMessage = "step 3 of ApplicationSet argocd/guestbook is not approved (NotApproved: " +
+		"3@aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, which bob has approved, who has also started it). Next: stepgate approve guestbook -n argocd --step 3"
+	eyes.wantEvent, eyes.wantMetric = "Warning SyncDenied DenySync Application/prod/prod-uid: "+eyes.wantMessage,
+		"deny NotApproved enforce server"
 	for name, r := range map[string]row{
 		"approved":                           approved,
 		"approved, and nobody knows by whom": unstamped,
@@ -104,7 +117,9 @@ func TestTheFirstStepIsHeldAndPinned(t *testing.T) {
 			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 			tc.set(c.Sets[0])
 			trial := newTrial(scenario.Releasing(), c)
-			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "dev").Request()})
+			resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{
+				AdmissionRequest: scenario.SyncOf(c, "dev").Request(),
+			})
 			g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.want))
 			for _, key := range tc.wantKeys {
 				g.Expect(resp.AuditAnnotations).To(HaveKey(key))

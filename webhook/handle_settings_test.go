@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	auditDenied = "stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
-	auditEvent  = "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related qa: " + qaDegraded
-	auditAudit  = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=audit; reason=NotHealthy; step=3"
+	auditDenied = "stepgate (audit mode) would deny this sync: step 3 of ApplicationSet argocd/guestbook may not sync " +
+		"yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
+	auditEvent = "Normal SyncWouldBeDenied AuditSync Application/prod/prod-uid related qa: " + qaDegraded
+	auditAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=audit; " +
+		"reason=NotHealthy; step=3"
 )
 
 // annotated puts annotations on the ApplicationSet: name, value, name, value...
@@ -100,7 +102,8 @@ func (r row) with(config func(*settings.Config), set func(*argo.ApplicationSet))
 func (r row) deniedDespite(bypass string) row {
 	message := qaDegraded + " (bypass " + bypass + ")"
 	r.scenario, r.wantCode, r.wantMessage, r.wantCauses = blocked, 403, message, []string{"qa NotHealthy Degraded"}
-	r.wantAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; bypass=" + bypass + "; decision=deny; mode=enforce; reason=NotHealthy; step=3"
+	r.wantAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; bypass=" + bypass +
+		"; decision=deny; mode=enforce; reason=NotHealthy; step=3"
 	r.wantEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + message
 	return r
 }
@@ -115,7 +118,9 @@ func TestHandleBypassUntil(t *testing.T) {
 	}
 	malformed := func(until, reason, warning string) row {
 		r := denied(until, reason)
-		r.wantWarnings = []string{"stepgate: annotation stepgate.io/bypass-until is not valid, the stricter reading is used: " + warning}
+		r.wantWarnings = []string{
+			"stepgate: annotation stepgate.io/bypass-until is not valid, the stricter reading is used: " + warning,
+		}
 		r.wantMalformed = []string{settings.BypassUntilAnnotation}
 		return r
 	}
@@ -149,7 +154,9 @@ func TestHandleBypassInSync(t *testing.T) {
 		return func(a *scenario.Attempt) {
 			a.User = writer
 			a.After.Operation.InitiatedBy = argo.OperationInitiator{Username: initiatedBy}
-			a.After.Operation.Info = []*argo.Info{nil, {Name: "Reason", Value: "late"}, {Name: settings.BypassInfo, Value: " INC-1 "}}
+			a.After.Operation.Info = []*argo.Info{
+				nil, {Name: "Reason", Value: "late"}, {Name: settings.BypassInfo, Value: " INC-1 "},
+			}
 		}
 	}
 	for name, tc := range map[string]row{

@@ -18,12 +18,15 @@ const (
 	// open is a scenario in which prod may sync.
 	open = "1:dev=Healthy 2:qa=Healthy 3:prod=Healthy"
 
-	qaDegraded      = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
-	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; reason=NotHealthy; step=3"
+	qaDegraded = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 2 is not " +
+		"done: qa (NotHealthy: Degraded). Next: wait until qa is Healthy, or repair it"
+	qaDegradedAudit = "applicationset=argocd/guestbook; blockers=qa=NotHealthy; decision=deny; mode=enforce; " +
+		"reason=NotHealthy; step=3"
 	qaDegradedEvent = "Warning SyncDenied DenySync Application/prod/prod-uid related qa: " + qaDegraded
 
-	cannotDecide = "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log"
-	readFailed   = "get ApplicationSet argocd/guestbook: etcdserver: request timed out"
+	cannotDecide = "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API " +
+		"server in time; see stepgate's log"
+	readFailed = "get ApplicationSet argocd/guestbook: etcdserver: request timed out"
 )
 
 func TestHandle(t *testing.T) {

@@ -38,13 +38,15 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 	g.Expect(trial.posted()).To(BeEmpty(), "one Event for one reason")
 	g.Expect(trial.counted("stepgate_decisions_total", "hold")).To(Equal(2.0))
 	g.Expect(trial.counted("stepgate_operations_changed_total", "held")).To(Equal(2.0))
-	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds", "")).To(Equal(float64(scenario.Noon.Unix())))
+	g.Expect(trial.counted("stepgate_applicationset_blocked_since_timestamp_seconds",
+		"")).To(Equal(float64(scenario.Noon.Unix())))
 
 	trial.clock.Step(72 * time.Second)
 	c.Apps[0].Status.Health.Status = health.HealthStatusHealthy
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
 	allowed := scenario.SyncOf(c, "prod")
-	allowed.After.Operation.Sync.Revision, allowed.After.Operation.Sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
+	allowed.After.Operation.Sync.Revision, allowed.After.Operation.Sync.Source = scenario.Commit("b"),
+		allowed.After.Spec.Source
 	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
 	events = trial.posted()
 	g.Expect(events).To(HaveLen(1))
@@ -59,12 +61,18 @@ func TestWhatPeopleSeeOfAHeldSync(t *testing.T) {
 func TestAHeldRepetition(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-	c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
+	c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+		{Application: "prod", Step: "3", Status: "Progressing"},
+	}
 	trial := newTrial(scenario.Releasing(), c)
 	a := scenario.SyncOf(c, "prod")
-	a.Before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.Request()})
-	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"), HaveKeyWithValue("reason", "AlreadySynced")))
+	a.Before.Status.OperationState = &argo.OperationState{
+		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
+	}
+	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+		webhook.AdmissionRequest{AdmissionRequest: a.Request()})
+	g.Expect(resp.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"),
+		HaveKeyWithValue("reason", "AlreadySynced")))
 	g.Expect(trial.refreshes.Take()).To(BeEmpty())
 }
 

@@ -41,10 +41,12 @@ func FuzzServeHTTP(f *testing.F) {
 	} {
 		f.Add(bytes.ReplaceAll(denied, []byte(edit[0]), []byte(edit[1])))
 	}
-	for _, open := range []string{"[", `{"a":`, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":` + strings.Repeat("[", 100)} {
+	for _, open := range []string{"[", `{"a":`,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":` + strings.Repeat("[", 100)} {
 		f.Add([]byte(strings.Repeat(open, 100_000/len(open))))
 	}
-	for _, body := range []string{"", "null", "0", `""`, "{}", "[]", "true", "\x00", "{\"request\":{}}", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":[]}`} {
+	for _, body := range []string{"", "null", "0", `""`, "{}", "[]", "true", "\x00", "{\"request\":{}}",
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":[]}`} {
 		f.Add([]byte(body))
 	}
 
@@ -83,7 +85,8 @@ func TestServeHTTPRandomEdits(t *testing.T) {
 	wanted := operationOf(t, denied)
 	random := rand.New(rand.NewPCG(1, 2))
 	words := strings.FieldsFunc(string(denied), func(r rune) bool { return strings.ContainsRune(`{}[]:,"`, r) })
-	words = append(words, "null", "true", "false", "0", "1", `""`, "{", "}", "[", "]", ",", ":", `"`, "\\u0000", "Operation", "dryRun", "manifests", "\u017f", "\u212a", "\xff")
+	words = append(words, "null", "true", "false", "0", "1", `""`, "{", "}", "[", "]", ",", ":", `"`, "\\u0000",
+		"Operation", "dryRun", "manifests", "\u017f", "\u212a", "\xff")
 	still, rounds := 0, 3000
 	for range rounds {
 		body := bytes.Clone(denied)

@@ -89,7 +89,8 @@ func TestAChangeOfAnUnknownFieldIsAnOperationWrite(t *testing.T) {
 	c := scenario.Of(blocked)
 	req := scenario.SyncOf(c, "prod").Request()
 	req.OldObject.Raw = req.Object.Raw
-	g.Expect(newTrial(scenario.Config(), c).handle(req).AuditAnnotations).To(HaveKeyWithValue("reason", "NotAnOperationWrite"))
+	g.Expect(newTrial(scenario.Config(), c).handle(req).AuditAnnotations).To(HaveKeyWithValue("reason",
+		"NotAnOperationWrite"))
 
 	req.Object.Raw = []byte(strings.Replace(string(req.Object.Raw), `"operation":{`, `"operation":{"future":1,`, 1))
 	g.Expect(newTrial(scenario.Config(), c).handle(req).Allowed).To(BeFalse())

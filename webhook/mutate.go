@@ -82,7 +82,8 @@ type pinned struct {
 
 // pin names the revisions that are judged; it is empty if the operation stays as it is.
 func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
-	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned && d.Reason != policy.SelfHeal {
+	if d, settled := policy.Scope(in); !in.Settings.Pin || settled && d.Reason != policy.NotPinned &&
+		d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
 	p, revision := pinned{by: settings.PinCompared.String()}, ""

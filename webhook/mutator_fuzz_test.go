@@ -40,7 +40,8 @@ func TestWebhooksRandomEdits(t *testing.T) {
 		seen[checkWebhooks(t, randomBytes(random))]++
 	}
 	t.Log(seen)
-	for _, met := range []string{"pinned, allowed", "pinned, denied", "held, allowed", "as it was, allowed", "as it was, denied"} {
+	for _, met := range []string{"pinned, allowed", "pinned, denied", "held, allowed", "as it was, allowed",
+		"as it was, denied"} {
 		NewWithT(t).Expect(seen[met]).To(BeNumerically(">", rounds/200), met)
 	}
 }
@@ -144,7 +145,8 @@ func fieldsOf(g *WithT, raw []byte) map[string]any {
 // deployed.
 func early(c *scenario.Cluster, req admissionv1.AdmissionRequest) bool {
 	var app, old argo.Application
-	if json.Unmarshal(req.Object.Raw, &app) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil || app.Operation == nil {
+	if json.Unmarshal(req.Object.Raw, &app) != nil || json.Unmarshal(req.OldObject.Raw, &old) != nil ||
+		app.Operation == nil {
 		return false
 	}
 	owners := []metav1.OwnerReference{scenario.OwnedBy("guestbook")}

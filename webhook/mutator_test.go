@@ -21,17 +21,22 @@ import (
 )
 
 // mutated is the answer of a Mutator to an attempt, and the Application after it.
-func mutated(t *testing.T, config settings.Config, c *scenario.Cluster, a *scenario.Attempt) (*trial, webhook.AdmissionResponse, *argo.Application) {
+func mutated(
+	t *testing.T, config settings.Config, c *scenario.Cluster, a *scenario.Attempt,
+) (*trial, webhook.AdmissionResponse, *argo.Application) {
 	t.Helper()
 	trial := newTrial(config, c)
 	resp, app := mutatedBy(t, trial, c, a)
 	return trial, resp, app
 }
 
-func mutatedBy(t *testing.T, trial *trial, c *scenario.Cluster, a *scenario.Attempt) (webhook.AdmissionResponse, *argo.Application) {
+func mutatedBy(
+	t *testing.T, trial *trial, c *scenario.Cluster, a *scenario.Attempt,
+) (webhook.AdmissionResponse, *argo.Application) {
 	t.Helper()
 	g := NewWithT(t)
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: a.Request()})
+	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+		webhook.AdmissionRequest{AdmissionRequest: a.Request()})
 	g.Expect(resp.Allowed).To(BeTrue(), "it admits everything")
 	if a.After == nil {
 		return resp, nil
@@ -52,8 +57,12 @@ func TestMutator(t *testing.T) {
 	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
 	notDone := func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = "Degraded" }
 	synced := func(c *scenario.Cluster) {
-		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Progressing"}}
-		c.Apps[2].Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
+		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+			{Application: "prod", Step: "3", Status: "Progressing"},
+		}
+		c.Apps[2].Status.OperationState = &argo.OperationState{
+			Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
+		}
 	}
 	deployed := func(c *scenario.Cluster) {
 		c.Apps[2].Status.History = argo.RevisionHistories{{Revision: scenario.Commit("b"), Source: *c.Apps[2].Spec.Source}}
@@ -75,7 +84,8 @@ func TestMutator(t *testing.T) {
 			a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
 		}},
 		"it names the deployed revision": {cluster: deployed, write: func(a *scenario.Attempt) {
-			a.User, a.After.Operation.InitiatedBy.Automated, a.After.Operation.Sync.Revision = scenario.ArgoCDServer, false, scenario.Commit("b")
+			a.User, a.After.Operation.InitiatedBy.Automated, a.After.Operation.Sync.Revision = scenario.ArgoCDServer, false,
+				scenario.Commit("b")
 		}, want: "pinned"},
 		"it names a branch":          {write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "main" }, want: "held"},
 		"a dry run":                  {write: func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }},
@@ -88,7 +98,10 @@ func TestMutator(t *testing.T) {
 		"audit mode by annotation":   {cluster: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "audit"} }},
 		"switched off by annotation": {cluster: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
 		"a bypass": {cluster: func(c *scenario.Cluster) {
-			c.Sets[0].Annotations = map[string]string{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"}
+			c.Sets[0].Annotations = map[string]string{
+				settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
+				settings.BypassReasonAnnotation: "INC-1",
+			}
 		}},
 		"the ApplicationSet is not known":   {cluster: func(c *scenario.Cluster) { c.Sets = nil }},
 		"the ApplicationSet is another one": {cluster: func(c *scenario.Cluster) { c.Sets[0].UID = "other" }},
@@ -178,7 +191,9 @@ func TestAHeldOperationLeavesTheOldOne(t *testing.T) {
 // TestTheTrainPinsWhatIsProven has earlier steps on their way to e, while prod was compared with e, too.
 func TestTheTrainPinsWhatIsProven(t *testing.T) {
 	for name, tc := range map[string]struct {
-		dev, qa, prod string // histories; a capital is a revision that a user has tried: no comparison finds it. After d, nobody was seen to be Healthy
+		// histories; a capital is a revision that a user has tried: no comparison finds it. After d, nobody was seen to be
+		// Healthy
+		dev, qa, prod string
 		want          string
 	}{
 		"the newest that both have run":                        {"abcd", "abc", "a", "c"},
@@ -246,7 +261,8 @@ func TestAnUnreadableWriteIsLeftToTheGate(t *testing.T) {
 	req := scenario.SyncOf(c, "prod").Request()
 	req.Object.Raw = []byte("[]")
 	trial := newTrial(scenario.Pinning(), scenario.Untouchable{T: t})
-	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+	resp := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+		webhook.AdmissionRequest{AdmissionRequest: req})
 	g.Expect(resp.Allowed).To(BeTrue())
 	g.Expect(resp.Patches).To(BeEmpty())
 }

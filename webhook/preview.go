@@ -27,7 +27,9 @@ type Preview struct {
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
-func NewPreview(config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Histories, clock clock.PassiveClock) *Preview {
+func NewPreview(
+	config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Histories, clock clock.PassiveClock,
+) *Preview {
 	j := judge.New(config, judge.Dependencies{Live: live, Histories: watch, Clock: clock})
 	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), known: known}
 }
@@ -42,7 +44,10 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings, Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Clock.Now()}
+	in := policy.Input{
+		ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings,
+		Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Clock.Now(),
+	}
 	in.History = p.judge.Histories.History(&set.ApplicationSet, p.judge.Histories.Position(), p.judge.Histories.Position())
 	in.Peers = in.Siblings
 	return in
@@ -61,18 +66,24 @@ func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection
 
 // eachWaiting judges every sync that is to come, and those that are alike once. It gives every Application decisions of
 // its own.
-func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection, decide func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision)) {
+func (p *Preview) eachWaiting(
+	in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection,
+	decide func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision),
+) {
 	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
 		a := &app.Application
-		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" && !set.Recorded[a.Name].Pending {
+		if a.Deleting || a.OperationSet || a.LastOperation.Running() || a.SyncStatus == "Synced" &&
+			!set.Recorded[a.Name].Pending {
 			continue
 		}
 		t, since := judge.WaitingTarget(app, in.Settings.Pin), time.Time{}
 		if !t.SameSources { // only then it matters since when it has its spec
 			since = p.judge.Histories.ContentSince(app.UID, app.Content)
 		}
-		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran, t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started, set.Recorded[a.Name].Step, in.History.Past(a.Name).Step,
+		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran,
+			t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
+			set.Recorded[a.Name].Step, in.History.Past(a.Name).Step,
 			p.judge.WindowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {
@@ -82,7 +93,9 @@ func (p *Preview) eachWaiting(in policy.Input, set *argocd.ApplicationSet, owned
 		for _, d := range judged {
 			// The target is never among its own blockers, but may be among those of the one that was judged.
 			d.Application = a.Name
-			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool { return b.Application == a.Name })
+			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool {
+				return b.Application == a.Name
+			})
 			give(a.Name, d)
 		}
 	}

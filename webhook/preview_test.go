@@ -66,19 +66,27 @@ func TestThePreviewAgreesWithTheGate(t *testing.T) {
 // drawWrite draws a rollout, and the write of an operation in it.
 func drawWrite(r *rapid.T) (*scenario.Cluster, *scenario.Attempt) {
 	state := func(name string) string {
-		return rapid.SampledFrom([]string{"Healthy", "Healthy", "Degraded", "Progressing"}).Draw(r, name) + "@" + rapid.SampledFrom([]string{"a", "b", "b"}).Draw(r, name+" at")
+		return rapid.SampledFrom([]string{
+			"Healthy", "Healthy", "Degraded", "Progressing",
+		}).Draw(r, name) + "@" + rapid.SampledFrom([]string{"a", "b", "b"}).Draw(r, name+" at")
 	}
 	c := scenario.Of(fmt.Sprintf("1:dev=%s 2:qa=%s 3:prod=%s", state("dev"), state("qa"), state("prod")))
 	c.Sets[0].Annotations = rapid.SampledFrom([]map[string]string{
-		nil, nil, nil, {settings.ModeAnnotation: "off"}, {settings.ModeAnnotation: "audit"}, {settings.ModeAnnotation: "nonsense"}, {settings.RequireAnnotation: "health"},
+		nil, nil, nil, {settings.ModeAnnotation: "off"}, {settings.ModeAnnotation: "audit"},
+		{settings.ModeAnnotation: "nonsense"}, {settings.RequireAnnotation: "health"},
 		{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"},
 	}).Draw(r, "annotations")
 	a := scenario.SyncOf(c, rapid.SampledFrom([]string{"dev", "qa", "prod", "prod"}).Draw(r, "target"))
-	a.User = rapid.SampledFrom([]string{scenario.ApplicationSetController, scenario.ApplicationSetController, scenario.ArgoCDServer, scenario.ApplicationController, "jane"}).Draw(r, "user")
+	a.User = rapid.SampledFrom([]string{
+		scenario.ApplicationSetController, scenario.ApplicationSetController, scenario.ArgoCDServer,
+		scenario.ApplicationController, "jane",
+	}).Draw(r, "user")
 	op := a.After.Operation
 	op.InitiatedBy.Automated = rapid.Bool().Draw(r, "automated")
 	op.Retry.Refresh = rapid.Bool().Draw(r, "retry.refresh")
-	op.Sync.Revision = rapid.SampledFrom([]string{"", "", scenario.Commit("a"), scenario.Commit("b"), "main"}).Draw(r, "revision")
+	op.Sync.Revision = rapid.SampledFrom([]string{
+		"", "", scenario.Commit("a"), scenario.Commit("b"), "main",
+	}).Draw(r, "revision")
 	op.Sync.DryRun = rapid.IntRange(0, 9).Draw(r, "dry run") == 0
 	if rapid.Bool().Draw(r, "sources") {
 		op.Sync.Source = a.After.Spec.Source.DeepCopy()
@@ -87,10 +95,14 @@ func drawWrite(r *rapid.T) (*scenario.Cluster, *scenario.Attempt) {
 		a.After.Spec.Source.Path = "elsewhere"
 	}
 	if rapid.IntRange(0, 3).Draw(r, "recorded") == 0 {
-		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: a.After.Name, Step: "3", Status: "Progressing"}}
+		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+			{Application: a.After.Name, Step: "3", Status: "Progressing"},
+		}
 	}
 	if rapid.Bool().Draw(r, "history") {
-		a.Before.Status.History = argo.RevisionHistories{{Revision: scenario.Commit("a"), Source: *a.Before.Spec.Source}, {Revision: scenario.Commit("b"), Source: *a.Before.Spec.Source}}
+		a.Before.Status.History = argo.RevisionHistories{
+			{Revision: scenario.Commit("a"), Source: *a.Before.Spec.Source}, {Revision: scenario.Commit("b"), Source: *a.Before.Spec.Source},
+		}
 	}
 	return c, a
 }
@@ -98,9 +110,13 @@ func drawWrite(r *rapid.T) (*scenario.Cluster, *scenario.Attempt) {
 func drawConfig(r *rapid.T) settings.Config {
 	config := scenario.Config()
 	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
-	config.Pin = rapid.SampledFrom([]settings.Pin{settings.PinCompared, settings.PinCompared, settings.PinProven, settings.PinOff}).Draw(r, "pin")
+	config.Pin = rapid.SampledFrom([]settings.Pin{
+		settings.PinCompared, settings.PinCompared, settings.PinProven, settings.PinOff,
+	}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
-	config.Require = rapid.SampledFrom([]policy.Require{policy.RequireRevision, policy.RequireSynced, policy.RequireHealth}).Draw(r, "require")
+	config.Require = rapid.SampledFrom([]policy.Require{
+		policy.RequireRevision, policy.RequireSynced, policy.RequireHealth,
+	}).Draw(r, "require")
 	config.GateRollbacks = rapid.Bool().Draw(r, "gate rollbacks")
 	return config
 }

@@ -74,7 +74,9 @@ func crowded(a *scenario.Attempt) *scenario.Attempt {
 		app.CreationTimestamp = metav1.NewTime(scenario.Noon)
 		app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true)}}
 		app.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: metav1.NewTime(scenario.Noon)}
-		app.Status.History = argo.RevisionHistories{{ID: 1, Revision: scenario.Commit("0"), Source: *app.Spec.Source, DeployedAt: metav1.NewTime(scenario.Noon)}}
+		app.Status.History = argo.RevisionHistories{
+			{ID: 1, Revision: scenario.Commit("0"), Source: *app.Spec.Source, DeployedAt: metav1.NewTime(scenario.Noon)},
+		}
 		app.Status.Summary = argo.ApplicationSummary{Images: []string{"x"}}
 	}
 	a.After.Operation.Retry = argo.RetryStrategy{Limit: 5}
@@ -99,7 +101,8 @@ func edits(req admissionv1.AdmissionRequest) map[string][][]byte {
 	}
 	source := maps.Clone(object["spec"].(map[string]any)["source"].(map[string]any))
 	values := []any{
-		nil, true, false, 0, 1, -1, "", "1", "none", "true", scenario.Commit("a"), "2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z",
+		nil, true, false, 0, 1, -1, "", "1", "none", "true", scenario.Commit("a"), "2020-01-01T00:00:00Z",
+		"2030-01-01T00:00:00Z",
 		map[string]any{}, map[string]any{"step": "1"}, []any{}, []any{nil}, []any{"x"}, []any{map[string]any{}},
 		[]any{scenario.Commit("a")}, []any{source}, source, "off", "guestbook", "Deleting",
 	}

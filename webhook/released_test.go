@@ -25,7 +25,9 @@ var guestbook = types.NamespacedName{Namespace: "argocd", Name: "guestbook"}
 // releaser is a Releaser over a cluster that goes by the judgments of a trial, and asks without delay.
 func (t *trial) releaser(c *scenario.Cluster) *release.Releaser {
 	t.known = scenario.Watched{Cluster: c}
-	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.refreshes, func(time.Duration) time.Duration { return 0 })
+	return release.New(t.judge, scenario.Watched{Cluster: c}, t.blocked, t.refreshes, func(time.Duration) time.Duration {
+		return 0
+	})
 }
 
 // TestWhatAWriteRefreshes has 120 stale Applications hold up a write of prod. A Releaser goes on for the ApplicationSet
@@ -65,7 +67,8 @@ type closedUntil struct {
 }
 
 func (w closedUntil) Window(project string, app argocd.WindowSubject, automated bool, now time.Time) policy.Window {
-	if project != "default" || app.Name != "prod" || app.Namespace != "prod" || app.Server == "" || !automated || !now.Before(w.opens) {
+	if project != "default" || app.Name != "prod" || app.Namespace != "prod" || app.Server == "" || !automated ||
+		!now.Before(w.opens) {
 		return policy.Window{}
 	}
 	return policy.Window{Closed: true, OpensAt: w.opens, Detail: "deny window"}
@@ -84,7 +87,8 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			trial.judge.Windows = closedUntil{scenario.Noon.Add(time.Minute)}
 			r := trial.releaser(c)
 			write := scenario.SyncOf(c, "prod")
-			held := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+			held := NewMutator(trial.gate, scenario.Watched{Cluster: c}).Handle(t.Context(),
+				webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 			g.Expect(held.AuditAnnotations).To(HaveKeyWithValue("reason", "WindowClosed"))
 			write.After.Operation.InitiatedBy = argo.OperationInitiator{Username: "bob"}
 			g.Expect(trial.handle(write.Request()).Allowed).To(BeTrue(), "by hand")

@@ -63,7 +63,9 @@ func warnings(v judge.Verdict) []string {
 // unavailable says that there is no decision. The server answers it with HTTP 503 and not with a review: an answered
 // review would reject the write even where failurePolicy is Ignore.
 func unavailable() webhook.AdmissionResponse {
-	return failed(http.StatusServiceUnavailable, "stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; see stepgate's log")
+	return failed(http.StatusServiceUnavailable,
+		"stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time; "+
+			"see stepgate's log")
 }
 
 // badRequest says that stepgate cannot judge the request. The server answers it with HTTP 400.

@@ -14,7 +14,9 @@ import (
 
 // ofMode is a verdict in a mode.
 func ofMode(mode settings.Mode, outcome policy.Outcome, err error) judge.Verdict {
-	return judge.Verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, Settings: settings.Settings{Mode: mode}, Err: err}
+	return judge.Verdict{
+		Decision: policy.Decision{Outcome: outcome, Step: -1}, Settings: settings.Settings{Mode: mode}, Err: err,
+	}
 }
 
 // Every way to be answered, and no other, admits a write.

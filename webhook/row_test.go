@@ -120,7 +120,9 @@ func auditOf(annotations map[string]string) string {
 }
 
 func eventText(e *eventsv1.Event) string {
-	text := strings.Join([]string{e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID)}, " ")
+	text := strings.Join([]string{
+		e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID),
+	}, " ")
 	if e.Related != nil {
 		text += " related " + e.Related.Name
 	}

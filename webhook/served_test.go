@@ -55,7 +55,9 @@ func serve(live judge.Evaluator, r *http.Request) (*httptest.ResponseRecorder, *
 // statusText is the Status from which an API server takes the message of a failed call.
 func statusText(code int, message string) string {
 	reason := map[int]string{400: "BadRequest", 503: "ServiceUnavailable"}[code]
-	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, scenario.Encode(message), reason, code)
+	return fmt.Sprintf(
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, scenario.Encode(message), reason, code,
+	)
 }
 
 func TestAVerdictIsServedAsAReview(t *testing.T) {

@@ -25,7 +25,10 @@ type setWrite struct {
 // judged.
 func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "ApplicationSet" {
-		return nil, fmt.Errorf("stepgate judges ApplicationSets of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook configuration", req.Kind.Kind, req.Kind.Group)
+		return nil, fmt.Errorf(
+			"stepgate judges ApplicationSets of argoproj.io here, not %.100s of %.100q: correct the rules of the webhook "+
+				"configuration", req.Kind.Kind, req.Kind.Group,
+		)
 	}
 	if req.SubResource != "" || req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		return nil, nil

@@ -45,7 +45,8 @@ const noonStamp = `[{\"step\":3,\"of\":\"1.2.3\",\"by\":\"alice\",\"at\":\"2026-
 
 func setRequest(before, after map[string]string) admissionv1.AdmissionRequest {
 	req := (&scenario.Attempt{After: scenario.App("guestbook", "1", "Healthy", ""), User: "alice"}).Request()
-	req.Kind.Kind, req.Resource.Resource, req.UserInfo.Groups = "ApplicationSet", "applicationsets", []string{"system:authenticated", "sre"}
+	req.Kind.Kind, req.Resource.Resource, req.UserInfo.Groups = "ApplicationSet", "applicationsets",
+		[]string{"system:authenticated", "sre"}
 	set := func(annotations map[string]string) []byte {
 		set := scenario.RollingSync("guestbook", "1", "2", "3")
 		set.Annotations = annotations
@@ -69,7 +70,8 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := NewStamper(scenario.AtNoon), NewApprovalCheck(r.approvers, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
+	stamper, check := NewStamper(scenario.AtNoon),
+		NewApprovalCheck(r.approvers, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
 
 	if !r.unstamped {
 		resp := stamper.Handle(ctx, webhook.AdmissionRequest{AdmissionRequest: req})
@@ -94,7 +96,8 @@ func (r setRow) run(t *testing.T) {
 	}
 	g.Expect(status.Code).To(Equal(r.wantCode))
 	g.Expect(status.Message).To(Equal(r.wantMessage))
-	counts := fmt.Sprint(counted.counted("stepgate_approvals_total", "approved"), counted.counted("stepgate_approvals_total", "refused"))
+	counts := fmt.Sprint(counted.counted("stepgate_approvals_total", "approved"),
+		counted.counted("stepgate_approvals_total", "refused"))
 	if r.wantCounts == "" {
 		r.wantCounts = "0 0"
 	}
@@ -109,11 +112,14 @@ func TestSetWrites(t *testing.T) {
 	approved := map[string]string{settings.ApprovedAnnotation: "3@1.2.3"}
 	refusedLog := func(approvals, message string) string {
 		text, _ := json.Marshal(message)
-		return `"level"=0 "msg"="approval refused" "applicationset"="argocd/guestbook" "user"="alice" "approvals"="` + approvals + `" "message"=` + string(text)
+		return `"level"=0 "msg"="approval refused" "applicationset"="argocd/guestbook" "user"="alice" "approvals"="` +
+			approvals + `" "message"=` + string(text)
 	}
 	const approvedLog = `"level"=0 "msg"="approved" "applicationset"="argocd/guestbook" "user"="alice" "approvals"="3@1.2.3"`
-	mayNot := "alice may not approve step 3 of ApplicationSet argocd/guestbook: stepgate's --approver and --approver-group do not name this user or a group of this user. Next: ask somebody whom they name"
-	unstamped := "3@1.2.3 of annotation stepgate.io/approved has no stamp in stepgate.io/approved-by: the API server has not called stepgate's mutating webhook, which writes it. " +
+	mayNot := "alice may not approve step 3 of ApplicationSet argocd/guestbook: stepgate's --approver and " +
+		"--approver-group do not name this user or a group of this user. Next: ask somebody whom they name"
+	unstamped := "3@1.2.3 of annotation stepgate.io/approved has no stamp in stepgate.io/approved-by: the API server " +
+		"has not called stepgate's mutating webhook, which writes it. " +
 		"Next: write stepgate.io/approved again, and if this lasts, run stepgate doctor"
 	for name, row := range map[string]setRow{
 		"another annotation": {before: map[string]string{}, after: map[string]string{"a": "b"}},
@@ -196,7 +202,10 @@ func TestSetWrites(t *testing.T) {
 func TestApprovalAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect([]string{approval.Approved, approval.ApprovedBy, approval.Pause, approval.PauseReason, approval.PausedBy}).
-		To(Equal([]string{settings.ApprovedAnnotation, settings.ApprovedByAnnotation, settings.PauseAnnotation, settings.PauseReasonAnnotation, settings.PausedByAnnotation}))
+		To(Equal([]string{
+			settings.ApprovedAnnotation, settings.ApprovedByAnnotation, settings.PauseAnnotation,
+			settings.PauseReasonAnnotation, settings.PausedByAnnotation,
+		}))
 }
 
 func TestSetWritesThatCannotBeJudged(t *testing.T) {
@@ -219,7 +228,8 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 			g := NewWithT(t)
 			req := setRequest(nil, map[string]string{})
 			tc.edit(&req)
-			for _, h := range []webhook.AdmissionHandler{NewStamper(scenario.AtNoon), NewApprovalCheck(ApproverConfig{}, nil, scenario.AtNoon)} {
+			for _, h := range []webhook.AdmissionHandler{NewStamper(scenario.AtNoon),
+				NewApprovalCheck(ApproverConfig{}, nil, scenario.AtNoon)} {
 				resp := h.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 				g.Expect(resp.Allowed).To(BeFalse())
 				g.Expect(resp.Result.Code).To(BeEquivalentTo(400))

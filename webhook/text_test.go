@@ -75,7 +75,8 @@ func TestHostileText(t *testing.T) {
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 9})
 
-			resp := trial.gate.Handle(logr.NewContext(t.Context(), log), webhook.AdmissionRequest{AdmissionRequest: write.Request()})
+			resp := trial.gate.Handle(logr.NewContext(t.Context(), log),
+				webhook.AdmissionRequest{AdmissionRequest: write.Request()})
 
 			g.Expect(resp.Allowed).To(BeFalse())
 			g.Expect(resp.Result.Message).To(ContainSubstring(tc.wantInMessage))

@@ -93,9 +93,12 @@ func TestSelfHealOfWhatWasNeverSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := scenario.Of("1:dev=Progressing@b 3:prod=Healthy@b")
 			write := scenario.SyncOf(c, "prod")
-			write.After.Operation.Sync.Revision, write.After.Operation.Sync.Source = scenario.Commit("b"), write.Before.Spec.Source.DeepCopy()
+			write.After.Operation.Sync.Revision, write.After.Operation.Sync.Source = scenario.Commit("b"),
+				write.Before.Spec.Source.DeepCopy()
 			operated := metav1.NewTime(scenario.Noon.Add(-time.Hour))
-			write.Before.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: operated, FinishedAt: &operated}
+			write.Before.Status.OperationState = &argo.OperationState{
+				Phase: "Succeeded", StartedAt: operated, FinishedAt: &operated,
+			}
 			trial := newTrial(scenario.Config(), c)
 			watch := &scenario.Watch{OperatedAt: operated.Time}
 			if tc.seen {

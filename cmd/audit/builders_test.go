@@ -28,7 +28,9 @@ func at(second int) metav1.Time {
 // guestbook is an ApplicationSet with the steps dev, qa and prod.
 func guestbook(name string) *argo.ApplicationSet {
 	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, UID: types.UID(name)}}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for _, env := range []string{"dev", "qa", "prod"} {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
 			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},
@@ -54,7 +56,9 @@ func application(set *argo.ApplicationSet, line string) *argo.Application {
 		Namespace: set.Namespace, Name: words[0], Labels: map[string]string{"env": words[1]}, CreationTimestamp: at(-1000),
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set.Name, UID: set.UID, Controller: &yes}},
 	}}
-	app.Spec.Source = &argo.ApplicationSource{RepoURL: "https://github.com/acme/guestbook.git", TargetRevision: "main", Path: "envs/" + words[1]}
+	app.Spec.Source = &argo.ApplicationSource{
+		RepoURL: "https://github.com/acme/guestbook.git", TargetRevision: "main", Path: "envs/" + words[1],
+	}
 	id := int64(0)
 	for _, word := range words[2:] {
 		key, value, isOption := strings.Cut(word, "=")
@@ -73,7 +77,9 @@ func application(set *argo.ApplicationSet, line string) *argo.Application {
 		case key == "repo":
 			app.Spec.Source.RepoURL = "https://github.com/acme/" + value
 		case key == "second":
-			app.Spec.Sources = argo.ApplicationSources{*app.Spec.Source, {RepoURL: "https://github.com/acme/" + value, TargetRevision: "main", Ref: "values"}}
+			app.Spec.Sources = argo.ApplicationSources{
+				*app.Spec.Source, {RepoURL: "https://github.com/acme/" + value, TargetRevision: "main", Ref: "values"},
+			}
 			app.Spec.Source = nil
 		}
 	}
@@ -114,7 +120,9 @@ func deploy(app *argo.Application, word string, id *int64) {
 	app.Status.History = append(app.Status.History, h)
 }
 
-func operationState(m []string, by argo.OperationInitiator, started metav1.Time, sources argo.ApplicationSources, revisions []string) *argo.OperationState {
+func operationState(
+	m []string, by argo.OperationInitiator, started metav1.Time, sources argo.ApplicationSources, revisions []string,
+) *argo.OperationState {
 	state := &argo.OperationState{
 		Operation: argo.Operation{InitiatedBy: by, Sync: &argo.SyncOperation{}}, StartedAt: started, Phase: synccommon.OperationRunning,
 		SyncResult: &argo.SyncOperationResult{Source: sources[0], Revision: revisions[0]},

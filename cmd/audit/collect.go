@@ -78,7 +78,8 @@ func (c *Collection) Report(o Options) *Report {
 
 func (s *set) report(since time.Time) ApplicationSet {
 	a := ApplicationSet{
-		Namespace: s.namespace, Name: s.name, Steps: len(s.steps), Unclear: []ReasonCount{}, Rollouts: []Rollout{}, NotComparable: s.notComparable(),
+		Namespace: s.namespace, Name: s.name, Steps: len(s.steps), Unclear: []ReasonCount{}, Rollouts: []Rollout{},
+		NotComparable: s.notComparable(),
 	}
 	for _, app := range s.applications {
 		if app.step < 0 {

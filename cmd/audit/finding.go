@@ -66,7 +66,9 @@ func (f *finding) doubtful(reason Reason, late *member, early *application) {
 		f.doubts[late] = reason
 	}
 	if f.unclear[reason] == nil {
-		f.unclear[reason] = &Pair{Later: late.name, LaterStep: late.step + 1, Earlier: early.name, EarlierStep: early.step + 1}
+		f.unclear[reason] = &Pair{
+			Later: late.name, LaterStep: late.step + 1, Earlier: early.name, EarlierStep: early.step + 1,
+		}
 	}
 }
 

@@ -39,7 +39,9 @@ type htmlRollout struct {
 
 // HTML writes the report as a page that needs nothing else: no script, no style sheet and no picture of its own.
 func HTML(out io.Writer, r *Report) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"clock": clock, "span": span, "short": short, "count": count, "partial": partial}).Parse(page)
+	t, err := template.New("report").Funcs(template.FuncMap{
+		"clock": clock, "span": span, "short": short, "count": count, "partial": partial,
+	}).Parse(page)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,15 @@ const project = "https://github.com/stepgate/stepgate"
 // limits are what the records cannot show.
 func limits() []string {
 	return []string{
-		"Argo CD records syncs that succeeded, the newest 10 of each Application by default (revisionHistoryLimit), repeated syncs of one revision included. Of a sync that failed or still runs, only the last one is known.",
-		"A record has the start and the end of a sync, not the health after it. A step that began before the earlier one was Healthy looks in order.",
-		"An Application without a record of a revision is left out: the commit may not have touched it, its sync may have failed, or it went on to a newer one.",
+		"Argo CD records syncs that succeeded, the newest 10 of each Application by default (revisionHistoryLimit), " +
+			"repeated syncs of one revision included. Of a sync that failed or still runs, only the last one is known.",
+		"A record has the start and the end of a sync, not the health after it. A step that began before the earlier one " +
+			"was Healthy looks in order.",
+		"An Application without a record of a revision is left out: the commit may not have touched it, its sync may have " +
+			"failed, or it went on to a newer one.",
 		"Only the first sync of a revision counts. A change of the template without a new revision is not looked at.",
-		"A sync that repairs drift looks like the first sync of a revision that changed nothing of its Application: the report may call it out of order.",
+		"A sync that repairs drift looks like the first sync of a revision that changed nothing of its Application: the " +
+			"report may call it out of order.",
 		"The present labels tell the step of an Application. Applications that were deleted or recreated have no past.",
 		"Times have whole seconds, of the clocks of Argo CD's controllers.",
 	}
@@ -27,7 +31,8 @@ func (t *text) limits(r *Report) {
 			t.say("  - ", "    ", words)
 		}
 	} else {
-		t.say("", "", "Times are UTC, in whole seconds. The records are short, and say nothing about health; -o wide says what they cannot show.")
+		t.say("", "", "Times are UTC, in whole seconds. The records are short, and say nothing about health; -o wide says "+
+			"what they cannot show.")
 	}
 	if r.Totals.OutOfOrder > 0 {
 		t.add("")

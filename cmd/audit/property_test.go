@@ -19,7 +19,8 @@ func TestAllPairs(t *testing.T) {
 		var lines []string
 		for i := range 2 + random.IntN(10) {
 			started := 100 + random.IntN(60)
-			lines = append(lines, fmt.Sprintf("app-%d %s a@0-1 b@%d-%d", i, envs[random.IntN(3)], started, started+random.IntN(40)))
+			lines = append(lines, fmt.Sprintf("app-%d %s a@0-1 b@%d-%d", i, envs[random.IntN(3)], started,
+				started+random.IntN(40)))
 		}
 		r := rollout(audited(t, lines...), "b")
 		want, wantVerdict := map[string]int{}, audit.OneStep

@@ -32,7 +32,8 @@ func Read(ctx context.Context, objects client.Reader, namespace string, names []
 		if namespace == "" {
 			in = " in any namespace"
 		}
-		return nil, fmt.Errorf("there is no ApplicationSet %s%s; name another namespace with -n, or all with -A", strings.Join(missing, ", "), in)
+		return nil, fmt.Errorf("there is no ApplicationSet %s%s; name another namespace with -n, or all with -A",
+			strings.Join(missing, ", "), in)
 	}
 	if len(c.sets) == 0 {
 		return c, nil

@@ -119,7 +119,9 @@ func lastOperation(state *argo.OperationState) (d deployment, ok bool) {
 	return d, len(d.sources) > 0
 }
 
-func (d *deployment) deploys(one argo.ApplicationSource, many argo.ApplicationSources, revision string, revisions []string) {
+func (d *deployment) deploys(
+	one argo.ApplicationSource, many argo.ApplicationSources, revision string, revisions []string,
+) {
 	if len(many) == 0 {
 		revisions = []string{revision}
 	}
@@ -145,7 +147,9 @@ func (d *deployment) initiated(by argo.OperationInitiator) {
 	d.by, d.automated = by.Username, by.Automated
 }
 
-var exact = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64}|v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|sha256:[0-9a-f]{64})$`)
+var exact = regexp.MustCompile(
+	`^([0-9a-f]{40}|[0-9a-f]{64}|v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]*)?|sha256:[0-9a-f]{64})$`,
+)
 
 // resolved says that a revision is a commit or a version. An operation that has not resolved its branch yet has the
 // branch in its result: newSyncOperationResult of argo-cd v3.5.7, controller/sync.go.

@@ -84,11 +84,14 @@ func (s *set) rollouts() []*rollout {
 	}
 	all := make([]*rollout, 0, len(found))
 	for _, r := range found {
-		slices.SortFunc(r.members, func(a, b *member) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.name, b.name)) })
+		slices.SortFunc(r.members, func(a, b *member) int {
+			return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.name, b.name))
+		})
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *rollout) int {
-		return cmp.Or(a.began().Compare(b.began()), cmp.Compare(a.source.Key, b.source.Key), cmp.Compare(a.source.Revision, b.source.Revision))
+		return cmp.Or(a.began().Compare(b.began()), cmp.Compare(a.source.Key, b.source.Key),
+			cmp.Compare(a.source.Revision, b.source.Revision))
 	})
 	return all
 }

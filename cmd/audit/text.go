@@ -74,7 +74,8 @@ func headline(r *Report) string {
 	case r.Totals.Rollouts == 0:
 		return "There is no rollout to look at."
 	case r.Totals.OutOfOrder == 0:
-		return fmt.Sprintf("None of %s went out of order, as far as the records tell.", count(r.Totals.Rollouts, "rollout", "rollouts"))
+		return fmt.Sprintf("None of %s went out of order, as far as the records tell.",
+			count(r.Totals.Rollouts, "rollout", "rollouts"))
 	}
 	return fmt.Sprintf("%d of %s went out of order.", r.Totals.OutOfOrder, count(r.Totals.Rollouts, "rollout", "rollouts"))
 }
@@ -89,11 +90,13 @@ func extent(r *Report) string {
 	}
 	switch {
 	case len(r.ApplicationSets) == 0 && r.WithoutSteps > 0:
-		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, so there is no order to keep.", count(r.WithoutSteps, "ApplicationSet", "ApplicationSets"))
+		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, so there is no order to keep.",
+			count(r.WithoutSteps, "ApplicationSet", "ApplicationSets"))
 	case len(r.ApplicationSets) == 0:
 		return "There is no ApplicationSet here. Name another namespace with -n, or all with -A."
 	case r.Totals.Rollouts == 0:
-		words += " No sync is on record: look further back with --since, or see that revisionHistoryLimit of the Applications is not 0."
+		words += " No sync is on record: look further back with --since, or see that revisionHistoryLimit of the " +
+			"Applications is not 0."
 	case r.WithoutSteps > 0:
 		words += " " + count(r.WithoutSteps, "other ApplicationSet has", "other ApplicationSets have") + " no steps."
 	}
@@ -104,7 +107,8 @@ func extent(r *Report) string {
 func (t *text) table(sets []ApplicationSet) {
 	columns := []screen.Column{
 		{Title: "APPLICATIONSET", Cuts: screen.InMiddle},
-		{Title: "OUT OF ORDER"}, {Title: "LONGEST"}, {Title: "BY HAND"}, {Title: "UNCLEAR"}, {Title: "IN ORDER"}, {Title: "ONE STEP"},
+		{Title: "OUT OF ORDER"}, {Title: "LONGEST"}, {Title: "BY HAND"}, {Title: "UNCLEAR"}, {Title: "IN ORDER"},
+		{Title: "ONE STEP"},
 	}
 	var rows [][]screen.Cell
 	shown := t.most(len(sets), mostSets)
@@ -158,14 +162,16 @@ func (t *text) set(s *ApplicationSet) {
 	t.rollouts(s, OutOfOrder)
 	t.rollouts(s, ByHand)
 	for _, u := range s.Unclear {
-		t.say("  "+t.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", fmt.Sprintf("%s unclear: %s", isOrAre(u.Rollouts), u.Text))
+		t.say("  "+t.Paint(screen.Busy, screen.SignWaiting)+" ", "    ",
+			fmt.Sprintf("%s unclear: %s", isOrAre(u.Rollouts), u.Text))
 		t.examples(s, u.Reason)
 	}
 	if s.Partial > 0 {
 		t.say("    ", "    ", partial(s))
 	}
 	if s.NotComparable > 0 {
-		t.say("    ", "    ", count(s.NotComparable, "Application shares", "Applications share")+" no source with an earlier step: nothing to compare")
+		t.say("    ", "    ", count(s.NotComparable, "Application shares",
+			"Applications share")+" no source with an earlier step: nothing to compare")
 	}
 	if s.NotSelected > 0 {
 		t.say("    ", "    ", count(s.NotSelected, "Application is", "Applications are")+" in no step")
@@ -181,7 +187,9 @@ func (t *text) examples(s *ApplicationSet, reason Reason) {
 	if !t.wide && reason != MayHaveWaited {
 		return
 	}
-	unclear := slices.DeleteFunc(slices.Clone(s.Rollouts), func(r Rollout) bool { return r.Verdict != Unclear || r.Reason != reason })
+	unclear := slices.DeleteFunc(slices.Clone(s.Rollouts), func(r Rollout) bool {
+		return r.Verdict != Unclear || r.Reason != reason
+	})
 	shown := t.most(len(unclear), mostExamples)
 	for _, r := range unclear[:shown] {
 		t.say("      ", "        ", fmt.Sprintf("%s %s: %s (step %d) and %s (step %d)", clock(r.BeganAt), short(r.Revision),

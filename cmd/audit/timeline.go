@@ -115,7 +115,8 @@ func (s scale) lane(r *Rollout, sync Sync, y int) lane {
 	if sync.Outcome != Succeeded {
 		took += ", " + string(sync.Outcome)
 	}
-	l.Title = fmt.Sprintf("%s (step %d): started %s, %s, by %s", sync.Application, sync.Step, clock(sync.StartedAt), took, sync.who())
+	l.Title = fmt.Sprintf("%s (step %d): started %s, %s, by %s", sync.Application, sync.Step, clock(sync.StartedAt), took,
+		sync.who())
 	if sync.Unclear != "" {
 		l.Class, l.Text = "unclear", screen.SignWaiting+" unclear"
 		l.Title += ". Unclear: " + sync.Unclear.Text()

@@ -66,7 +66,8 @@ func (r Reason) suspicion() int { return slices.Index(reasons(), r) }
 func (r Reason) Text() string {
 	switch r {
 	case MayHaveWaited:
-		return "the later step started first and finished last; a sync that waited for a sync window or was retried looks the same"
+		return "the later step started first and finished last; a sync that waited for a sync window or was retried looks " +
+			"the same"
 	case EarlierFailed:
 		return "the sync of the earlier step had failed before, and how it became done is not on record"
 	case EarlierByHand:

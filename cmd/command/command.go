@@ -48,7 +48,9 @@ func Root(name, short string) *cobra.Command {
 			return Usage("%s needs a sub-command; see %s --help", name, cmd.CommandPath())
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Usage("%s; see %s --help", err, cmd.CommandPath()) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usage("%s; see %s --help", err, cmd.CommandPath())
+	})
 	return root
 }
 
@@ -65,7 +67,10 @@ func Main(run Run) {
 
 // Execute executes a command line without the name of the program, and returns the exit code. failed is the one of an
 // error of a sub-command. It prints an error as one line.
-func Execute(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams, failed func(*cobra.Command) int) int {
+func Execute(
+	ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams,
+	failed func(*cobra.Command) int,
+) int {
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

@@ -11,8 +11,12 @@ import (
 )
 
 func TestBuildOf(t *testing.T) {
-	recorded := &debug.BuildInfo{Main: debug.Module{Version: "v0.9.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}}}
-	modified := &debug.BuildInfo{Settings: append(recorded.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "true"})}
+	recorded := &debug.BuildInfo{
+		Main: debug.Module{Version: "v0.9.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}},
+	}
+	modified := &debug.BuildInfo{
+		Settings: append(recorded.Settings, debug.BuildSetting{Key: "vcs.modified", Value: "true"}),
+	}
 	for name, tc := range map[string]struct {
 		version, commit string
 		info            *debug.BuildInfo
@@ -35,7 +39,8 @@ func TestBuildOf(t *testing.T) {
 func TestTheVersionIsStamped(t *testing.T) {
 	g := NewWithT(t)
 	binary := filepath.Join(t.TempDir(), "stepgate")
-	build := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", "build", "STEPGATE="+binary, "VERSION=v9.8.7", "COMMIT=c0ffee")
+	build := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", "build", "STEPGATE="+binary,
+		"VERSION=v9.8.7", "COMMIT=c0ffee")
 	text, err := build.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
 	out, err := exec.CommandContext(t.Context(), binary, "version").Output()

@@ -32,7 +32,8 @@ func (w Way) Apply(ctx context.Context, kube kubernetes.Interface, did func(stri
 	var failures []error
 	for _, n := range w.namespaces {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:"true"}}}`, record.IgnoreLabel)
-		if _, err := kube.CoreV1().Namespaces().Patch(ctx, n, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := kube.CoreV1().Namespaces().Patch(ctx, n, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			failures = append(failures, fmt.Errorf("label namespace %s: %w", n, err))
 			continue
 		}

@@ -54,16 +54,23 @@ func TestApplyRemovesTheValidatingConfigurationFirst(t *testing.T) {
 		deleted = append(deleted, a.GetVerb()+" "+a.GetResource().Resource)
 	}
 	g.Expect(deleted).To(Equal([]string{"delete validatingwebhookconfigurations", "delete mutatingwebhookconfigurations"}))
-	g.Expect(way.Apply(t.Context(), kube, func(text string) { t.Error("it did ", text) })).To(Succeed(), "once more does nothing")
+	g.Expect(way.Apply(t.Context(), kube, func(text string) {
+		t.Error("it did ", text)
+	})).To(Succeed(), "once more does nothing")
 }
 
 // The mutating configuration never goes alone.
 func TestApplyKeepsTheMutatingConfigurationIfTheOtherOneStays(t *testing.T) {
 	g := NewWithT(t)
 	way, kube := wayOf(t, doctor.WayWebhooks)
-	kube.PrependReactor("delete", "validatingwebhookconfigurations", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	g.Expect(way.Apply(t.Context(), kube, func(string) {})).To(MatchError(ContainSubstring("delete ValidatingWebhookConfiguration stepgate: no")))
-	_, err := kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "stepgate", metav1.GetOptions{})
+	kube.PrependReactor("delete", "validatingwebhookconfigurations",
+		func(k8stesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("no")
+		})
+	g.Expect(way.Apply(t.Context(), kube,
+		func(string) {})).To(MatchError(ContainSubstring("delete ValidatingWebhookConfiguration stepgate: no")))
+	_, err := kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "stepgate",
+		metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -71,7 +78,9 @@ func TestApplyGoesOnAfterAFailure(t *testing.T) {
 	g := NewWithT(t)
 	way, kube := wayOf(t, doctor.WayNamespace, "missing", "argocd")
 	var did []string
-	g.Expect(way.Apply(t.Context(), kube, func(text string) { did = append(did, text) })).To(MatchError(ContainSubstring("label namespace missing")))
+	g.Expect(way.Apply(t.Context(), kube, func(text string) {
+		did = append(did, text)
+	})).To(MatchError(ContainSubstring("label namespace missing")))
 	g.Expect(did).To(ConsistOf(HavePrefix("namespace/argocd labelled")))
 }
 

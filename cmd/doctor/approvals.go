@@ -23,10 +23,12 @@ func (r *Release) approval() Check {
 	const name = "approval"
 	switch w := r.Approval; {
 	case w == nil:
-		return problem(name, "The webhook %s is missing: everybody who may write an ApplicationSet can approve its steps, and in the name of anybody.", ApprovalWebhook).
+		return problem(name, "The webhook %s is missing: everybody who may write an ApplicationSet can approve its steps, "+
+			"and in the name of anybody.", ApprovalWebhook).
 			do("Install the chart again.", r.upgrade())
 	case w.Webhook.FailurePolicy != nil && *w.Webhook.FailurePolicy != admissionv1.Fail:
-		return warning(name, "%s: while stepgate does not answer, everybody who may write an ApplicationSet can approve in the name of anybody.", *w.Webhook.FailurePolicy).
+		return warning(name, "%s: while stepgate does not answer, everybody who may write an ApplicationSet can approve "+
+			"in the name of anybody.", *w.Webhook.FailurePolicy).
 			do("Install the chart again.", r.upgrade())
 	case !w.honoursSwitch():
 		return r.switchless(name)
@@ -38,7 +40,8 @@ func (r *Release) stamps() Check {
 	const name = "annotations"
 	switch w := r.Stamps; {
 	case w == nil:
-		return problem(name, "The webhook %s is missing: nobody can approve, and pauses do not say who has set them.", AnnotationsWebhook).do("Install the chart again.", r.upgrade())
+		return problem(name, "The webhook %s is missing: nobody can approve, and pauses do not say who has set them.",
+			AnnotationsWebhook).do("Install the chart again.", r.upgrade())
 	case !w.honoursSwitch():
 		return r.switchless(name)
 	}
@@ -46,5 +49,6 @@ func (r *Release) stamps() Check {
 }
 
 func (r *Release) switchless(name string) Check {
-	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", record.IgnoreLabel).do("Install the chart again.", r.upgrade())
+	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
+		record.IgnoreLabel).do("Install the chart again.", r.upgrade())
 }

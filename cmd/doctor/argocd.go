@@ -119,20 +119,25 @@ const paramsConfigMap = "argocd-cmd-params-cm"
 // progressive says whether the ApplicationSet controller runs progressive syncs.
 func (f *Facts) progressive(a *ArgoCD) Check {
 	const name, key = "progressive syncs", "applicationsetcontroller.enable.progressive.syncs"
-	value, err := a.setting(partApplicationSet, "enable-progressive-syncs", "ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS")
+	value, err := a.setting(partApplicationSet, "enable-progressive-syncs",
+		"ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS")
 	if err != nil {
 		return notRead(name, "the ApplicationSet controller's setting", err)
 	}
 	if on, err := strconv.ParseBool(value); err == nil && on {
 		if sets := f.unrecorded(a.Namespace); len(sets) > 0 {
-			return warning(name, "They are on, but the controller records no step of ApplicationSet %s, which has Applications.", list(sets)).
-				do("Was the controller restarted after the change? Its log says more.", fmt.Sprintf("kubectl -n %s rollout restart deployment %s", a.Namespace, a.Parts[partApplicationSet].Name))
+			return warning(name, "They are on, but the controller records no step of ApplicationSet %s, which has "+
+				"Applications.", list(sets)).
+				do("Was the controller restarted after the change? Its log says more.",
+					fmt.Sprintf("kubectl -n %s rollout restart deployment %s", a.Namespace, a.Parts[partApplicationSet].Name))
 		}
 		return ok(name, "The ApplicationSet controller runs them.")
 	}
-	return warning(name, "They are off: the ApplicationSet controller ignores the steps. stepgate still keeps the order of automated syncs.").
+	return warning(name, "They are off: the ApplicationSet controller ignores the steps. stepgate still keeps the "+
+		"order of automated syncs.").
 		do("Switch them on, or see docs/ordered-autosync.md.",
-			fmt.Sprintf(`kubectl -n %s patch configmap %s --type merge -p '{"data":{"%s":"true"}}'`, a.Namespace, paramsConfigMap, key),
+			fmt.Sprintf(`kubectl -n %s patch configmap %s --type merge -p '{"data":{"%s":"true"}}'`, a.Namespace,
+				paramsConfigMap, key),
 			fmt.Sprintf("kubectl -n %s rollout restart deployment %s", a.Namespace, a.Parts[partApplicationSet].Name))
 }
 
@@ -141,7 +146,8 @@ func (f *Facts) unrecorded(namespace string) []string {
 	var names []string
 	for i := range f.ApplicationSets.Value {
 		s := &f.ApplicationSets.Value[i]
-		if s.Namespace == namespace && isRollingSync(s) && len(s.Status.Resources) > 0 && len(s.Status.ApplicationStatus) == 0 {
+		if s.Namespace == namespace && isRollingSync(s) && len(s.Status.Resources) > 0 &&
+			len(s.Status.ApplicationStatus) == 0 {
 			names = append(names, s.Name)
 		}
 	}
@@ -165,16 +171,20 @@ func (f *Facts) polling(a *ArgoCD) Check {
 	} else if d, err := time.ParseDuration(value); err == nil {
 		every = d
 	}
-	set := fmt.Sprintf(`kubectl -n %s patch configmap argocd-cm --type merge -p '{"data":{"%s":"120s"}}'`, a.Namespace, key)
+	set := fmt.Sprintf(`kubectl -n %s patch configmap argocd-cm --type merge -p '{"data":{"%s":"120s"}}'`, a.Namespace,
+		key)
 	restart := fmt.Sprintf("kubectl -n %s rollout restart statefulset %s", a.Namespace, a.partName(partController))
 	switch {
 	case every == 0:
-		return warning(name, "%s is 0: Argo CD sees a commit only if a webhook of Git or a refresh tells it. stepgate refreshes only what holds a rollout up.", key).
+		return warning(name, "%s is 0: Argo CD sees a commit only if a webhook of Git or a refresh tells it. stepgate "+
+			"refreshes only what holds a rollout up.", key).
 			do("Let it poll, unless webhooks of Git reach it reliably.", set, restart)
 	case every > slowest:
-		return warning(name, "%s is %s: without a webhook of Git, Argo CD sees a commit that late.", key, duration.HumanDuration(every)).do("Let it poll more often.", set, restart)
+		return warning(name, "%s is %s: without a webhook of Git, Argo CD sees a commit that late.", key,
+			duration.HumanDuration(every)).do("Let it poll more often.", set, restart)
 	}
-	return ok(name, "Argo CD compares every Application after %s at the latest, and some jitter.", duration.HumanDuration(every))
+	return ok(name, "Argo CD compares every Application after %s at the latest, and some jitter.",
+		duration.HumanDuration(every))
 }
 
 func (a *ArgoCD) partName(part string) string {
@@ -195,7 +205,9 @@ func (f *Facts) grace(a *ArgoCD) Check {
 	version := imageVersion(mainContainer(p))
 	newer, known := atLeast(version, 3, 6)
 	if !known {
-		return unknown(name, "Not checked: the image of the ApplicationSet controller has no version.").do("Argo CD 3.6 and later wait 30 s after each change before they start a step; earlier versions do not.")
+		return unknown(name, "Not checked: the image of the ApplicationSet controller has no version.").do(
+			"Argo CD 3.6 and later wait 30 s after each change before they start a step; earlier versions do not.",
+		)
 	}
 	if !newer {
 		return skipped(name, "Argo CD %s has none; it has come with 3.6.", version)
@@ -255,7 +267,9 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 	if len(open) > 0 {
 		r := f.Releases[0]
 		return warning(name, "Argo CD takes ApplicationSets of %s, which no release of stepgate gates.", list(open)).
-			do("Gate them as well, unless none of them needs an order.", r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.watchedOrNone()), open...), ","))))
+			do("Gate them as well, unless none of them needs an order.",
+				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'",
+					strings.Join(append(slices.Clone(r.watchedOrNone()), open...), ","))))
 	}
 	return ok(name, "It takes ApplicationSets of %s; they are gated.", list(all))
 }

@@ -41,7 +41,9 @@ func (f *Facts) calls(r *Release) []Check {
 		checks = append(checks, f.selfTest(r))
 	}
 	if a := r.Attempts; a != nil && a.Application == "" {
-		checks = append(checks, unknown("early sync", "Not tried: %s.", a.Why).do("Try it with an ApplicationSet that the selftest creates and deletes:", "stepgate doctor --selftest NAMESPACE"))
+		checks = append(checks, unknown("early sync", "Not tried: %s.",
+			a.Why).do("Try it with an ApplicationSet that the selftest creates and deletes:",
+			"stepgate doctor --selftest NAMESPACE"))
 	} else if a != nil {
 		checks = append(checks, r.refused(a), r.pinned(a))
 	}
@@ -53,7 +55,8 @@ func (f *Facts) selfTest(r *Release) Check {
 		if c := r.failed("selftest", err); c != nil {
 			return *c
 		}
-		return problem("selftest", "Failed: %s.", oneLine(err.Error())).do("See the other checks, and docs/runbook.md#stepgatenotcalled.")
+		return problem("selftest", "Failed: %s.",
+			oneLine(err.Error())).do("See the other checks, and docs/runbook.md#stepgatenotcalled.")
 	}
 	return ok("selftest", "Passed: %s.", oneLine(f.SelfTest.Passed))
 }
@@ -71,12 +74,15 @@ func (r *Release) failed(name string, err error) *Check {
 	case failure.Cause == NoRight:
 		c = notRead(name, "the answer", err)
 	case failure.Cause == Other && failure.Webhook == "":
-		c = unknown(name, "The dry-run failed, and not by stepgate: %s.", oneLine(err.Error())).do("Try again, or with --selftest NAMESPACE.")
+		c = unknown(name, "The dry-run failed, and not by stepgate: %s.",
+			oneLine(err.Error())).do("Try again, or with --selftest NAMESPACE.")
 	case failure.Webhook != "" && failure.Webhook != ValidatingWebhook && failure.Webhook != MutatingWebhook:
-		c = unknown(name, "Another webhook, %s, stopped the dry-run: %s.", failure.Webhook, oneLine(err.Error())).do("Repair that webhook, then try again.")
+		c = unknown(name, "Another webhook, %s, stopped the dry-run: %s.", failure.Webhook,
+			oneLine(err.Error())).do("Repair that webhook, then try again.")
 	default:
 		meaning, remedy, commands := r.explain(failure.Cause)
-		c = problem(name, "The API server gets no answer: %s. It says: %s.", meaning, oneLine(err.Error())).do(remedy, commands...)
+		c = problem(name, "The API server gets no answer: %s. It says: %s.", meaning, oneLine(err.Error())).do(remedy,
+			commands...)
 	}
 	return &c
 }
@@ -97,9 +103,11 @@ func (r *Release) refused(a *Attempts) Check {
 		return ok(name, "stepgate warns of one of a copy of %s, as audit mode does.", a.Application)
 	case r.Flags.Gate.Mode == settings.Audit || r.Flags.Gate.Pin == settings.PinOff:
 		return unknown(name, "Not shown: a sync of a copy of %s went through, and nothing had to be refused.", a.Application).
-			do("Try it with an ApplicationSet that the selftest creates and deletes:", "stepgate doctor --selftest "+namespaceOf(a.Application))
+			do("Try it with an ApplicationSet that the selftest creates and deletes:",
+				"stepgate doctor --selftest "+namespaceOf(a.Application))
 	}
-	return problem(name, "The API server lets one of a copy of %s through: it does not call the validating webhook, or gets no answer, and the failure policy is Ignore.", a.Application).
+	return problem(name, "The API server lets one of a copy of %s through: it does not call the validating webhook, or "+
+		"gets no answer, and the failure policy is Ignore.", a.Application).
 		do("See the checks of the validating webhook and of the replicas, and docs/runbook.md#stepgatenotcalled.")
 }
 
@@ -120,15 +128,21 @@ func (r *Release) pinned(a *Attempts) Check {
 	answered := slices.Contains(a.Pin.Warnings, webhook.SelfTestWarning)
 	switch {
 	case !answered && r.Mutating == nil:
-		return problem(name, "The mutating webhook is not called, because it is not registered.").do("Install the chart again.", r.upgrade())
+		return problem(name, "The mutating webhook is not called, because it is not registered.").do(
+			"Install the chart again.", r.upgrade(),
+		)
 	case !answered:
-		return problem(name, "The mutating webhook did not answer for %s: the API server does not call it, or waits in vain. stepgate denies every automated sync of step 2 and later (NotPinned).", a.Application).
-			do("See the checks of the mutating webhook, and docs/runbook.md#stepgatenotpinned. If you cannot repair it at once:", r.upgrade("pin.mode=off"))
+		return problem(name, "The mutating webhook did not answer for %s: the API server does not call it, or waits in "+
+			"vain. stepgate denies every automated sync of step 2 and later (NotPinned).", a.Application).
+			do("See the checks of the mutating webhook, and docs/runbook.md#stepgatenotpinned. If you cannot repair it at "+
+				"once:", r.upgrade("pin.mode=off"))
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "NotPinned"):
-		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out of the sync of %s again (NotPinned).", a.Application).
+		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out "+
+			"of the sync of %s again (NotPinned).", a.Application).
 			do("Find the webhook that changes .operation of Applications.", "kubectl get mutatingwebhookconfigurations")
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "TargetNotCompared"):
-		return ok(name, "The mutating webhook answers; Argo CD has not compared %s, so there is no revision to give it.", a.Application)
+		return ok(name, "The mutating webhook answers; Argo CD has not compared %s, so there is no revision to give it.",
+			a.Application)
 	case a.Pin.Err != nil:
 		// An automated sync without a revision would have been denied for that.
 		return ok(name, "A sync of %s gets its revision, and is too early now.", a.Application)
@@ -137,7 +151,8 @@ func (r *Release) pinned(a *Attempts) Check {
 	case r.Flags != nil && r.Flags.Gate.Pin == settings.PinOff:
 		return ok(name, "The mutating webhook answers; pinning is off.")
 	}
-	return unknown(name, "The mutating webhook answers, but gave the sync of %s no revision.", a.Application).do("Is the ApplicationSet switched off or bypassed? See the checks below.")
+	return unknown(name, "The mutating webhook answers, but gave the sync of %s no revision.",
+		a.Application).do("Is the ApplicationSet switched off or bypassed? See the checks below.")
 }
 
 // names reports whether an operation names a revision.
@@ -150,5 +165,6 @@ func noCandidate(sets int) string {
 	if sets == 0 {
 		return "no ApplicationSet with RollingSync is gated here and not switched off"
 	}
-	return fmt.Sprintf("none of %s has an Application in step 2 or later", count(sets, "ApplicationSet", "ApplicationSets"))
+	return fmt.Sprintf("none of %s has an Application in step 2 or later",
+		count(sets, "ApplicationSet", "ApplicationSets"))
 }

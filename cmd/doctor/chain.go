@@ -56,7 +56,9 @@ func (r *Registration) verify(chain []*x509.Certificate, now time.Time) (root *x
 	for _, c := range chain[1:] {
 		intermediates.AddCert(c)
 	}
-	chains, err := chain[0].Verify(x509.VerifyOptions{DNSName: r.host(), Roots: roots, Intermediates: intermediates, CurrentTime: now})
+	chains, err := chain[0].Verify(x509.VerifyOptions{
+		DNSName: r.host(), Roots: roots, Intermediates: intermediates, CurrentTime: now,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,8 @@ func (r *Registration) bundle(f *Facts, release *Release) Check {
 	const name = "caBundle"
 	all := authorities(r.Webhook.ClientConfig.CABundle)
 	if len(r.Webhook.ClientConfig.CABundle) == 0 {
-		return release.repairBundle(problem(name, "It is empty: the API server trusts no certificate of stepgate, and every call fails."))
+		return release.repairBundle(problem(name,
+			"It is empty: the API server trusts no certificate of stepgate, and every call fails."))
 	}
 	if len(all) == 0 {
 		return release.repairBundle(problem(name, "It has no certificate: every call of the API server fails."))
@@ -102,9 +105,12 @@ func (r *Release) repairBundle(c Check) Check {
 	}
 	switch {
 	case injected:
-		return c.do("cert-manager's cainjector writes it. Is it running?", "kubectl get pods -A -l app.kubernetes.io/component=cainjector", fmt.Sprintf("kubectl -n %s describe certificate", r.namespace()))
+		return c.do("cert-manager's cainjector writes it. Is it running?",
+			"kubectl get pods -A -l app.kubernetes.io/component=cainjector",
+			fmt.Sprintf("kubectl -n %s describe certificate", r.namespace()))
 	case r.Flags != nil && !r.Flags.OwnCA:
-		return c.do("You write it. Put the CA of your certificate into a file.", r.upgrade()+" --set-file certs.external.caBundle=ca.crt")
+		return c.do("You write it. Put the CA of your certificate into a file.",
+			r.upgrade()+" --set-file certs.external.caBundle=ca.crt")
 	}
 	return c.do("stepgate writes it within a second, unless it is not running or may not. Its log says why.",
 		fmt.Sprintf("kubectl -n %s logs -l app.kubernetes.io/instance=%s --tail=-1 | grep caBundle", r.namespace(), r.helm()),
@@ -121,7 +127,8 @@ func (f *Facts) certificates(r *Release) []Check {
 		return in(r.subject(), group, notRead(name, "the certificate that is served", r.Served.Err))
 	}
 	if len(r.Served.Value) == 0 {
-		return in(r.subject(), group, unknown(name, "Not checked: no Pod runs that could serve it.").do("See the check \"replicas\"."))
+		return in(r.subject(), group, unknown(name,
+			"Not checked: no Pod runs that could serve it.").do("See the check \"replicas\"."))
 	}
 	chain, roots := f.served(r)
 	checks := []Check{chain}
@@ -145,13 +152,15 @@ func (f *Facts) served(r *Release) (check Check, roots []*x509.Certificate) {
 		for _, w := range r.registrations() {
 			root, err := w.verify(s.Chain, f.Now)
 			if err != nil {
-				return r.repairBundle(problem(name, "The caBundle of %s %s does not verify the certificate of %s: %s.", w.Kind, w.Name, s.By, oneLine(err.Error()))), roots
+				return r.repairBundle(problem(name, "The caBundle of %s %s does not verify the certificate of %s: %s.", w.Kind,
+					w.Name, s.By, oneLine(err.Error()))), roots
 			}
 			roots = append(roots, root)
 		}
 	}
 	host := r.registrations()[0].host()
-	return ok(name, "%s a chain that every caBundle verifies, for %s.", count(len(r.Served.Value), "replica serves", "replicas serve"), host), roots
+	return ok(name, "%s a chain that every caBundle verifies, for %s.",
+		count(len(r.Served.Value), "replica serves", "replicas serve"), host), roots
 }
 
 // oldest is the certificate that expires first.
@@ -172,9 +181,11 @@ func (f *Facts) age(r *Release, name string, c *x509.Certificate) Check {
 	left, life := c.NotAfter.Sub(f.Now), c.NotAfter.Sub(c.NotBefore)
 	switch {
 	case left <= 0:
-		return problem(name, "It has expired at %s: every call of the API server fails.", c.NotAfter.UTC().Format(time.RFC3339)).do("Its log says why it was not renewed.", r.logs("certs"))
+		return problem(name, "It has expired at %s: every call of the API server fails.",
+			c.NotAfter.UTC().Format(time.RFC3339)).do("Its log says why it was not renewed.", r.logs("certs"))
 	case left < time.Duration(least*float64(life)):
-		return warning(name, "It expires in %s and should have been renewed. Every call fails then.", days(left)).do("Its log says why it was not renewed.", r.logs("certs"))
+		return warning(name, "It expires in %s and should have been renewed. Every call fails then.",
+			days(left)).do("Its log says why it was not renewed.", r.logs("certs"))
 	}
 	return ok(name, "It is valid for %s more.", days(left))
 }
@@ -187,5 +198,6 @@ func days(d time.Duration) string {
 }
 
 func (r *Release) logs(pattern string) string {
-	return fmt.Sprintf("kubectl -n %s logs -l app.kubernetes.io/instance=%s --tail=-1 | grep %s", r.namespace(), r.helm(), pattern)
+	return fmt.Sprintf("kubectl -n %s logs -l app.kubernetes.io/instance=%s --tail=-1 | grep %s", r.namespace(), r.helm(),
+		pattern)
 }

@@ -58,7 +58,9 @@ func unknown(name, format string, args ...any) Check { return found(name, Unknow
 func skipped(name, format string, args ...any) Check { return found(name, Skipped, format, args...) }
 
 // lacked is a right as the API server's refusal names it.
-var lacked = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+var lacked = regexp.MustCompile(
+	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`,
+)
 
 // askForRight is the remedy of every check that lacks a right. The check of the rights has the commands.
 const askForRight = "Ask for this right. The other checks do not need it."
@@ -69,7 +71,8 @@ func notRead(name, what string, err error) Check {
 		right := Right{Verb: match[1], Resource: match[2], APIGroup: match[3], Namespace: match[4]}
 		return unknown(name, "Not checked: you may not %s.", right).do(askForRight)
 	}
-	return unknown(name, "Not checked: %s cannot be read: %s.", what, oneLine(err.Error())).do("Try again; the other checks do not need it.")
+	return unknown(name, "Not checked: %s cannot be read: %s.", what,
+		oneLine(err.Error())).do("Try again; the other checks do not need it.")
 }
 
 // oneLine is a text on one line, without the full stop at its end.
@@ -108,7 +111,11 @@ func (r *Report) DeepCopyObject() runtime.Object {
 
 // newReport counts the checks.
 func newReport(checks []Check) *Report {
-	r := &Report{TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "DoctorReport"}, Checks: checks, Summary: map[Result]int{}}
+	r := &Report{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: "cli.stepgate.io/v1alpha1", Kind: "DoctorReport",
+		}, Checks: checks, Summary: map[Result]int{},
+	}
 	for _, c := range checks {
 		r.Summary[c.Result]++
 	}

@@ -73,8 +73,11 @@ func argoRows() map[string]row {
 // gateOnly restricts the release to a namespace, as the chart does.
 func gateOnly(w *world, namespace string) {
 	w.settings.Namespaces, w.settings.Gated = []string{namespace}, func(n string) bool { return n == namespace }
-	only := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{namespace}}
-	for _, s := range []*metav1.LabelSelector{w.validating.Webhooks[0].NamespaceSelector, w.mutating.Webhooks[0].NamespaceSelector} {
+	only := metav1.LabelSelectorRequirement{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{namespace},
+	}
+	for _, s := range []*metav1.LabelSelector{w.validating.Webhooks[0].NamespaceSelector,
+		w.mutating.Webhooks[0].NamespaceSelector} {
 		s.MatchExpressions = append(s.MatchExpressions, only)
 	}
 }
@@ -115,7 +118,8 @@ func rightRows() map[string]row {
 			w.mayNot = func(verb, resource, user string) bool {
 				return user != "" && verb == "patch" && resource == "applications"
 			}
-		}, "Rights: service account", doctor.Problem, "system:serviceaccount:stepgate:stepgate may not patch applications.argoproj.io", nil},
+		}, "Rights: service account", doctor.Problem,
+			"system:serviceaccount:stepgate:stepgate may not patch applications.argoproj.io", nil},
 		"you may not see mutating configurations": {lacks("list", "mutatingwebhookconfigurations"), mine, doctor.Unknown, "You lack 1 of the 15",
 			[]string{mutatingGroup + "registered"}},
 		"you may not see namespaces":   {lacks("list", "namespaces"), mine, doctor.Unknown, "You lack 1 of the 15", []string{validatingGroup + "selectors", mutatingGroup + "selectors", exempt + "switched off"}},

@@ -21,7 +21,9 @@ func audit(w *world) {
 	w.mutating = w.mutating.DeepCopy()
 	w.mutating.Webhooks = w.mutating.Webhooks[1:]
 	w.validating.Webhooks[0].FailurePolicy = &ignore
-	w.refuse = answer{warnings: []string{"stepgate (audit mode) would deny this sync: step 2 of ApplicationSet argocd/guestbook may not sync yet"}}
+	w.refuse = answer{
+		warnings: []string{"stepgate (audit mode) would deny this sync: step 2 of ApplicationSet argocd/guestbook may not sync yet"},
+	}
 }
 
 func TestTheHealthyInstallationIsFine(t *testing.T) {
@@ -87,7 +89,8 @@ const (
 
 func rows() map[string]row {
 	all := map[string]row{}
-	for _, some := range []map[string]row{webhookRows(), runningRows(), certificateRows(), callRows(), argoRows(), exemptRows(), rightRows()} {
+	for _, some := range []map[string]row{webhookRows(), runningRows(), certificateRows(), callRows(), argoRows(),
+		exemptRows(), rightRows()} {
 		for name, r := range some {
 			all[name] = r
 		}
@@ -103,8 +106,11 @@ func webhookRows() map[string]row {
 		return func(_ *testing.T, w *world) { change(&w.mutating.Webhooks[0]) }
 	}
 	one, long := int32(1), int32(30)
-	ignore, fail, exact, never, none := admissionv1.Ignore, admissionv1.Fail, admissionv1.Exact, admissionv1.NeverReinvocationPolicy, admissionv1.SideEffectClassNone
-	elsewhere := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{"elsewhere"}}
+	ignore, fail, exact, never, none := admissionv1.Ignore, admissionv1.Fail, admissionv1.Exact,
+		admissionv1.NeverReinvocationPolicy, admissionv1.SideEffectClassNone
+	elsewhere := metav1.LabelSelectorRequirement{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{"elsewhere"},
+	}
 	return map[string]row{
 		"the validating configuration is missing": {func(_ *testing.T, w *world) { w.validating = nil }, validatingGroup + "registered", doctor.Problem, "every sync goes through", nil},
 		"the mutating configuration is missing":   {func(_ *testing.T, w *world) { w.mutating = nil }, mutatingGroup + "registered", doctor.Problem, "NotPinned", nil},
@@ -130,10 +136,14 @@ func webhookRows() map[string]row {
 		"a condition is missing":     {v(func(w *admissionv1.ValidatingWebhook) { w.MatchConditions = w.MatchConditions[1:] }), validatingGroup + "match conditions", doctor.Problem, "operation-set is missing", nil},
 		"a condition is changed":     {m(func(w *admissionv1.MutatingWebhook) { w.MatchConditions[2].Expression = "true" }), mutatingGroup + "match conditions", doctor.Problem, "owned-by-applicationset differs", nil},
 		"a condition of somebody": {v(func(w *admissionv1.ValidatingWebhook) {
-			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{Name: "not-on-fridays", Expression: "false"})
+			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{
+				Name: "not-on-fridays", Expression: "false",
+			})
 		}), validatingGroup + "match conditions", doctor.Warning, "not-on-fridays is not of the chart", nil},
 		"an exempt Application": {v(func(w *admissionv1.ValidatingWebhook) {
-			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{Name: "not-exempt", Expression: "!(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in\n['argocd/stepgate'])"})
+			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{
+				Name: "not-exempt", Expression: "!(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in\n['argocd/stepgate'])",
+			})
 		}), validatingGroup + "match conditions", doctor.Warning, "never gated: argocd/stepgate.", nil},
 		"failurePolicy Ignore":                       {v(func(w *admissionv1.ValidatingWebhook) { w.FailurePolicy = &ignore }), validatingGroup + "failure policy", doctor.Warning, "every sync goes through", nil},
 		"failurePolicy Fail of the mutating webhook": {m(func(w *admissionv1.MutatingWebhook) { w.FailurePolicy = &fail }), mutatingGroup + "failure policy", doctor.Warning, "Fail", nil},
@@ -151,7 +161,9 @@ func webhookRows() map[string]row {
 		}), validatingGroup + "selectors", doctor.Problem, "leaves out namespace argocd", nil},
 		"a selector that nothing matches now, and no ApplicationSet": {func(_ *testing.T, w *world) {
 			w.guestbook.Spec.Strategy = nil
-			w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions = append(w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions, elsewhere)
+			w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions = append(
+				w.mutating.Webhooks[0].NamespaceSelector.MatchExpressions, elsewhere,
+			)
 		}, calling + "early sync", doctor.Unknown, "no ApplicationSet with RollingSync", nil},
 		"no emergency switch": {v(func(w *admissionv1.ValidatingWebhook) { w.NamespaceSelector = &metav1.LabelSelector{} }), validatingGroup + "selectors", doctor.Warning, "the emergency switch does nothing", nil},
 		"an object selector": {m(func(w *admissionv1.MutatingWebhook) {
@@ -170,7 +182,9 @@ func runningRows() map[string]row {
 		"one of two is ready": {func(_ *testing.T, w *world) { w.deployment.Status.ReadyReplicas = 1 }, running + "replicas", doctor.Warning, "1 of 2", nil},
 		"none is ready": {func(_ *testing.T, w *world) {
 			w.deployment.Status.ReadyReplicas = 0
-			w.pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}}}
+			w.pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{
+				{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}}},
+			}
 		}, running + "replicas", doctor.Problem, "ImagePullBackOff Back-off pulling image", nil},
 		"scaled to 0": {func(_ *testing.T, w *world) { w.deployment.Spec.Replicas = &zero }, running + "replicas", doctor.Problem, "scaled to 0", nil},
 		"one replica": {func(_ *testing.T, w *world) {
@@ -193,10 +207,12 @@ func runningRows() map[string]row {
 		"Kubernetes 1.29": {func(_ *testing.T, w *world) { w.kubernetes = "v1.29.4-eks-036c24b" }, ": Kubernetes", doctor.Warning, "no ValidatingAdmissionPolicy", nil},
 		"Kubernetes 1.27": {func(_ *testing.T, w *world) { w.kubernetes = "v1.27.1" }, ": Kubernetes", doctor.Problem, "no match conditions", nil},
 		"the Deployment is gone": {func(_ *testing.T, w *world) { w.deployment, w.settings, w.pods = nil, nil, nil }, running + "version", doctor.Problem, "no Deployment", []string{
-			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", certificate + "served chain", exempt + "not gated", running + "mode", running + "lists",
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
+			certificate + "served chain", exempt + "not gated", running + "mode", running + "lists",
 		}},
 		"arguments of another version": {func(_ *testing.T, w *world) { w.settings = nil }, running + "mode", doctor.Unknown, "Not checked", []string{
-			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions", "Rights: service account", exempt + "not gated", running + "lists",
+			validatingGroup + "match conditions", validatingGroup + "failure policy", mutatingGroup + "match conditions",
+			"Rights: service account", exempt + "not gated", running + "lists",
 		}},
 		"long lists": {func(_ *testing.T, w *world) { w.guestbook.Status.ResourcesCount = 4000 }, running + "lists", doctor.Warning, "4000 Applications in namespace argocd", nil},
 	}
@@ -214,13 +230,16 @@ func certificateRows() map[string]row {
 	return map[string]row{
 		"another CA": {func(t *testing.T, w *world) {
 			w.mutating.Webhooks[0].ClientConfig.CABundle = newAuthority(NewWithT(t), now.Add(-day), now.Add(day)).pem()
-		}, certificate + "served chain", doctor.Problem, "MutatingWebhookConfiguration stepgate does not verify the certificate of Pod stepgate-6d5f9c7b8-5nq7c: x509", nil},
+		}, certificate + "served chain", doctor.Problem,
+			"MutatingWebhookConfiguration stepgate does not verify the certificate of Pod stepgate-6d5f9c7b8-5nq7c: x509", nil},
 		"another name":        {leaf("stepgate.elsewhere.svc", 5, 2), certificate + "served chain", doctor.Problem, "valid for stepgate.elsewhere.svc, not stepgate.stepgate.svc", nil},
 		"should be renewed":   {leaf("stepgate.stepgate.svc", 1, 6), certificate + "age", doctor.Warning, "It expires in 24 hours", nil},
 		"expired":             {leaf("stepgate.stepgate.svc", -1, 8), certificate + "age", doctor.Problem, "It has expired at 2026-11-20T03:00:00Z", []string{certificate + "served chain"}},
 		"no right to forward": {func(_ *testing.T, w *world) { w.chainErr = forbidden("create", "pods/portforward", "", "stepgate") }, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
 		"no right to forward, as a port-forward says it": {func(_ *testing.T, w *world) {
-			w.chainErr = errText(`error upgrading connection: pods "stepgate-6d5f9c7b8-5nq7c" is forbidden: User "jane" cannot create resource "pods/portforward" in API group "" in the namespace "stepgate"`)
+			w.chainErr = errText(
+				`error upgrading connection: pods "stepgate-6d5f9c7b8-5nq7c" is forbidden: User "jane" cannot create resource "pods/portforward" in API group "" in the namespace "stepgate"`,
+			)
 		}, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
 		"the port is closed": {func(_ *testing.T, w *world) { w.chainErr = errText("lost connection to pod") }, certificate + "served chain", doctor.Unknown, "lost connection to pod", nil},
 		"no Pod runs":        {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},

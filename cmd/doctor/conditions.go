@@ -82,13 +82,16 @@ func (r *Registration) conditions(release *Release) Check {
 	repair := release.upgrade()
 	switch {
 	case len(changed) > 0:
-		return problem(name, "%s differs from the chart's condition, so other writes go through the gate than should.", list(changed)).
+		return problem(name, "%s differs from the chart's condition, so other writes go through the gate than should.",
+			list(changed)).
 			do("Install the chart again. A chart of another version than this command line may have other conditions.", repair)
 	case len(missing) > 0:
-		return problem(name, "%s is missing, so the API server sends writes that are none of stepgate's business.", list(missing)).do("Install the chart again.", repair)
+		return problem(name, "%s is missing, so the API server sends writes that are none of stepgate's business.",
+			list(missing)).do("Install the chart again.", repair)
 	case len(more) > 0:
 		return warning(name, "%s is not of the chart: a write for which it is false is not gated.", list(more)).
-			do("Read it, and take it out of webhook.matchConditions unless it is meant.", fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name))
+			do("Read it, and take it out of webhook.matchConditions unless it is meant.",
+				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name))
 	case len(exempt) > 0:
 		return warning(name, "Applications are never gated: %s.", list(exempt)).
 			do("This is right for the Application that installs stepgate. Take any other out of webhook.exemptApplications.")

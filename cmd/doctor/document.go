@@ -13,7 +13,9 @@ type Emergency struct {
 
 // NewEmergency makes the document.
 func NewEmergency(ways []Way) *Emergency {
-	return &Emergency{TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "DoctorEmergency"}, Ways: ways}
+	return &Emergency{
+		TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "DoctorEmergency"}, Ways: ways,
+	}
 }
 
 // DeepCopyObject implements runtime.Object.

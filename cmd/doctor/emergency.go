@@ -61,7 +61,11 @@ func (f *Facts) gatedNamespaces() []string {
 }
 
 func (f *Facts) oneSync() Way {
-	w := Way{For: "one sync is denied and must go through", Effect: "Lets this one sync through.", Commands: []string{"argocd app sync APP --info " + settings.BypassInfo + "=INC-1234"}}
+	w := Way{
+		For: "one sync is denied and must go through", Effect: "Lets this one sync through.", Commands: []string{
+			"argocd app sync APP --info " + settings.BypassInfo + "=INC-1234",
+		},
+	}
 	var users []string
 	for _, r := range f.Releases {
 		if r.Flags != nil {
@@ -89,7 +93,10 @@ func (f *Facts) oneSet(namespaces []string) Way {
 		}
 	}
 	on := fmt.Sprintf("kubectl -n %s annotate applicationset %s ", namespace, name)
-	w.Commands = []string{on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", settings.BypassUntilAnnotation, f.Now.Add(bypassFor).UTC().Format(time.RFC3339), settings.BypassReasonAnnotation)}
+	w.Commands = []string{
+		on + fmt.Sprintf("--overwrite %s=%s %s=INC-1234", settings.BypassUntilAnnotation,
+			f.Now.Add(bypassFor).UTC().Format(time.RFC3339), settings.BypassReasonAnnotation),
+	}
 	w.Back = []string{on + settings.BypassUntilAnnotation + "- " + settings.BypassReasonAnnotation + "-"}
 	for _, r := range f.Releases {
 		if r.Flags != nil && slices.Contains(r.Flags.Gate.IgnoredAnnotations, settings.BypassUntilAnnotation) {
@@ -101,7 +108,11 @@ func (f *Facts) oneSet(namespaces []string) Way {
 
 // labels is the emergency switch.
 func (f *Facts) labels(namespaces []string) Way {
-	w := Way{Name: WayNamespace, For: "syncs must go through now", Effect: "The API server sends stepgate nothing from the namespace any more, in whatever state stepgate is.", namespaces: namespaces}
+	w := Way{
+		Name: WayNamespace, For: "syncs must go through now",
+		Effect:     "The API server sends stepgate nothing from the namespace any more, in whatever state stepgate is.",
+		namespaces: namespaces,
+	}
 	for _, n := range namespaces {
 		w.Commands = append(w.Commands, fmt.Sprintf("kubectl label namespace %s %s=true", n, record.IgnoreLabel))
 		w.Back = append(w.Back, fmt.Sprintf("kubectl label namespace %s %s-", n, record.IgnoreLabel))
@@ -113,7 +124,8 @@ func (f *Facts) labels(namespaces []string) Way {
 	for _, r := range f.Releases {
 		for _, hook := range r.registrations() {
 			if !hook.honoursSwitch() {
-				w.Hindrance = fmt.Sprintf("It does not help here: the namespaceSelector of %s %s lacks %s.", hook.Kind, hook.Name, record.IgnoreLabel)
+				w.Hindrance = fmt.Sprintf("It does not help here: the namespaceSelector of %s %s lacks %s.", hook.Kind, hook.Name,
+					record.IgnoreLabel)
 			}
 		}
 	}
@@ -121,7 +133,9 @@ func (f *Facts) labels(namespaces []string) Way {
 }
 
 func (f *Facts) audit() Way {
-	w := Way{For: "you may not label namespaces", Effect: "stepgate admits and records everything, once its Pods have restarted."}
+	w := Way{
+		For: "you may not label namespaces", Effect: "stepgate admits and records everything, once its Pods have restarted.",
+	}
 	for _, r := range f.Releases {
 		if r.Flags != nil && r.Flags.Gate.Mode == settings.Audit {
 			w.Hindrance = fmt.Sprintf("Release %s is in audit mode already.", r.helm())
@@ -133,7 +147,11 @@ func (f *Facts) audit() Way {
 }
 
 func (f *Facts) remove() Way {
-	w := Way{Name: WayWebhooks, For: "the Applications are in many namespaces", Effect: "The API server does not call stepgate any more. helm upgrade and Argo CD's selfHeal bring both configurations back."}
+	w := Way{
+		Name: WayWebhooks, For: "the Applications are in many namespaces",
+		Effect: "The API server does not call stepgate any more. helm upgrade and Argo CD's selfHeal bring both " +
+			"configurations back.",
+	}
 	for _, r := range f.Releases {
 		w.Commands = append(w.Commands, "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration "+r.Name)
 		w.Back = append(w.Back, r.upgrade())
@@ -145,7 +163,8 @@ func (f *Facts) remove() Way {
 // EmergencyLines are the ways, for people.
 func (f *Facts) EmergencyLines(s screen.Screen, ways []Way) []string {
 	if len(f.Releases) == 0 {
-		return s.Wrap("", "", "stepgate is not installed in this cluster: no webhook configuration has the webhook "+ValidatingWebhook+". It holds nothing up.")
+		return s.Wrap("", "", "stepgate is not installed in this cluster: no webhook configuration has the webhook "+
+			""+ValidatingWebhook+". It holds nothing up.")
 	}
 	lines := append(f.inTheWay(s), s.Wrap("", "", "The ways to take the gate out of the way, the least drastic first:")...)
 	lines = append(lines, "")
@@ -166,9 +185,14 @@ func (f *Facts) EmergencyLines(s screen.Screen, ways []Way) []string {
 		}
 		lines = append(lines, "")
 	}
-	lines = append(lines, s.Wrap("", "", "Do not delete the MutatingWebhookConfiguration alone: the validating webhook then denies every automated sync of step 2 and later (NotPinned).")...)
-	lines = append(lines, s.Wrap("", "", "stepgate doctor --emergency --apply does 3, after asking; with --way webhooks it does 5.")...)
-	return append(lines, s.Wrap("", "", "A sync that stepgate has held starts when something changes in its ApplicationSet. To start it at once: argocd app get APP --refresh")...)
+	lines = append(lines, s.Wrap("", "",
+		"Do not delete the MutatingWebhookConfiguration alone: the validating webhook then denies every automated sync of "+
+			"step 2 and later (NotPinned).")...)
+	lines = append(lines, s.Wrap("", "",
+		"stepgate doctor --emergency --apply does 3, after asking; with --way webhooks it does 5.")...)
+	return append(lines, s.Wrap("", "",
+		"A sync that stepgate has held starts when something changes in its ApplicationSet. To start it at once: argocd "+
+			"app get APP --refresh")...)
 }
 
 // inTheWay says whether stepgate can be what holds syncs up.
@@ -177,13 +201,17 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 	for _, r := range f.Releases {
 		lines = append(lines, s.Paint(screen.Bold, r.subject()))
 		if r.Flags != nil && r.Flags.Gate.Mode == settings.Audit {
-			lines = append(lines, s.Wrap("  ", "  ", "In audit mode stepgate refuses no sync, unless an annotation of an ApplicationSet says enforce.")...)
+			lines = append(lines, s.Wrap("  ", "  ",
+				"In audit mode stepgate refuses no sync, unless an annotation of an ApplicationSet says enforce.")...)
 		}
 	}
 	for _, n := range f.Namespaces.Value {
 		if f.ignored(n.Name) {
-			lines = append(lines, s.Wrap("  ", "  ", fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, record.IgnoreLabel))...)
+			lines = append(lines, s.Wrap("  ", "  ",
+				fmt.Sprintf("Namespace %s has the label %s already: stepgate sees nothing of it.", n.Name, record.IgnoreLabel))...)
 		}
 	}
-	return append(lines, s.Wrap("  ", "  ", "Only syncs of Applications of ApplicationSets go through stepgate. If anything else hangs, stepgate is not the cause.")...)
+	return append(lines, s.Wrap("  ", "  ",
+		"Only syncs of Applications of ApplicationSets go through stepgate. If anything else hangs, stepgate is not the "+
+			"cause.")...)
 }

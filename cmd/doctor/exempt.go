@@ -36,7 +36,8 @@ func (f *Facts) exemptSets(r *Release) Check {
 		kinds, problems := parser.Exemptions(argocd.NewApplicationSet(set))
 		for _, e := range kinds {
 			exempt = append(exempt, strings.TrimSpace(fmt.Sprintf("%s/%s: %s %s", set.Namespace, set.Name, e.Kind, e.Detail)))
-			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name, annotationOf(e.Kind)))
+			commands = append(commands, fmt.Sprintf("kubectl -n %s annotate applicationset %s %s-", set.Namespace, set.Name,
+				annotationOf(e.Kind)))
 		}
 		for _, p := range problems {
 			wrong = append(wrong, fmt.Sprintf("%s/%s: %s is %s", set.Namespace, set.Name, p.Annotation, p.Text))
@@ -44,13 +45,15 @@ func (f *Facts) exemptSets(r *Release) Check {
 	}
 	switch {
 	case len(exempt) > 0:
-		return warning(name, "%s.", strings.Join(exempt, "; ")).do("To gate them like the others:", slices.Compact(commands)...)
+		return warning(name, "%s.", strings.Join(exempt, "; ")).do("To gate them like the others:",
+			slices.Compact(commands)...)
 	case len(wrong) > 0:
 		return warning(name, "%s.", strings.Join(wrong, "; ")).do("Correct the annotation, or remove it.")
 	case gated == 0:
 		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
 	}
-	return ok(name, "%s RollingSync; none is switched off or bypassed.", count(gated, "ApplicationSet has", "ApplicationSets have"))
+	return ok(name, "%s RollingSync; none is switched off or bypassed.",
+		count(gated, "ApplicationSet has", "ApplicationSets have"))
 }
 
 // annotationOf is the annotation that a kind of exemption comes from.
@@ -78,7 +81,8 @@ func (f *Facts) ignoredNamespaces(r *Release) Check {
 		}
 	}
 	if len(names) > 0 {
-		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names), record.IgnoreLabel).do("If the emergency is over:", commands...)
+		return warning(name, "Namespace %s has the label %s: nothing is gated there.", list(names),
+			record.IgnoreLabel).do("If the emergency is over:", commands...)
 	}
 	return ok(name, "No namespace has the label %s.", record.IgnoreLabel)
 }
@@ -99,9 +103,11 @@ func (f *Facts) ungated(r *Release) Check {
 		}
 	}
 	if len(open) > 0 {
-		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).", list(open), list(r.Flags.Namespaces)).
+		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.namespaces (%s).",
+			list(open), list(r.Flags.Namespaces)).
 			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.",
-				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'", strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
+				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'",
+					strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
 	}
 	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
 }
@@ -123,7 +129,8 @@ func (f *Facts) gatedTwice() Check {
 		}
 	}
 	if len(twice) > 0 {
-		return warning(name, "Namespace %s: the API server asks each of these releases about every sync there, and each refreshes the Applications.", list(twice)).
+		return warning(name, "Namespace %s: the API server asks each of these releases about every sync there, and each "+
+			"refreshes the Applications.", list(twice)).
 			do("Name each namespace in argocd.namespaces of one release only. A release without that list gates all namespaces.")
 	}
 	return ok(name, "No namespace is gated by more than one release.")

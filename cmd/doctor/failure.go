@@ -116,27 +116,38 @@ func (r *Release) explain(cause Cause) (meaning, remedy string, commands []strin
 		c := r.repairBundle(Check{})
 		return "the caBundle does not verify the certificate that stepgate serves", c.Remedy, c.Commands
 	case Expired:
-		return "the certificate that stepgate serves has expired", "Its log says why it was not renewed.", []string{r.logs("certs")}
+		return "the certificate that stepgate serves has expired", "Its log says why it was not renewed.",
+			[]string{r.logs("certs")}
 	case WrongName:
-		return "the certificate is for another name than the one that the API server calls", "Install the chart again: it gives stepgate the name.", []string{r.upgrade()}
+		return "the certificate is for another name than the one that the API server calls",
+			"Install the chart again: it gives stepgate the name.", []string{r.upgrade()}
 	case ClientRefused:
-		return "stepgate refuses the client certificate of the API server", "Compare webhook.clientCA with the API server's admission configuration, see docs/client-certificates.md.", nil
+		return "stepgate refuses the client certificate of the API server",
+			"Compare webhook.clientCA with the API server's admission configuration, see docs/client-certificates.md.", nil
 	case Timeout, NoRoute:
-		return "the network does not let the API server reach the Pods", "Open port 10250, or choose another way, see docs/platforms.md.", []string{pods + " -o wide"}
+		return "the network does not let the API server reach the Pods",
+			"Open port 10250, or choose another way, see docs/platforms.md.", []string{pods + " -o wide"}
 	case NoEndpoints:
 		return "no Pod of stepgate is ready", "Look at the Pods and at their log.", []string{pods, r.logs("ready")}
 	case NoService:
 		return "the Service is missing, or has another port", "Install the chart again.", []string{r.upgrade()}
 	case Refused:
-		return "nothing listens where the API server calls", "Look at the Pods, and at the port of the Service.", []string{pods, fmt.Sprintf("kubectl -n %s get service %s -o yaml", r.namespace(), r.Name)}
+		return "nothing listens where the API server calls", "Look at the Pods, and at the port of the Service.", []string{
+			pods, fmt.Sprintf("kubectl -n %s get service %s -o yaml", r.namespace(), r.Name),
+		}
 	case NoHost:
-		return "the API server cannot resolve the host of the webhook", "Correct webhook.url.", []string{r.upgrade("webhook.url=https://HOST:PORT/validate")}
+		return "the API server cannot resolve the host of the webhook", "Correct webhook.url.", []string{
+			r.upgrade("webhook.url=https://HOST:PORT/validate"),
+		}
 	case NotFound:
 		return "something else than stepgate answers, or at another path", "Install the chart again.", []string{r.upgrade()}
 	case Undecided:
-		return "stepgate answers, but cannot read the ApplicationSet and its Applications", "Its log names the cause.", []string{r.logs("'no decision'")}
+		return "stepgate answers, but cannot read the ApplicationSet and its Applications", "Its log names the cause.",
+			[]string{r.logs("'no decision'")}
 	case Condition:
-		return "a match condition of a webhook fails", "Correct or remove webhook.matchConditions.", []string{r.upgrade("webhook.matchConditions=null")}
+		return "a match condition of a webhook fails", "Correct or remove webhook.matchConditions.", []string{
+			r.upgrade("webhook.matchConditions=null"),
+		}
 	case NoRight, Denied, Other:
 	}
 	return "the API server says no more", "Look at stepgate's log.", []string{r.logs("error")}

@@ -50,5 +50,9 @@ func TestClassify(t *testing.T) {
 			}
 		})
 	}
-	NewWithT(t).Expect(doctor.Classify(`Internal error occurred: failed calling webhook "validate.kyverno.svc": EOF`)).To(Equal(doctor.Failure{Webhook: "validate.kyverno.svc", Cause: doctor.Other}))
+	NewWithT(t).Expect(
+		doctor.Classify(`Internal error occurred: failed calling webhook "validate.kyverno.svc": EOF`),
+	).To(Equal(doctor.Failure{
+		Webhook: "validate.kyverno.svc", Cause: doctor.Other,
+	}))
 }

@@ -202,41 +202,59 @@ func (w *world) run() {
 func (w *world) argoCD() {
 	part := func(component string) (metav1.ObjectMeta, corev1.PodTemplateSpec) {
 		name := "argocd-" + component
-		return metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": component}},
-			corev1.PodTemplateSpec{Spec: corev1.PodSpec{ServiceAccountName: name, Containers: []corev1.Container{{Name: name, Image: "quay.io/argoproj/argocd:v3.5.7"}}}}
+		return metav1.ObjectMeta{
+				Namespace: "argocd", Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": component},
+			},
+			corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{ServiceAccountName: name, Containers: []corev1.Container{{Name: name, Image: "quay.io/argoproj/argocd:v3.5.7"}}},
+			}
 	}
 	w.server, w.sets, w.controller = &appsv1.Deployment{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
 	w.server.ObjectMeta, w.server.Spec.Template = part("server")
 	w.sets.ObjectMeta, w.sets.Spec.Template = part("applicationset-controller")
 	w.controller.ObjectMeta, w.controller.Spec.Template = part("application-controller")
 	from := func(name, configMap, key string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, Key: key}}}
+		return corev1.EnvVar{
+			Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, Key: key}},
+		}
 	}
 	w.sets.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{
-		from("ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS", "argocd-cmd-params-cm", "applicationsetcontroller.enable.progressive.syncs"),
+		from("ARGOCD_APPLICATIONSET_CONTROLLER_ENABLE_PROGRESSIVE_SYNCS", "argocd-cmd-params-cm",
+			"applicationsetcontroller.enable.progressive.syncs"),
 		from("ARGOCD_APPLICATIONSET_CONTROLLER_NAMESPACES", "argocd-cmd-params-cm", "applicationsetcontroller.namespaces"),
 	}
-	w.controller.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{from("ARGOCD_RECONCILIATION_TIMEOUT", "argocd-cm", "timeout.reconciliation")}
-	w.cm = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}, Data: map[string]string{}}
+	w.controller.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{
+		from("ARGOCD_RECONCILIATION_TIMEOUT", "argocd-cm", "timeout.reconciliation"),
+	}
+	w.cm = &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cm"}, Data: map[string]string{},
+	}
 	w.params = &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "argocd-cmd-params-cm"},
 		Data:       map[string]string{"applicationsetcontroller.enable.progressive.syncs": "true"},
 	}
 	w.namespaces = map[string]*corev1.Namespace{}
 	for _, name := range []string{"argocd", "default", "stepgate"} {
-		w.namespaces[name] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}
+		w.namespaces[name] = &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}},
+		}
 	}
 }
 
 // rollout adds the ApplicationSet guestbook with three steps, and an Application in each.
 func (w *world) rollout() {
 	yes := true
-	w.guestbook = &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook", UID: "7d2c5a1e", Annotations: map[string]string{}}}
-	w.guestbook.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	w.guestbook = &argo.ApplicationSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook", UID: "7d2c5a1e", Annotations: map[string]string{}},
+	}
+	w.guestbook.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for i, env := range []string{"dev", "qa", "prod-eu"} {
-		w.guestbook.Spec.Strategy.RollingSync.Steps = append(w.guestbook.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
-			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},
-		})
+		w.guestbook.Spec.Strategy.RollingSync.Steps = append(w.guestbook.Spec.Strategy.RollingSync.Steps,
+			argo.ApplicationSetRolloutStep{
+				MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},
+			})
 		name := "guestbook-" + env
 		w.apps = append(w.apps, &argo.Application{
 			ObjectMeta: metav1.ObjectMeta{
@@ -246,7 +264,10 @@ func (w *world) rollout() {
 			Spec: argo.ApplicationSpec{Project: "default"},
 		})
 		w.guestbook.Status.Resources = append(w.guestbook.Status.Resources, argo.ResourceStatus{Name: name})
-		w.guestbook.Status.ApplicationStatus = append(w.guestbook.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: name, Step: fmt.Sprint(i + 1)})
+		w.guestbook.Status.ApplicationStatus = append(w.guestbook.Status.ApplicationStatus,
+			argo.ApplicationSetApplicationStatus{
+				Application: name, Step: fmt.Sprint(i + 1),
+			})
 	}
 }
 
@@ -314,10 +335,13 @@ func (w *world) authorize(action k8stesting.Action) (bool, runtime.Object, error
 		review.Status.Allowed = allowed(review.Spec.ResourceAttributes, "")
 		return true, review, nil
 	case isCreate && action.GetResource().Resource == "selfsubjectreviews":
-		return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "jane"}}}, nil
+		return true, &authenticationv1.SelfSubjectReview{
+			Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "jane"}},
+		}, nil
 	}
 	if action.GetResource().Resource != "version" && w.mayNot(action.GetVerb(), action.GetResource().Resource, "") {
-		return true, nil, forbidden(action.GetVerb(), action.GetResource().Resource, action.GetResource().Group, action.GetNamespace())
+		return true, nil, forbidden(action.GetVerb(), action.GetResource().Resource, action.GetResource().Group,
+			action.GetNamespace())
 	}
 	if isCreate && action.GetResource().Resource == "subjectaccessreviews" {
 		review := create.GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
@@ -370,14 +394,16 @@ func (w *world) objects(t *testing.T, handler rest.WarningHandler) client.Client
 			if w.mayNot("create", "applications", "") {
 				return forbidden("create", "applications", "argoproj.io", o.GetNamespace())
 			}
-			NewWithT(t).Expect(slices.Contains(options, client.CreateOption(client.DryRunAll))).To(BeTrue(), "the doctor stores nothing")
+			NewWithT(t).Expect(slices.Contains(options, client.CreateOption(client.DryRunAll))).To(BeTrue(),
+				"the doctor stores nothing")
 			return reply(w.refuse, &o.(*argo.Application).Operation)
 		},
 		Patch: func(_ context.Context, _ client.WithWatch, o client.Object, _ client.Patch, options ...client.PatchOption) error {
 			if w.mayNot("patch", "applications", "") {
 				return forbidden("patch", "applications", "argoproj.io", o.GetNamespace())
 			}
-			NewWithT(t).Expect(slices.Contains(options, client.PatchOption(client.DryRunAll))).To(BeTrue(), "the doctor stores nothing")
+			NewWithT(t).Expect(slices.Contains(options, client.PatchOption(client.DryRunAll))).To(BeTrue(),
+				"the doctor stores nothing")
 			return reply(w.pin, &o.(*argo.Application).Operation)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {

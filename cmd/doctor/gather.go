@@ -87,7 +87,8 @@ func (s *Sources) kubernetes() Read[string] {
 }
 
 func (s *Sources) user(ctx context.Context) Read[string] {
-	review, err := s.Kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	review, err := s.Kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
 	if err != nil {
 		return Read[string]{Err: err}
 	}
@@ -100,7 +101,8 @@ func (s *Sources) releases(ctx context.Context) ([]*Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	mutating, mutatingErr := s.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	mutating, mutatingErr := s.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx,
+		metav1.ListOptions{})
 	byName := map[string]*Release{}
 	of := func(w *Registration) *Release {
 		if byName[w.Name] == nil {
@@ -161,7 +163,9 @@ func (r *Release) locate() {
 
 // deployment reads the Deployment of a release, and its arguments.
 func (s *Sources) deployment(ctx context.Context, r *Release) {
-	list, err := s.Kube.AppsV1().Deployments(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instanceLabel + "=" + r.helm() + "," + componentKey + "=webhook," + partOfLabel + "=stepgate"})
+	list, err := s.Kube.AppsV1().Deployments(r.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: instanceLabel + "=" + r.helm() + "," + componentKey + "=webhook," + partOfLabel + "=stepgate",
+	})
 	if err != nil {
 		r.Deployment.Err = err
 		return
@@ -192,7 +196,9 @@ func (s *Sources) replicas(ctx context.Context, r *Release) {
 		}
 	}
 	if service := r.registrations()[0].Webhook.ClientConfig.Service; service != nil {
-		slices, err := s.Kube.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name})
+		slices, err := s.Kube.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name,
+		})
 		if r.Slices.Err = err; err == nil {
 			r.Slices.Value = slices.Items
 		}

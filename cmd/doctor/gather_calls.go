@@ -93,7 +93,9 @@ func (f *Facts) candidates(r *Release) map[types.UID]*argo.ApplicationSet {
 
 // candidate is the first Application in step 2 or later of one of these ApplicationSets, if possible one without an
 // operation; nil if there is none. It reads no further than it has to.
-func (s *Sources) candidate(ctx context.Context, sets map[types.UID]*argo.ApplicationSet) (found *argo.Application, err error) {
+func (s *Sources) candidate(
+	ctx context.Context, sets map[types.UID]*argo.ApplicationSet,
+) (found *argo.Application, err error) {
 	namespaces := map[string]bool{}
 	for _, set := range sets {
 		namespaces[set.Namespace] = true
@@ -102,7 +104,8 @@ func (s *Sources) candidate(ctx context.Context, sets map[types.UID]*argo.Applic
 		next := ""
 		for {
 			var page argo.ApplicationList
-			if err := s.Objects.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageOfCandidates), client.Continue(next)); err != nil {
+			if err := s.Objects.List(ctx, &page, client.InNamespace(namespace), client.Limit(pageOfCandidates),
+				client.Continue(next)); err != nil {
 				return found, err
 			}
 			for i := range page.Items {
@@ -148,8 +151,10 @@ func trial() *argo.Operation {
 func earlySync(app *argo.Application) *argo.Application {
 	const suffix = "-stepgate-doctor"
 	early := &argo.Application{
-		ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name[:min(len(app.Name), 253-len(suffix))] + suffix, Labels: app.Labels},
-		Spec:       *app.Spec.DeepCopy(), Operation: trial(),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: app.Namespace, Name: app.Name[:min(len(app.Name), 253-len(suffix))] + suffix, Labels: app.Labels,
+		},
+		Spec: *app.Spec.DeepCopy(), Operation: trial(),
 	}
 	for _, o := range app.OwnerReferences {
 		o.BlockOwnerDeletion = nil // it would need a right on the ApplicationSet's finalizers

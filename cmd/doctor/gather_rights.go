@@ -58,16 +58,19 @@ func (s *Sources) rights(ctx context.Context, rights []Right, user string) []Rig
 func (s *Sources) right(ctx context.Context, right Right, user string) RightRead {
 	answer := RightRead{Right: right}
 	if user == "" {
-		review, err := s.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right.attributes()},
-		}, metav1.CreateOptions{})
+		review, err := s.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right.attributes()},
+			}, metav1.CreateOptions{})
 		if answer.Err = err; err == nil {
 			answer.Allowed = review.Status.Allowed
 		}
 		return answer
 	}
 	review, err := s.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: serviceAccountGroups(user), ResourceAttributes: right.attributes()},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, Groups: serviceAccountGroups(user), ResourceAttributes: right.attributes(),
+		},
 	}, metav1.CreateOptions{})
 	if answer.Err = err; err == nil {
 		answer.Allowed = review.Status.Allowed

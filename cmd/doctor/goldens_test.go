@@ -59,7 +59,8 @@ var worlds = map[string]func(*testing.T) *world{
 	"without-rights": func(t *testing.T) *world {
 		w := healthy(t)
 		w.mayNot = func(_, resource, user string) bool {
-			return user == "" && resource != "validatingwebhookconfigurations" && resource != "applicationsets" && resource != "applications"
+			return user == "" && resource != "validatingwebhookconfigurations" && resource != "applicationsets" &&
+				resource != "applications"
 		}
 		return w
 	},

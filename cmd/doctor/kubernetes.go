@@ -25,11 +25,15 @@ func (f *Facts) kubernetes() Check {
 	least, _ := atLeast(f.Kubernetes.Value, 1, OldestMinor)
 	switch {
 	case !known:
-		return unknown(name, "%s is not a version that can be compared.", f.Kubernetes.Value).do(fmt.Sprintf("stepgate needs 1.%d, and 1.%d for its admission policies.", OldestMinor, PolicyMinor))
+		return unknown(name, "%s is not a version that can be compared.",
+			f.Kubernetes.Value).do(fmt.Sprintf("stepgate needs 1.%d, and 1.%d for its admission policies.", OldestMinor,
+			PolicyMinor))
 	case !least:
-		return problem(name, "%s has no match conditions: stepgate needs 1.%d or later.", f.Kubernetes.Value, OldestMinor).do("Upgrade Kubernetes.")
+		return problem(name, "%s has no match conditions: stepgate needs 1.%d or later.", f.Kubernetes.Value,
+			OldestMinor).do("Upgrade Kubernetes.")
 	case !enough && !f.BetaPolicies:
-		return warning(name, "%s: no ValidatingAdmissionPolicy restricts what stepgate's account may write.", f.Kubernetes.Value).do(fmt.Sprintf("Upgrade to 1.%d, or see docs/install.md#kubernetes-128-and-129.", PolicyMinor))
+		return warning(name, "%s: no ValidatingAdmissionPolicy restricts what stepgate's account may write.",
+			f.Kubernetes.Value).do(fmt.Sprintf("Upgrade to 1.%d, or see docs/install.md#kubernetes-128-and-129.", PolicyMinor))
 	}
 	return ok(name, "%s.", f.Kubernetes.Value)
 }
@@ -37,5 +41,7 @@ func (f *Facts) kubernetes() Check {
 // betaPolicies is false if it cannot be read: then the doctor warns.
 func (s *Sources) betaPolicies() bool {
 	list, err := s.Kube.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1beta1")
-	return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" })
+	return err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Name == "validatingadmissionpolicies"
+	})
 }

@@ -29,10 +29,13 @@ func (f *Facts) lists(r *Release) Check {
 	case namespace == "":
 		return skipped(name, "No ApplicationSet has RollingSync steps where this release gates.")
 	case most > longList:
-		return warning(name, "ApplicationSets have %d Applications in namespace %s. For every sync that it allows, stepgate lists those with the labels of earlier steps.", most, namespace).
-			do("Switch the write barrier on. docs/install.md#large-applicationsets says what it needs.", r.upgrade("writeBarrier.enabled=true"))
+		return warning(name, "ApplicationSets have %d Applications in namespace %s. For every sync that it allows, "+
+			"stepgate lists those with the labels of earlier steps.", most, namespace).
+			do("Switch the write barrier on. docs/install.md#large-applicationsets says what it needs.",
+				r.upgrade("writeBarrier.enabled=true"))
 	}
-	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.", count(most, "Application", "Applications"))
+	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.",
+		count(most, "Application", "Applications"))
 }
 
 // applications counts those that the ApplicationSets of a namespace have. A LIST has those of them that have the labels

@@ -51,8 +51,10 @@ func ofMutating(c *admissionv1.MutatingWebhookConfiguration, name string) *Regis
 	}
 	w := c.Webhooks[i]
 	r := register("MutatingWebhookConfiguration", c.ObjectMeta, admissionv1.ValidatingWebhook{
-		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
-		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
+		MatchPolicy:       w.MatchPolicy,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+		TimeoutSeconds:          w.TimeoutSeconds,
 		AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 	})
 	r.Reinvocation = w.ReinvocationPolicy

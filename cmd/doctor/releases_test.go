@@ -17,8 +17,10 @@ func TestTwoReleases(t *testing.T) {
 	sources := w.sources(t)
 	second := w.validating.DeepCopy()
 	second.Name, second.Labels["app.kubernetes.io/instance"] = "stepgate-b", "stepgate-b"
-	second.Webhooks[0].ClientConfig.Service.Namespace, second.Webhooks[0].ClientConfig.Service.Name = "argocd-b", "stepgate-b"
-	_, err := sources.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), second, metav1.CreateOptions{})
+	second.Webhooks[0].ClientConfig.Service.Namespace, second.Webhooks[0].ClientConfig.Service.Name = "argocd-b",
+		"stepgate-b"
+	_, err := sources.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), second,
+		metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	report := sources.Gather(t.Context()).Examine()
@@ -56,9 +58,11 @@ func TestReleasesThatShareTheNamespaces(t *testing.T) {
 			second, deployment := w.validating.DeepCopy(), w.deployment.DeepCopy()
 			second.Name, second.Labels["app.kubernetes.io/instance"] = "stepgate-b", "stepgate-b"
 			second.Webhooks[0].ClientConfig.Service.Namespace = "argocd-b"
-			deployment.Namespace, deployment.Name, deployment.Labels["app.kubernetes.io/instance"] = "argocd-b", "stepgate-b", "stepgate-b"
+			deployment.Namespace, deployment.Name, deployment.Labels["app.kubernetes.io/instance"] = "argocd-b", "stepgate-b",
+				"stepgate-b"
 			sources := w.sources(t)
-			_, err := sources.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), second, metav1.CreateOptions{})
+			_, err := sources.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), second,
+				metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			_, err = sources.Kube.AppsV1().Deployments("argocd-b").Create(t.Context(), deployment, metav1.CreateOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -68,7 +72,9 @@ func TestReleasesThatShareTheNamespaces(t *testing.T) {
 				if d.Name == "stepgate-b" {
 					settings.Namespaces = tc.second
 				}
-				settings.Gated = func(n string) bool { return len(settings.Namespaces) == 0 || slices.Contains(settings.Namespaces, n) }
+				settings.Gated = func(n string) bool {
+					return len(settings.Namespaces) == 0 || slices.Contains(settings.Namespaces, n)
+				}
 				return &settings, nil
 			}
 			checks := sources.Gather(t.Context()).Examine().Checks

@@ -24,8 +24,10 @@ func (f *Facts) Examine() *Report {
 	case f.ArgoCDs.Err != nil:
 		checks = append(checks, in("Argo CD", "", notRead("instances", "Argo CD's Deployments", f.ArgoCDs.Err))...)
 	case len(f.ArgoCDs.Value) == 0:
-		checks = append(checks, in("Argo CD", "", unknown("instances", "No Deployment has the label app.kubernetes.io/part-of=argocd: its accounts and settings were not checked.").
-			do("If Argo CD runs in another cluster, see docs/install.md#which-argo-cd."))...)
+		checks = append(checks, in("Argo CD", "",
+			unknown("instances", "No Deployment has the label app.kubernetes.io/part-of=argocd: its accounts and settings "+
+				"were not checked.").
+				do("If Argo CD runs in another cluster, see docs/install.md#which-argo-cd."))...)
 	}
 	for _, a := range f.ArgoCDs.Value {
 		checks = append(checks, in(a.subject(), "", slices.Concat(f.settings(a), f.accounts(a))...)...)
@@ -41,8 +43,11 @@ func (f *Facts) cluster() []Check {
 	case f.Configurations != nil:
 		checks = append(checks, notRead("stepgate", "the ValidatingWebhookConfigurations", f.Configurations))
 	case len(f.Releases) == 0:
-		checks = append(checks, problem("stepgate", "It is not installed: no webhook configuration has the webhook %s. Nothing keeps the order of the steps.", ValidatingWebhook).
-			do("Install it from a checkout, in audit mode first:", "helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait"))
+		checks = append(checks, problem("stepgate",
+			"It is not installed: no webhook configuration has the webhook %s. Nothing keeps the order of the steps.",
+			ValidatingWebhook).
+			do("Install it from a checkout, in audit mode first:",
+				"helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait"))
 	default:
 		checks = append(checks, ok("stepgate", "%s found.", count(len(f.Releases), "release", "releases")))
 	}

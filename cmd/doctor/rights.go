@@ -40,7 +40,8 @@ func (r Right) kind() string {
 
 func (r Right) attributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
-		Verb: r.Verb, Group: r.APIGroup, Resource: r.Resource, Subresource: r.Subresource, Name: r.Name, Namespace: r.Namespace, Version: "*",
+		Verb: r.Verb, Group: r.APIGroup, Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+		Namespace: r.Namespace, Version: "*",
 	}
 }
 
@@ -61,7 +62,10 @@ const (
 func neededByDoctor() []Right {
 	return []Right{
 		{Verb: "list", APIGroup: admissionGroup, Resource: "validatingwebhookconfigurations", For: "to find stepgate"},
-		{Verb: "list", APIGroup: admissionGroup, Resource: "mutatingwebhookconfigurations", For: "to see the mutating webhook"},
+		{
+			Verb: "list", APIGroup: admissionGroup, Resource: "mutatingwebhookconfigurations",
+			For: "to see the mutating webhook",
+		},
 		{Verb: "list", Resource: "namespaces", For: "to see which are gated, and switched off"},
 		{Verb: "list", APIGroup: argoGroup, Resource: "applicationsets", For: "to see what is gated, and switched off"},
 		{Verb: "list", APIGroup: argoGroup, Resource: "applications", For: "to find one to try a sync with"},
@@ -71,10 +75,18 @@ func neededByDoctor() []Right {
 		{Verb: "list", APIGroup: "apps", Resource: "statefulsets", For: "to see the application controller's account"},
 		{Verb: "get", Resource: "configmaps", For: "to see Argo CD's settings"},
 		{Verb: "list", Resource: "pods", For: "to see the replicas"},
-		{Verb: "create", Resource: "pods", Subresource: "portforward", For: "to see the certificate that each replica serves"},
-		{Verb: "list", APIGroup: "discovery.k8s.io", Resource: "endpointslices", For: "to see whether the Service has endpoints"},
+		{
+			Verb: "create", Resource: "pods", Subresource: "portforward", For: "to see the certificate that each replica serves",
+		},
+		{
+			Verb: "list", APIGroup: "discovery.k8s.io", Resource: "endpointslices",
+			For: "to see whether the Service has endpoints",
+		},
 		{Verb: "list", APIGroup: "policy", Resource: "poddisruptionbudgets", For: "to see the disruption budget"},
-		{Verb: "create", APIGroup: "authorization.k8s.io", Resource: "subjectaccessreviews", For: "to see stepgate's own rights"},
+		{
+			Verb: "create", APIGroup: "authorization.k8s.io", Resource: "subjectaccessreviews",
+			For: "to see stepgate's own rights",
+		},
 	}
 }
 
@@ -99,7 +111,9 @@ func neededByStepgate(s *Flags) []Right {
 		}
 	}
 	if s.Barrier.Name != "" {
-		all = append(all, Right{Verb: "patch", APIGroup: argoGroup, Resource: "applications", Name: s.Barrier.Name, Namespace: s.Barrier.Namespace})
+		all = append(all, Right{
+			Verb: "patch", APIGroup: argoGroup, Resource: "applications", Name: s.Barrier.Name, Namespace: s.Barrier.Namespace,
+		})
 	}
 	if s.OwnCA {
 		verbs = append(verbs, "patch")
@@ -148,7 +162,8 @@ func (r *Release) account() Check {
 		}
 	}
 	if len(lacks) > 0 {
-		return problem(name, "%s may not %s.", r.serviceAccount(), list(lacks)).do("Install the chart again, with rbac.create=true.", r.upgrade("rbac.create=true"))
+		return problem(name, "%s may not %s.", r.serviceAccount(),
+			list(lacks)).do("Install the chart again, with rbac.create=true.", r.upgrade("rbac.create=true"))
 	}
 	return ok(name, "It has all %d rights that it needs.", len(r.Rights))
 }
@@ -181,7 +196,8 @@ func (f *Facts) mine() Check {
 	if len(lacks) == 0 {
 		return ok(name, "You have all %d that the checks need.", len(f.Rights))
 	}
-	c := unknown(name, "You lack %d of the %d that the checks need. Checks that need one say so; the others are complete. You may not", len(lacks), len(f.Rights))
+	c := unknown(name, "You lack %d of the %d that the checks need. Checks that need one say so; the others are "+
+		"complete. You may not", len(lacks), len(f.Rights))
 	c.Details = lacks
 	if len(readable) == 0 {
 		return c.do("Ask somebody who has them to run this command.")

@@ -18,11 +18,13 @@ import (
 func (r *Registration) selectors(f *Facts, release *Release) Check {
 	const name = "selectors"
 	if s := r.Webhook.ObjectSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
-		return warning(name, "The objectSelector %q takes Applications out by a label, which anybody may change who may edit them.", metav1.FormatLabelSelector(s)).
+		return warning(name, "The objectSelector %q takes Applications out by a label, which anybody may change who may "+
+			"edit them.", metav1.FormatLabelSelector(s)).
 			do("Remove webhook.objectSelector, unless it is meant.", release.upgrade("webhook.objectSelector=null"))
 	}
 	if !r.honoursSwitch() {
-		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.", record.IgnoreLabel).do("Install the chart again.", release.upgrade())
+		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
+			record.IgnoreLabel).do("Install the chart again.", release.upgrade())
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
@@ -39,8 +41,10 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	case len(left) > 0 && release.Flags == nil:
 		return release.unsettled(name)
 	case len(left) > 0:
-		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: nothing is gated there.", list(left)).
-			do("Install the chart again, and look at webhook.namespaceSelector.", fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name), release.upgrade())
+		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: "+
+			"nothing is gated there.", list(left)).
+			do("Install the chart again, and look at webhook.namespaceSelector.",
+				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name), release.upgrade())
 	}
 	return ok(name, "They leave out no gated namespace.")
 }
@@ -78,7 +82,9 @@ func isRollingSync(set *argo.ApplicationSet) bool {
 }
 
 func (f *Facts) hasRollingSync(namespace string) bool {
-	return slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool { return s.Namespace == namespace && isRollingSync(&s) })
+	return slices.ContainsFunc(f.ApplicationSets.Value, func(s argo.ApplicationSet) bool {
+		return s.Namespace == namespace && isRollingSync(&s)
+	})
 }
 
 // rollingNamespaces are the namespaces that have RollingSync ApplicationSets.

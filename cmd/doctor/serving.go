@@ -63,14 +63,18 @@ func OfURL(ctx context.Context, address string) ([]*x509.Certificate, error) {
 }
 
 // OfPod returns a function that gets the certificates of a Pod by a port-forward.
-func OfPod(config *rest.Config, kube kubernetes.Interface) func(ctx context.Context, namespace, pod string, port int32, host string) ([]*x509.Certificate, error) {
+func OfPod(
+	config *rest.Config, kube kubernetes.Interface,
+) func(ctx context.Context, namespace, pod string, port int32, host string) ([]*x509.Certificate, error) {
 	return func(ctx context.Context, namespace, pod string, port int32, host string) ([]*x509.Certificate, error) {
 		transport, upgrader, err := spdy.RoundTripperFor(config)
 		if err != nil {
 			return nil, err
 		}
-		to := kube.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
-		return forwarded(ctx, spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to), port, host)
+		to := kube.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).
+			SubResource("portforward").URL()
+		return forwarded(ctx, spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to),
+			port, host)
 	}
 }
 
@@ -78,7 +82,8 @@ func OfPod(config *rest.Config, kube kubernetes.Interface) func(ctx context.Cont
 func forwarded(ctx context.Context, dialer httpstream.Dialer, port int32, host string) ([]*x509.Certificate, error) {
 	stop, ready, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	defer close(stop)
-	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"},
+		[]string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}

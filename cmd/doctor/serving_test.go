@@ -31,7 +31,8 @@ func replica(t *testing.T, clients tls.ClientAuthType) (address string, certific
 }
 
 func TestOfURL(t *testing.T) {
-	for name, clients := range map[string]tls.ClientAuthType{"anybody may call": tls.NoClientCert, "a client certificate is required": tls.RequireAnyClientCert} {
+	for name, clients := range map[string]tls.ClientAuthType{"anybody may call": tls.NoClientCert,
+		"a client certificate is required": tls.RequireAnyClientCert} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			address, certificate := replica(t, clients)

@@ -84,7 +84,9 @@ func (r *Report) upgrades() bool {
 // summary is last, because a terminal shows the last lines.
 func (r *Report) summary(s screen.Screen) []string {
 	if !r.Found() && r.Summary[Unknown] == 0 {
-		return []string{s.Paint(screen.Good, screen.SignGood+" All is well.") + fmt.Sprintf(" %d checks were made.", len(r.Checks))}
+		return []string{
+			s.Paint(screen.Good, screen.SignGood+" All is well.") + fmt.Sprintf(" %d checks were made.", len(r.Checks)),
+		}
 	}
 	var parts []string
 	for _, p := range []struct {

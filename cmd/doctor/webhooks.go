@@ -22,12 +22,16 @@ func (f *Facts) registration(r *Release, w *Registration, exists Check) []Check 
 	if w == nil {
 		return []Check{exists}
 	}
-	return []Check{exists, w.rules(r), w.conditions(r), w.selectors(f, r), w.failurePolicy(r), w.timeout(r), w.options(r), w.bundle(f, r)}
+	return []Check{
+		exists, w.rules(r), w.conditions(r), w.selectors(f, r), w.failurePolicy(r), w.timeout(r), w.options(r),
+		w.bundle(f, r),
+	}
 }
 
 func (r *Release) validatingExists() Check {
 	if r.Validating == nil {
-		return problem("registered", "The ValidatingWebhookConfiguration %s is missing: nothing is refused, and every sync goes through.", r.Name).do("Install the chart again.", r.upgrade())
+		return problem("registered", "The ValidatingWebhookConfiguration %s is missing: nothing is refused, and every "+
+			"sync goes through.", r.Name).do("Install the chart again.", r.upgrade())
 	}
 	return ok("registered", "ValidatingWebhookConfiguration %s.", r.Name)
 }
@@ -41,12 +45,16 @@ func (r *Release) mutatingExists() Check {
 	case r.Mutating == nil && r.Flags == nil:
 		return r.unsettled(name)
 	case r.Mutating == nil && !r.Flags.mutates():
-		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Flags.Gate.Mode, r.Flags.Gate.Pin)
+		return skipped(name, "There is none, and stepgate needs none in %s mode with pin %s.", r.Flags.Gate.Mode,
+			r.Flags.Gate.Pin)
 	case r.Mutating == nil:
-		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate denies every automated sync of step 2 and later (NotPinned).", r.Name).
+		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate "+
+			"denies every automated sync of step 2 and later (NotPinned).", r.Name).
 			do("Install the chart again.", r.upgrade())
 	case r.Flags != nil && !r.Flags.mutates():
-		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin %s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Flags.Gate.Mode, r.Flags.Gate.Pin).
+		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin "+
+			"%s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Flags.Gate.Mode,
+			r.Flags.Gate.Pin).
 			do("Install the chart again.", r.upgrade())
 	}
 	return ok(name, "MutatingWebhookConfiguration %s.", r.Name)
@@ -60,7 +68,8 @@ func (r *Registration) rules(release *Release) Check {
 	var missing []string
 	for _, operation := range []admissionv1.OperationType{admissionv1.Create, admissionv1.Update} {
 		if !slices.ContainsFunc(r.Webhook.Rules, func(rule admissionv1.RuleWithOperations) bool {
-			return covers(rule.APIGroups, "argoproj.io") && covers(rule.APIVersions, "v1alpha1") && covers(rule.Resources, "applications") &&
+			return covers(rule.APIGroups, "argoproj.io") && covers(rule.APIVersions, "v1alpha1") &&
+				covers(rule.Resources, "applications") &&
 				(slices.Contains(rule.Operations, operation) || slices.Contains(rule.Operations, admissionv1.OperationAll)) &&
 				(rule.Scope == nil || *rule.Scope != admissionv1.ClusterScope)
 		}) {
@@ -68,7 +77,8 @@ func (r *Registration) rules(release *Release) Check {
 		}
 	}
 	if len(missing) > 0 {
-		return problem("rules", "They leave out %s of applications.argoproj.io v1alpha1: such a sync is not gated.", list(missing)).do("Install the chart again.", release.upgrade())
+		return problem("rules", "They leave out %s of applications.argoproj.io v1alpha1: such a sync is not gated.",
+			list(missing)).do("Install the chart again.", release.upgrade())
 	}
 	return ok("rules", "Every CREATE and UPDATE of an Application.")
 }
@@ -82,7 +92,8 @@ func (r *Registration) failurePolicy(release *Release) Check {
 	}
 	switch {
 	case r.Reinvocation != nil && policy == admissionv1.Fail:
-		return warning(name, "Fail: while stepgate does not answer, syncs are refused that the validating webhook would judge.").do("The chart has Ignore for the mutating webhook. Install it again.", release.upgrade())
+		return warning(name, "Fail: while stepgate does not answer, syncs are refused that the validating webhook would "+
+			"judge.").do("The chart has Ignore for the mutating webhook. Install it again.", release.upgrade())
 	case r.Reinvocation != nil:
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
 	case release.Flags == nil:
@@ -91,7 +102,8 @@ func (r *Registration) failurePolicy(release *Release) Check {
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
 			do("Set it back to Fail, unless you prefer availability to order.", release.upgrade("webhook.failurePolicy=Fail"))
 	case release.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
-		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are refused.").do("", release.upgrade("webhook.failurePolicy=Ignore"))
+		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are "+
+			"refused.").do("", release.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")
 	}
@@ -114,9 +126,11 @@ func (r *Registration) timeout(release *Release) Check {
 	value := "webhook.timeoutSeconds=5"
 	switch {
 	case seconds < shortestTimeout:
-		return warning(name, "%d s: a decision may not be ready in time, and the failure policy then decides.", seconds).do("", release.upgrade(value))
+		return warning(name, "%d s: a decision may not be ready in time, and the failure policy then decides.",
+			seconds).do("", release.upgrade(value))
 	case seconds > longestTimeout:
-		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).do("", release.upgrade(value))
+		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).do("",
+			release.upgrade(value))
 	}
 	return ok(name, "%d s.", seconds)
 }
@@ -131,7 +145,8 @@ func (r *Registration) options(release *Release) Check {
 		wrong = append(wrong, "sideEffects is not NoneOnDryRun")
 	}
 	if p := r.Reinvocation; p != nil && *p != admissionv1.IfNeededReinvocationPolicy {
-		wrong = append(wrong, "reinvocationPolicy is not IfNeeded: a mutating webhook that is called later can undo the pin, and the sync is then denied")
+		wrong = append(wrong, "reinvocationPolicy is not IfNeeded: a mutating webhook that is called later can undo the "+
+			"pin, and the sync is then denied")
 	}
 	if len(wrong) > 0 {
 		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).do("Install the chart again.", release.upgrade())

@@ -22,7 +22,8 @@ func (f *Facts) version(r *Release) Check {
 	const name = "version"
 	switch {
 	case errors.IsNotFound(r.Deployment.Err):
-		return problem(name, "The release has no Deployment: nothing answers the API server.").do("Install the chart again, or remove what is left.", r.upgrade(),
+		return problem(name, "The release has no Deployment: nothing answers the API server.").do("Install the chart "+
+			"again, or remove what is left.", r.upgrade(),
 			"kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration "+r.Name)
 	case r.Deployment.Err != nil:
 		return notRead(name, "stepgate's Deployment", r.Deployment.Err)
@@ -35,7 +36,8 @@ func (f *Facts) version(r *Release) Check {
 	case !strings.HasPrefix(f.Version, "v") && !startsWithDigit(f.Version):
 		return ok(name, "%s; this command line is a build without a version.", installed)
 	case strings.TrimPrefix(installed, "v") != mine:
-		return warning(name, "%s, and this command line is %s: it expects the chart of its own version.", installed, f.Version).do("Use the command line of the version that is installed.")
+		return warning(name, "%s, and this command line is %s: it expects the chart of its own version.", installed,
+			f.Version).do("Use the command line of the version that is installed.")
 	}
 	return ok(name, "%s, like this command line.", installed)
 }
@@ -75,13 +77,17 @@ func (r *Release) replicas() Check {
 	}
 	switch {
 	case wanted == 0:
-		return problem(name, "The Deployment is scaled to 0: nothing answers the API server.").do("", fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=2", r.namespace(), r.Name))
+		return problem(name, "The Deployment is scaled to 0: nothing answers the API server.").do("",
+			fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=2", r.namespace(), r.Name))
 	case ready == 0:
-		return problem(name, "None of %d is ready: nothing answers the API server.%s", wanted, r.notReady()).do("Look at the Pods and at their log.", look...)
+		return problem(name, "None of %d is ready: nothing answers the API server.%s", wanted,
+			r.notReady()).do("Look at the Pods and at their log.", look...)
 	case ready < wanted:
-		return warning(name, "%d of %d are ready.%s", ready, wanted, r.notReady()).do("Look at the Pods and at their log.", look...)
+		return warning(name, "%d of %d are ready.%s", ready, wanted, r.notReady()).do("Look at the Pods and at their log.",
+			look...)
 	case wanted == 1:
-		return warning(name, "There is only one: while it restarts, the failure policy decides.").do("", r.upgrade("replicaCount=2"))
+		return warning(name, "There is only one: while it restarts, the failure policy decides.").do("",
+			r.upgrade("replicaCount=2"))
 	}
 	return ok(name, "%d of %d are ready.", ready, wanted)
 }
@@ -90,11 +96,14 @@ func (r *Release) replicas() Check {
 func (r *Release) unsettled(name string) Check {
 	switch {
 	case errors.IsNotFound(r.Deployment.Err):
-		return unknown(name, "Not checked: the release has no Deployment, whose arguments say what is right.").do("Repair the check \"version\" first.")
+		return unknown(name, "Not checked: the release has no Deployment, whose arguments say what is right.").do(
+			"Repair the check \"version\" first.",
+		)
 	case r.Deployment.Err != nil:
 		return notRead(name, "stepgate's Deployment", r.Deployment.Err)
 	}
-	return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate-webhook serve has.").do("Use the command line of the version that is installed.")
+	return unknown(name, "Not checked: the arguments of the Deployment are none that this version of stepgate-webhook "+
+		"serve has.").do("Use the command line of the version that is installed.")
 }
 
 // noDeployment is a check that needs a Deployment, and has none.
@@ -145,8 +154,10 @@ func (r *Release) endpoints() Check {
 		}
 	}
 	if ready == 0 {
-		return problem(name, "Service %s/%s has no ready endpoint: every call of the API server fails.", service.Namespace, service.Name).
-			do("Look at the Pods, and whether the Service selects them.", fmt.Sprintf("kubectl -n %s get endpointslices,pods -o wide", service.Namespace))
+		return problem(name, "Service %s/%s has no ready endpoint: every call of the API server fails.", service.Namespace,
+			service.Name).
+			do("Look at the Pods, and whether the Service selects them.",
+				fmt.Sprintf("kubectl -n %s get endpointslices,pods -o wide", service.Namespace))
 	}
 	return ok(name, "Service %s has %s.", service.Name, count(ready, "ready endpoint", "ready endpoints"))
 }
@@ -176,7 +187,8 @@ func (r *Release) budget() Check {
 			return ok(name, "At most %s goes at a time when nodes are drained.", b.Spec.MaxUnavailable)
 		}
 	}
-	return warning(name, "There is none: a drain of nodes can take all replicas away at once.").do("", r.upgrade("podDisruptionBudget.enabled=true"))
+	return warning(name, "There is none: a drain of nodes can take all replicas away at once.").do("",
+		r.upgrade("podDisruptionBudget.enabled=true"))
 }
 
 func single(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas < 2 }
@@ -190,11 +202,15 @@ func (r *Release) mode() Check {
 	g := r.Flags.Gate
 	switch {
 	case g.Mode.String() == "audit":
-		return warning(name, "audit: stepgate records syncs out of order and refuses none.").do("When you have looked at the audit, enforce.", r.upgrade("config.mode=enforce"))
+		return warning(name, "audit: stepgate records syncs out of order and refuses none.").do(
+			"When you have looked at the audit, enforce.", r.upgrade("config.mode=enforce"),
+		)
 	case !g.Release:
-		return warning(name, "enforce, require %s, pin %s, without release: a sync that was held waits until something else wakes Argo CD.", g.Require, g.Pin).do("", r.upgrade("release.enabled=true"))
+		return warning(name, "enforce, require %s, pin %s, without release: a sync that was held waits until something "+
+			"else wakes Argo CD.", g.Require, g.Pin).do("", r.upgrade("release.enabled=true"))
 	case g.Pin.String() == "off":
-		return warning(name, "enforce, require %s, pin off: a commit that lands after the decision is deployed unchecked.", g.Require).do("", r.upgrade("pin.mode=compared"))
+		return warning(name, "enforce, require %s, pin off: a commit that lands after the decision is deployed unchecked.",
+			g.Require).do("", r.upgrade("pin.mode=compared"))
 	}
 	return ok(name, "enforce, require %s, pin %s.", g.Require, g.Pin)
 }

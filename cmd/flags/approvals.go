@@ -14,8 +14,11 @@ type Approvals struct {
 }
 
 func (a *Approvals) bind(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.Approvers.Users, "approver", nil, "Kubernetes user who may approve steps with the annotation "+settings.ApprovedAnnotation+" (repeatable; without --approver and --approver-group: everybody who may write the ApplicationSet)")
-	f.StringArrayVar(&a.Approvers.Groups, "approver-group", nil, "Kubernetes group whose members may approve steps (repeatable)")
+	f.StringArrayVar(&a.Approvers.Users, "approver", nil,
+		"Kubernetes user who may approve steps with the annotation "+settings.ApprovedAnnotation+" (repeatable; without "+
+			"--approver and --approver-group: everybody who may write the ApplicationSet)")
+	f.StringArrayVar(&a.Approvers.Groups, "approver-group", nil,
+		"Kubernetes group whose members may approve steps (repeatable)")
 	f.BoolVar(&a.fourEyes, "approve-four-eyes", false, "an approval does not count if its user has started the rollout")
 }
 

@@ -21,8 +21,13 @@ type Barrier struct {
 const barrierAbove = 100
 
 func (b *Barrier) bind(f *pflag.FlagSet) {
-	f.StringVar(&b.Application, "write-barrier", "", "NAMESPACE/NAME of an Application that stepgate writes, and waits until its watch gives it that write, to prove in this way that it knows the Applications of the earlier steps as they are now, instead of listing very many; needs the permission to patch it, and one watch of all namespaces. If empty, or if this fails, stepgate lists them")
-	f.IntVar(&b.Above, "write-barrier-above", barrierAbove, "number of Applications up to which stepgate lists them all the same; a LIST has all Applications of the namespace that the earlier steps select by their labels, of whichever ApplicationSet")
+	f.StringVar(&b.Application, "write-barrier", "",
+		"NAMESPACE/NAME of an Application that stepgate writes, and waits until its watch gives it that write, to prove "+
+			"in this way that it knows the Applications of the earlier steps as they are now, instead of listing very many; "+
+			"needs the permission to patch it, and one watch of all namespaces. If empty, or if this fails, stepgate lists them")
+	f.IntVar(&b.Above, "write-barrier-above", barrierAbove,
+		"number of Applications up to which stepgate lists them all the same; a LIST has all Applications of the "+
+			"namespace that the earlier steps select by their labels, of whichever ApplicationSet")
 }
 
 func (b *Barrier) validate() error {

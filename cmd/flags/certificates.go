@@ -30,15 +30,24 @@ type Certificates struct {
 }
 
 func (c *Certificates) bind(f *pflag.FlagSet) {
-	f.StringVar(&c.Mode, "cert-mode", "self", "self (stepgate has its own CA in a Secret; it renews and publishes it) or files (somebody mounts a certificate)")
+	f.StringVar(&c.Mode, "cert-mode", "self",
+		"self (stepgate has its own CA in a Secret; it renews and publishes it) or files (somebody mounts a certificate)")
 	f.StringVar(&c.Dir, "cert-dir", "", "directory with tls.crt and tls.key, for --cert-mode files")
-	f.StringVar(&c.Secret, "cert-secret", "", "NAMESPACE/NAME of the Secret where stepgate stores its CA, for --cert-mode self")
-	f.StringSliceVar(&c.DNSNames, "cert-dns-name", nil, "DNS name in the serving certificate, for --cert-mode self (repeatable)")
-	f.IPSliceVar(&c.IPAddresses, "cert-ip-address", nil, "IP address in the serving certificate, for --cert-mode self (repeatable)")
-	f.DurationVar(&c.LeafDuration, "cert-leaf-duration", 7*24*time.Hour, "lifetime of the serving certificate, for --cert-mode self; stepgate replaces it after two thirds of it")
-	f.DurationVar(&c.CADuration, "cert-ca-duration", 365*24*time.Hour, "lifetime of the CA, at least 1m, for --cert-mode self; stepgate replaces it after two thirds of it")
-	f.StringSliceVar(&c.Configurations.Validating, "webhook-configuration", nil, "name of a ValidatingWebhookConfiguration; stepgate gets ready when its caBundle verifies the certificate, and with --cert-mode self writes that caBundle (repeatable)")
-	f.StringSliceVar(&c.Configurations.Mutating, "mutating-webhook-configuration", nil, "name of a MutatingWebhookConfiguration, used like --webhook-configuration (repeatable)")
+	f.StringVar(&c.Secret, "cert-secret", "",
+		"NAMESPACE/NAME of the Secret where stepgate stores its CA, for --cert-mode self")
+	f.StringSliceVar(&c.DNSNames, "cert-dns-name", nil,
+		"DNS name in the serving certificate, for --cert-mode self (repeatable)")
+	f.IPSliceVar(&c.IPAddresses, "cert-ip-address", nil,
+		"IP address in the serving certificate, for --cert-mode self (repeatable)")
+	f.DurationVar(&c.LeafDuration, "cert-leaf-duration", 7*24*time.Hour,
+		"lifetime of the serving certificate, for --cert-mode self; stepgate replaces it after two thirds of it")
+	f.DurationVar(&c.CADuration, "cert-ca-duration", 365*24*time.Hour,
+		"lifetime of the CA, at least 1m, for --cert-mode self; stepgate replaces it after two thirds of it")
+	f.StringSliceVar(&c.Configurations.Validating, "webhook-configuration", nil,
+		"name of a ValidatingWebhookConfiguration; stepgate gets ready when its caBundle verifies the certificate, and "+
+			"with --cert-mode self writes that caBundle (repeatable)")
+	f.StringSliceVar(&c.Configurations.Mutating, "mutating-webhook-configuration", nil,
+		"name of a MutatingWebhookConfiguration, used like --webhook-configuration (repeatable)")
 }
 
 func (c *Certificates) validate() error {
@@ -80,7 +89,9 @@ func (c *Certificates) validateSelf() error {
 	}
 	switch {
 	case len(c.DNSNames)+len(c.IPAddresses) == 0:
-		return command.Usage("--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook")
+		return command.Usage(
+			"--cert-mode self needs --cert-dns-name or --cert-ip-address: the name by which the API server calls the webhook",
+		)
 	case c.Dir != "":
 		return command.Usage("--cert-dir goes with --cert-mode files only")
 	case c.LeafDuration < time.Second:
@@ -88,7 +99,8 @@ func (c *Certificates) validateSelf() error {
 	case c.CADuration < shortestCA:
 		return command.Usage("--cert-ca-duration: it cannot be shorter than %s", shortestCA)
 	case c.CADuration <= c.LeafDuration:
-		return command.Usage("--cert-ca-duration: %s is not longer than --cert-leaf-duration, %s", c.CADuration, c.LeafDuration)
+		return command.Usage("--cert-ca-duration: %s is not longer than --cert-leaf-duration, %s", c.CADuration,
+			c.LeafDuration)
 	}
 	return nil
 }
@@ -97,7 +109,8 @@ func (c *Certificates) validateSelf() error {
 func (c *Certificates) SecretName() (types.NamespacedName, error) {
 	namespace, name, ok := strings.Cut(c.Secret, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, command.Usage("--cert-secret: %q is not NAMESPACE/NAME (--cert-mode self needs it)", c.Secret)
+		return types.NamespacedName{}, command.Usage("--cert-secret: %q is not NAMESPACE/NAME (--cert-mode self needs it)",
+			c.Secret)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -13,8 +13,11 @@ type Client struct {
 }
 
 func (c *Client) bind(f *pflag.FlagSet) {
-	f.StringVar(&c.CAFile, "client-ca-file", "", "file with the CA certificates, in PEM, of callers of the webhook; a caller without a certificate of them is refused. If empty, anybody who reaches the port may call")
-	f.StringSliceVar(&c.Names, "client-allowed-name", nil, "common name or DNS name that a caller's certificate must have, for --client-ca-file (repeatable; default: any)")
+	f.StringVar(&c.CAFile, "client-ca-file", "",
+		"file with the CA certificates, in PEM, of callers of the webhook; a caller without a certificate of them is "+
+			"refused. If empty, anybody who reaches the port may call")
+	f.StringSliceVar(&c.Names, "client-allowed-name", nil,
+		"common name or DNS name that a caller's certificate must have, for --client-ca-file (repeatable; default: any)")
 }
 
 func (c *Client) validate() error {

@@ -44,7 +44,8 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
-	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses, &o.Certificates, &o.Client, &o.Tracing, &o.Barrier} {
+	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier} {
 		if err := group.validate(); err != nil {
 			return err
 		}
@@ -81,18 +82,39 @@ type Gate struct {
 }
 
 func (g *Gate) bind(f *pflag.FlagSet) {
-	f.StringVar(&g.mode, "mode", "enforce", "enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+settings.ModeAnnotation)
-	f.StringVar(&g.require, "require", "revision", "when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet overrides it with the annotation "+settings.RequireAnnotation)
-	f.StringVar(&g.pin, "pin", "compared", "which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last compared the Application with), proven (the newest that all earlier steps have completed) or off; the validating webhook denies an automated operation without them")
+	f.StringVar(&g.mode, "mode", "enforce",
+		"enforce (deny early syncs) or audit (admit and record them); an ApplicationSet overrides it with the annotation "+
+			""+settings.ModeAnnotation)
+	f.StringVar(&g.require, "require", "revision",
+		"when an Application of an earlier step is done: health, synced, completed or revision; an ApplicationSet "+
+			"overrides it with the annotation "+settings.RequireAnnotation)
+	f.StringVar(&g.pin, "pin", "compared",
+		"which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last "+
+			"compared the Application with), proven (the newest that all earlier steps have completed) or off; the "+
+			"validating webhook denies an automated operation without them")
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
-	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false, "count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
-	f.DurationVar(&g.settling, "spec-settling", policy.SettlingTime, "how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec waits for that long after the last one; 0 waits for none")
-	f.BoolVar(&g.hold, "hold", true, "in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
-	f.BoolVar(&g.release, "release", true, "in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only because their last comparison is too old; needs the permission to patch Applications")
-	f.BoolVar(&g.SyncWindows, "sync-windows", true, "an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of --argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; Argo CD keeps them all the same")
-	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd", "namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
-	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(), "annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
-	f.StringSliceVar((*[]string)(&g.Namespaces), "application-namespaces", nil, "namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; default: all)")
+	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false,
+		"count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")
+	f.DurationVar(&g.settling, "spec-settling", policy.SettlingTime,
+		"how long the ApplicationSet controller may take from one write of an Application to the next: a change of a spec "+
+			"waits for that long after the last one; 0 waits for none")
+	f.BoolVar(&g.hold, "hold", true,
+		"in enforce mode, admit an early write of the ApplicationSet controller without its operation, instead of denying it")
+	f.BoolVar(&g.release, "release", true,
+		"in enforce mode, refresh an Application when its sync waits and may start, and those that hold up a sync only "+
+			"because their last comparison is too old; needs the permission to patch Applications")
+	f.BoolVar(&g.SyncWindows, "sync-windows", true,
+		"an Application whose sync window is closed waits with its sync; needs the permission to watch the AppProjects of "+
+			"--argocd-namespace, and without it every window counts as open. If false, stepgate looks at no sync window; "+
+			"Argo CD keeps them all the same")
+	f.StringVar(&g.argocdNamespace, "argocd-namespace", "argocd",
+		"namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
+	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(),
+		"annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
+	f.StringSliceVar((*[]string)(&g.Namespaces), "application-namespaces", nil,
+		"namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with "+
+			"names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; "+
+			"default: all)")
 }
 
 func (g *Gate) validate() error {
@@ -133,7 +155,8 @@ func (g *Gate) parse() (c settings.Config, err error) {
 	}
 	for _, name := range g.annotations {
 		if !slices.Contains(settings.Annotations(), name) {
-			return c, command.Usage("--allowed-annotations: %q is not one of %s", name, strings.Join(settings.Annotations(), ", "))
+			return c, command.Usage("--allowed-annotations: %q is not one of %s", name,
+				strings.Join(settings.Annotations(), ", "))
 		}
 	}
 	for _, name := range settings.Annotations() {
@@ -154,10 +177,19 @@ type Accounts struct {
 }
 
 func (a *Accounts) bind(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.server, "argocd-server-account", []string{"system:serviceaccount:argocd:argocd-server"}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account (repeatable)")
-	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{"system:serviceaccount:argocd:argocd-application-controller"}, "user name of the application controller's service account, for metrics only (repeatable)")
-	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{"system:serviceaccount:argocd:argocd-applicationset-controller"}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every service account whose name ends in applicationset-controller counts, too (repeatable)")
-	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil, "Argo CD user who may bypass the gate with argocd app sync APP --info "+settings.BypassInfo+"=REASON (repeatable)")
+	f.StringSliceVar(&a.server, "argocd-server-account", []string{
+		"system:serviceaccount:argocd:argocd-server",
+	}, "user name of argocd-server's service account; stepgate honours a bypass in a sync only from this account "+
+		"(repeatable)")
+	f.StringSliceVar(&a.controller, "argocd-controller-account", []string{
+		"system:serviceaccount:argocd:argocd-application-controller",
+	}, "user name of the application controller's service account, for metrics only (repeatable)")
+	f.StringSliceVar(&a.applicationSet, "argocd-applicationset-account", []string{
+		"system:serviceaccount:argocd:argocd-applicationset-controller",
+	}, "user name of the ApplicationSet controller's service account, whose early operations stepgate holds; every "+
+		"service account whose name ends in applicationset-controller counts, too (repeatable)")
+	f.StringSliceVar(&a.bypassUsers, "bypass-user", nil,
+		"Argo CD user who may bypass the gate with argocd app sync APP --info "+settings.BypassInfo+"=REASON (repeatable)")
 }
 
 func (a *Accounts) validate() error {
@@ -182,9 +214,11 @@ type Addresses struct {
 func (a *Addresses) bind(f *pflag.FlagSet) {
 	f.StringVar(&a.Webhook, "webhook-bind-address", ":10250", "address of the webhook (HTTPS)")
 	f.StringVar(&a.Metrics, "metrics-bind-address", ":8080", "address of /metrics (HTTP); 0 disables it")
-	f.BoolVar(&a.Profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ of the address of /metrics, to everybody who reaches it")
+	f.BoolVar(&a.Profiling, "profiling", false,
+		"serve Go's profiles at /debug/pprof/ of the address of /metrics, to everybody who reaches it")
 	f.StringVar(&a.Probe, "health-probe-bind-address", ":8081", "address of /healthz and /readyz (HTTP); 0 disables it")
-	f.DurationVar(&a.ShutdownDelay, "shutdown-delay", 10*time.Second, "how long stepgate still serves, and reports that it is not ready, after SIGTERM")
+	f.DurationVar(&a.ShutdownDelay, "shutdown-delay", 10*time.Second,
+		"how long stepgate still serves, and reports that it is not ready, after SIGTERM")
 }
 
 func (a *Addresses) validate() error {

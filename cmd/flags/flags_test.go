@@ -43,7 +43,8 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o := &Options{}
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.Bind(flags)
-	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations --spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
+	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations " +
+		"--spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
 		" --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
@@ -54,7 +55,9 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		FourEyes:           true,
 		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
 	}))
-	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"}}))
+	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{
+		Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"},
+	}))
 }
 
 // complete is a command line without a mistake.

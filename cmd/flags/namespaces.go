@@ -29,7 +29,10 @@ func (n Namespaces) validate() error {
 		case isPattern(text):
 			_, err = glob.Compile(text)
 		case len(validation.IsDNS1123Label(text)) > 0:
-			return command.Usage("--application-namespaces: %q is not the name of a namespace; a pattern is a glob like team-*, or a regular expression like /^team-[a-z]+$/", text)
+			return command.Usage(
+				"--application-namespaces: %q is not the name of a namespace; a pattern is a glob like team-*, or a regular "+
+					"expression like /^team-[a-z]+$/", text,
+			)
 		}
 		if err != nil {
 			return command.Usage("--application-namespaces: %q: %v", text, err)

@@ -16,8 +16,12 @@ type Tracing struct {
 }
 
 func (t *Tracing) bind(f *pflag.FlagSet) {
-	f.StringVar(&t.Endpoint, "tracing-endpoint", "", "HOST:PORT of an OpenTelemetry collector that takes traces by OTLP over gRPC without TLS; if empty, stepgate does not trace")
-	f.Int32Var(&t.Rate, "tracing-sampling-rate-per-million", 0, "how many of a million calls stepgate traces that the API server does not trace; it always traces with the API server")
+	f.StringVar(&t.Endpoint, "tracing-endpoint", "",
+		"HOST:PORT of an OpenTelemetry collector that takes traces by OTLP over gRPC without TLS; if empty, stepgate does "+
+			"not trace")
+	f.Int32Var(&t.Rate, "tracing-sampling-rate-per-million", 0,
+		"how many of a million calls stepgate traces that the API server does not trace; it always traces with the API "+
+			"server")
 }
 
 func (t *Tracing) validate() error {

@@ -135,7 +135,8 @@ func Scheme() (*runtime.Scheme, error) {
 // argoMapper knows the resources that stepgate reads, and so a decision never waits for discovery.
 func argoMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets", "AppProject": "appprojects"} {
+	for kind, plural := range map[string]string{"Application": "applications", "ApplicationSet": "applicationsets",
+		"AppProject": "appprojects"} {
 		gv := argo.SchemeGroupVersion
 		mapper.AddSpecific(gv.WithKind(kind), gv.WithResource(plural), gv.WithResource(plural), meta.RESTScopeNamespace)
 	}

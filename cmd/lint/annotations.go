@@ -14,7 +14,8 @@ const annotationPrefix = "stepgate.io/"
 
 // companions are the annotations that have an effect only beside another one.
 var companions = map[string]string{
-	settings.BypassReasonAnnotation: settings.BypassUntilAnnotation, settings.ExcludeUntilAnnotation: settings.ExcludeAnnotation,
+	settings.BypassReasonAnnotation:  settings.BypassUntilAnnotation,
+	settings.ExcludeUntilAnnotation:  settings.ExcludeAnnotation,
 	settings.ExcludeReasonAnnotation: settings.ExcludeAnnotation,
 	settings.PauseReasonAnnotation:   settings.PauseAnnotation, settings.PausedByAnnotation: settings.PauseAnnotation,
 	settings.ApprovedAnnotation: settings.ApproveAnnotation, settings.ApprovedByAnnotation: settings.ApproveAnnotation,
@@ -38,7 +39,8 @@ func (c *checker) annotations() {
 		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
 			continue
 		}
-		c.found("annotation-invalid", at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
+		c.found("annotation-invalid", at.and(p.Annotation),
+			fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !strings.HasPrefix(name, annotationPrefix) {
@@ -50,9 +52,11 @@ func (c *checker) annotations() {
 		case !slices.Contains(known, name):
 			c.unknownAnnotation(path, name, known)
 		case len(c.steps) == 0:
-			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
+			c.found("annotation-without-effect", path,
+				fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
 		case companions[name] != "" && !beside:
-			c.found("annotation-without-effect", path, fmt.Sprintf("The annotation %s has no effect without %s.", name, companions[name]))
+			c.found("annotation-without-effect", path,
+				fmt.Sprintf("The annotation %s has no effect without %s.", name, companions[name]))
 		case name == settings.BypassUntilAnnotation && !invalid[name] && !read.Bypassed:
 			c.found("annotation-without-effect", path, fmt.Sprintf("The bypass is over since %s.", short(given[name])))
 		case name == settings.ExcludeAnnotation && !invalid[name] && len(read.Excluded) == 0:
@@ -66,7 +70,8 @@ func (c *checker) annotations() {
 	for _, t := range c.templates() {
 		for _, name := range slices.Sorted(maps.Keys(t.template.Annotations)) {
 			if strings.HasPrefix(name, annotationPrefix) {
-				c.found("annotation-on-application", t.path.and("metadata", "annotations", name), fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
+				c.found("annotation-on-application", t.path.and("metadata", "annotations", name),
+					fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
 			}
 		}
 	}
@@ -86,7 +91,8 @@ func (c *checker) excluded(path Path, excluded []string) {
 	}
 	for _, name := range excluded {
 		if !slices.ContainsFunc(c.Applications, func(a Application) bool { return a.Name == name }) {
-			c.found("excluded-unknown", path, fmt.Sprintf("The ApplicationSet has no Application %s, and excludes nobody by this name.", short(name)))
+			c.found("excluded-unknown", path,
+				fmt.Sprintf("The ApplicationSet has no Application %s, and excludes nobody by this name.", short(name)))
 		}
 	}
 }

@@ -95,7 +95,8 @@ func (c *checker) checkSteps() {
 		c.gap("Applications", "the live Applications: "+c.hidden)
 	}
 	if !c.Live {
-		c.gap("progressive syncs", "whether the ApplicationSet controller runs with progressive syncs: only the cluster shows it")
+		c.gap("progressive syncs", "whether the ApplicationSet controller runs with progressive syncs: only the cluster "+
+			"shows it")
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // conditions are the annotations that say what steps wait for beside the order.
-var conditions = []string{settings.PauseAnnotation, settings.SoakAnnotation, settings.ApproveAnnotation, settings.MaxFailuresAnnotation, settings.ApprovedAnnotation}
+var conditions = []string{
+	settings.PauseAnnotation, settings.SoakAnnotation, settings.ApproveAnnotation, settings.MaxFailuresAnnotation,
+	settings.ApprovedAnnotation,
+}
 
 // stamps are the annotations that stepgate writes.
 var stamps = []string{settings.PausedByAnnotation, settings.ApprovedByAnnotation}
@@ -37,11 +40,13 @@ func (c *checker) conditions(at Path) {
 	given := c.Set.Annotations
 	for _, name := range stamps {
 		if _, is := given[name]; is && !c.Live {
-			c.found("annotation-reserved", at.and(name), fmt.Sprintf("stepgate writes the annotation %s itself, and refuses what others write into it.", name))
+			c.found("annotation-reserved", at.and(name),
+				fmt.Sprintf("stepgate writes the annotation %s itself, and refuses what others write into it.", name))
 		}
 	}
 	if _, soaks := given[settings.SoakAnnotation]; soaks && len(c.steps) == 1 {
-		c.found("annotation-without-effect", at.and(settings.SoakAnnotation), "The annotation "+settings.SoakAnnotation+" has no effect: with one step, nothing soaks.")
+		c.found("annotation-without-effect", at.and(settings.SoakAnnotation),
+			"The annotation "+settings.SoakAnnotation+" has no effect: with one step, nothing soaks.")
 	}
 	c.approved(at.and(settings.ApprovedAnnotation))
 	mode, says := settings.Enforce, ""
@@ -54,11 +59,15 @@ func (c *checker) conditions(at Path) {
 	}
 	for _, name := range conditions[:4] {
 		if _, is := given[name]; is && mode != settings.Enforce {
-			c.found("condition-not-enforced", at.and(name), fmt.Sprintf("Nothing waits because of %s: the mode is %s, by %s.", name, mode, says))
+			c.found("condition-not-enforced", at.and(name),
+				fmt.Sprintf("Nothing waits because of %s: the mode is %s, by %s.", name, mode, says))
 		}
 	}
-	if _, is := given[settings.ApproveAnnotation]; is && mode == settings.Enforce && c.options.Installation != nil && c.options.Installation.PinOff {
-		c.found("approve-without-pin", at.and(settings.ApproveAnnotation), "The steps of "+settings.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.")
+	if _, is := given[settings.ApproveAnnotation]; is && mode == settings.Enforce && c.options.Installation != nil &&
+		c.options.Installation.PinOff {
+		c.found("approve-without-pin", at.and(settings.ApproveAnnotation),
+			"The steps of "+settings.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo "+
+				"CD 3.5 a sync of the ApplicationSet controller names no revision.")
 	}
 }
 
@@ -72,7 +81,9 @@ func (c *checker) approved(path Path) {
 	entries, _ := approval.Entries(c.Set.Annotations[settings.ApprovedAnnotation], len(c.steps))
 	for _, e := range entries {
 		if !needs.Has(e.Step) {
-			c.found("annotation-without-effect", path, fmt.Sprintf("The approval %s has no effect: %s is %q.", short(e.String()), settings.ApproveAnnotation, short(needed)))
+			c.found("annotation-without-effect", path,
+				fmt.Sprintf("The approval %s has no effect: %s is %q.", short(e.String()), settings.ApproveAnnotation,
+					short(needed)))
 		}
 	}
 }

@@ -39,7 +39,8 @@ func documents(data []byte) []document {
 		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if rest, ok := bytes.CutPrefix(data[at:end], []byte("---")); ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
+		if rest, ok := bytes.CutPrefix(data[at:end], []byte("---")); ok &&
+			(len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
 			add(at)
 			start, from = line, at
 		}
@@ -81,7 +82,10 @@ func jsonDocuments(data []byte) (all []document, ok bool) {
 			return nil, false
 		}
 		before := data[:decoder.InputOffset()-int64(len(raw))]
-		all = append(all, document{number: len(all) + 1, line: bytes.Count(before, []byte("\n")), text: bytes.ReplaceAll(raw, []byte("\t"), []byte(" "))})
+		all = append(all, document{
+			number: len(all) + 1, line: bytes.Count(before, []byte("\n")),
+			text: bytes.ReplaceAll(raw, []byte("\t"), []byte(" ")),
+		})
 	}
 }
 
@@ -119,12 +123,16 @@ func shift(node *yaml.Node, lines int) {
 var (
 	lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
 	// helm are the marks of a template that Helm has to render first. The templates of an ApplicationSet are quoted.
-	helm = regexp.MustCompile(`(?m)^[ \t]*\{\{|\{\{-?\s*(\.Values\b|\.Release\b|\.Chart\b|include\b|template\b|tpl\b|toYaml\b)`)
+	helm = regexp.MustCompile(
+		`(?m)^[ \t]*\{\{|\{\{-?\s*(\.Values\b|\.Release\b|\.Chart\b|include\b|template\b|tpl\b|toYaml\b)`,
+	)
 )
 
 // failure says why a document cannot be read, and where.
 func (d document) failure(file string, err error) *Failure {
-	f := &Failure{File: file, Document: d.number, Message: strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")}
+	f := &Failure{
+		File: file, Document: d.number, Message: strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "),
+	}
 	if m := lineOf.FindStringSubmatch(f.Message); m != nil {
 		if line, err := strconv.Atoi(m[1]); err == nil {
 			f.Line = d.line + line
@@ -134,7 +142,10 @@ func (d document) failure(file string, err error) *Failure {
 	f.Message = "not valid YAML: " + short2(strings.TrimPrefix(f.Message, "yaml: "))
 	if at := helm.FindIndex(d.text); at != nil {
 		f.Line = d.line + 1 + bytes.Count(d.text[:at[1]], []byte("\n"))
-		f.Message = fmt.Sprintf("a Helm template, and not YAML (%s): render it first, with helm template, and give lint the output", strings.TrimPrefix(f.Message, "not valid YAML: "))
+		f.Message = fmt.Sprintf(
+			"a Helm template, and not YAML (%s): render it first, with helm template, and give lint the output",
+			strings.TrimPrefix(f.Message, "not valid YAML: "),
+		)
 	}
 	return f
 }

@@ -24,7 +24,8 @@ func (c *checker) expressions(step int) {
 		c.found("empty-step", stepPath(step), message)
 	}
 	for _, f := range c.result.Findings[found:] {
-		c.broken[step] = c.broken[step] || f.Rule == "in-without-values" || f.Rule == "unknown-operator" || f.Rule == "invalid-key"
+		c.broken[step] = c.broken[step] || f.Rule == "in-without-values" || f.Rule == "unknown-operator" ||
+			f.Rule == "invalid-key"
 	}
 	if !c.broken[step] {
 		c.contradictions(step)
@@ -36,31 +37,37 @@ func (c *checker) expressions(step int) {
 func (c *checker) expression(step, i int, e policy.Expression) {
 	path := stepPath(step, "matchExpressions", i)
 	if problems := validation.IsQualifiedName(e.Key); len(problems) > 0 {
-		c.found("invalid-key", path.and("key"), fmt.Sprintf("Step %d selects by %q, and no label can have this name.", step+1, short(e.Key)))
+		c.found("invalid-key", path.and("key"),
+			fmt.Sprintf("Step %d selects by %q, and no label can have this name.", step+1, short(e.Key)))
 	}
 	switch {
 	case e.Operator != "In" && e.Operator != "NotIn":
 		f := c.found("unknown-operator", path.and("operator"),
-			fmt.Sprintf("Step %d has the operator %q, which does not exist: it selects no Application that has the label %s.", step+1, short(e.Operator), short(e.Key)))
+			fmt.Sprintf("Step %d has the operator %q, which does not exist: it selects no Application that has the label %s.",
+				step+1, short(e.Operator), short(e.Key)))
 		for _, operator := range []string{"In", "NotIn"} {
 			if strings.EqualFold(e.Operator, operator) {
 				f.Remedy = "Write " + operator + ": upper and lower case count."
 			}
 		}
 	case len(e.Values) == 0 && e.Operator == "In":
-		c.found("in-without-values", path, fmt.Sprintf("Step %d selects nothing: In for the label %s has no values.", step+1, short(e.Key)))
+		c.found("in-without-values", path,
+			fmt.Sprintf("Step %d selects nothing: In for the label %s has no values.", step+1, short(e.Key)))
 	case len(e.Values) == 0:
-		c.found("not-in-without-values", path, fmt.Sprintf("NotIn for the label %s has no values in step %d, and leaves nothing out.", short(e.Key), step+1))
+		c.found("not-in-without-values", path,
+			fmt.Sprintf("NotIn for the label %s has no values in step %d, and leaves nothing out.", short(e.Key), step+1))
 	}
 	for j, value := range e.Values {
 		at := path.and("values", j)
 		switch {
 		case slices.Contains(e.Values[:j], value):
-			c.found("duplicate-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s twice.", step+1, short(value), short(e.Key)))
+			c.found("duplicate-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s twice.", step+1,
+				short(value), short(e.Key)))
 		case value == "":
 			c.found("empty-value", at, fmt.Sprintf("Step %d lists an empty value of the label %s.", step+1, short(e.Key)))
 		case len(validation.IsValidLabelValue(value)) > 0:
-			c.found("impossible-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s, which no label can have.", step+1, short(value), short(e.Key)))
+			c.found("impossible-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s, which no label can have.",
+				step+1, short(value), short(e.Key)))
 		}
 	}
 }
@@ -86,7 +93,8 @@ func (c *checker) contradictions(step int) {
 		if !possible {
 			c.broken[step] = true
 			c.found("contradiction", stepPath(step, "matchExpressions", i),
-				fmt.Sprintf("Step %d selects nothing: no value of the label %s satisfies all its expressions.", step+1, short(e.Key)))
+				fmt.Sprintf("Step %d selects nothing: no value of the label %s satisfies all its expressions.", step+1,
+					short(e.Key)))
 		}
 	}
 }

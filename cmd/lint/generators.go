@@ -24,21 +24,30 @@ func (p part) path() Path { return to("spec", "generators", p.index, p.kind) }
 // parts takes an entry of spec.generators apart.
 func parts(index int, g *argo.ApplicationSetGenerator) []part {
 	var all []part
-	add := func(kind string, set bool, template func() *argo.ApplicationSetTemplate, nested argo.ApplicationSetNestedGenerator) {
+	add := func(kind string, set bool, template func() *argo.ApplicationSetTemplate,
+		nested argo.ApplicationSetNestedGenerator) {
 		if !set {
 			return
 		}
 		nested.Selector = g.Selector
-		all = append(all, part{kind, index, template(), func(e *engine) ([]params, error) { return e.generate(&nested, nil) }})
+		all = append(all, part{kind, index, template(), func(e *engine) ([]params, error) {
+			return e.generate(&nested, nil)
+		}})
 	}
 	type nested = argo.ApplicationSetNestedGenerator
 	type template = *argo.ApplicationSetTemplate
 	add("list", g.List != nil, func() template { return &g.List.Template }, nested{List: g.List})
 	add("clusters", g.Clusters != nil, func() template { return &g.Clusters.Template }, nested{Clusters: g.Clusters})
 	add("git", g.Git != nil, func() template { return &g.Git.Template }, nested{Git: g.Git})
-	add("scmProvider", g.SCMProvider != nil, func() template { return &g.SCMProvider.Template }, nested{SCMProvider: g.SCMProvider})
-	add("clusterDecisionResource", g.ClusterDecisionResource != nil, func() template { return &g.ClusterDecisionResource.Template }, nested{ClusterDecisionResource: g.ClusterDecisionResource})
-	add("pullRequest", g.PullRequest != nil, func() template { return &g.PullRequest.Template }, nested{PullRequest: g.PullRequest})
+	add("scmProvider", g.SCMProvider != nil, func() template {
+		return &g.SCMProvider.Template
+	}, nested{SCMProvider: g.SCMProvider})
+	add("clusterDecisionResource", g.ClusterDecisionResource != nil, func() template {
+		return &g.ClusterDecisionResource.Template
+	}, nested{ClusterDecisionResource: g.ClusterDecisionResource})
+	add("pullRequest", g.PullRequest != nil, func() template {
+		return &g.PullRequest.Template
+	}, nested{PullRequest: g.PullRequest})
 	add("plugin", g.Plugin != nil, func() template { return &g.Plugin.Template }, nested{Plugin: g.Plugin})
 	if m := g.Matrix; m != nil {
 		all = append(all, part{"matrix", index, &m.Template, func(e *engine) ([]params, error) {
@@ -77,7 +86,8 @@ func (c *checker) generated(p part) []group {
 	var b *brokenGenerator
 	switch {
 	case errors.As(err, &b):
-		c.found("generator-fails", p.path(), fmt.Sprintf("Argo CD cannot evaluate generator %d (%s): %s.", p.index+1, p.kind, b.problem))
+		c.found("generator-fails", p.path(),
+			fmt.Sprintf("Argo CD cannot evaluate generator %d (%s): %s.", p.index+1, p.kind, b.problem))
 		sets = nil
 	case err != nil || len(sets) > maxParams:
 		sets = []params{{open: true, many: true}}
@@ -88,7 +98,9 @@ func (c *checker) generated(p part) []group {
 		if !slices.Equal(kinds, []string{p.kind}) {
 			inside = fmt.Sprintf("%s with %s", p.kind, and(kinds))
 		}
-		c.gap(strings.Join(kinds, ", "), fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step; stepgate lint %s checks the live ones", p.index+1, inside, c.argument()))
+		c.gap(strings.Join(kinds, ", "),
+			fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step; "+
+				"stepgate lint %s checks the live ones", p.index+1, inside, c.argument()))
 	}
 	t := mergedTemplate(c.Set, p.template, p.path())
 	r := renderer{checker: c, engine: e, part: p, template: t, reported: map[string]bool{}}
@@ -97,7 +109,10 @@ func (c *checker) generated(p part) []group {
 		all = append(all, r.group(set))
 	}
 	if r.unrendered > 0 && len(e.unknownKinds) == 0 {
-		c.gap("templates", fmt.Sprintf("generator %d (%s): the step of %s, whose labels come from a template that lint cannot render", p.index+1, p.kind, count(r.unrendered, "Application")))
+		c.gap("templates", fmt.Sprintf(
+			"generator %d (%s): the step of %s, whose labels come from a template that lint cannot render", p.index+1, p.kind,
+			count(r.unrendered, "Application"),
+		))
 	}
 	return all
 }

@@ -9,8 +9,11 @@ import (
 // The generators of good are replaced, and the labels of the template are what the rows name. want are the findings and
 // then the gaps.
 func TestGenerators(t *testing.T) {
-	const list = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
-	plain := []string{"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "guestbook-{{.cluster}}", "guestbook-{{cluster}}", "{{.env}}", "{{env}}"}
+	const list = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, " +
+		"cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
+	plain := []string{
+		"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "guestbook-{{.cluster}}", "guestbook-{{cluster}}", "{{.env}}", "{{env}}",
+	}
 	for name, tc := range map[string]struct {
 		edits []string
 		// applications are counted where they are known one by one.

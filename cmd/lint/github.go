@@ -11,7 +11,8 @@ func (r *Report) GitHub() []string {
 	var lines []string
 	for _, result := range r.ApplicationSets {
 		for _, f := range result.Findings {
-			lines = append(lines, command(githubLevel(f.Severity), result.File, f.Line, f.Rule, fmt.Sprintf("%s: %s %s (%s)", result.title(), f.Message, f.Remedy, f.Path)))
+			lines = append(lines, command(githubLevel(f.Severity), result.File, f.Line, f.Rule,
+				fmt.Sprintf("%s: %s %s (%s)", result.title(), f.Message, f.Remedy, f.Path)))
 		}
 	}
 	for _, f := range r.Failures {

@@ -88,7 +88,8 @@ func (o object) isArgo(kinds ...string) bool {
 // items are the entries of a list, nil if it is none.
 func (o object) items() []*yaml.Node {
 	_, items := child(o.node, "items")
-	if items == nil || items.Kind != yaml.SequenceNode || o.text("apiVersion") != "v1" && !o.isArgo("ApplicationSetList", "ApplicationList") {
+	if items == nil || items.Kind != yaml.SequenceNode || o.text("apiVersion") != "v1" &&
+		!o.isArgo("ApplicationSetList", "ApplicationList") {
 		return nil
 	}
 	return items.Content
@@ -103,7 +104,9 @@ func (in *Input) object(o object) {
 			Items []json.RawMessage `json:"items"`
 		}
 		if err := json.Unmarshal(o.raw, &list); err != nil || len(list.Items) != len(items) {
-			in.Failures = append(in.Failures, Failure{File: o.file, Document: o.document, Line: o.node.Line, Message: "a list whose items cannot be read"})
+			in.Failures = append(in.Failures, Failure{
+				File: o.file, Document: o.document, Line: o.node.Line, Message: "a list whose items cannot be read",
+			})
 			return
 		}
 		for i, item := range items {
@@ -187,7 +190,10 @@ func (in *Input) application(o object) {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
 	if err := json.Unmarshal(o.raw, &a); err != nil {
-		in.Failures = append(in.Failures, Failure{File: o.file, Document: o.document, Line: o.node.Line, Message: "an Application whose metadata cannot be read: " + short2(err.Error())})
+		in.Failures = append(in.Failures, Failure{
+			File: o.file, Document: o.document, Line: o.node.Line, Message: "an Application whose metadata cannot be read: " +
+				short2(err.Error()),
+		})
 		return
 	}
 	in.applications = append(in.applications, ownedApplication(&a.Metadata))
@@ -219,5 +225,8 @@ func invalidBecause(err error) *invalidObject {
 		kind = "a whole number"
 	default:
 	}
-	return &invalidObject{path: parsePath(e.Field), message: fmt.Sprintf("The field %s is of the wrong type (%s). It has to be %s.", short(e.Field), short(e.Value), kind)}
+	return &invalidObject{
+		path: parsePath(e.Field), message: fmt.Sprintf("The field %s is of the wrong type (%s). It has to be %s.",
+			short(e.Field), short(e.Value), kind),
+	}
 }

@@ -24,9 +24,11 @@ spec:
 `
 
 func application(name, env, owner string) string {
-	text := "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: " + name + "\n  namespace: argocd\n  labels: {env: " + env + "}\n"
+	text := "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: " + name +
+		"\n  namespace: argocd\n  labels: {env: " + env + "}\n"
 	if owner != "" {
-		text += "  ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: " + owner + ", uid: '7', controller: true}]\n"
+		text += "  ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: " + owner +
+			", uid: '7', controller: true}]\n"
 	}
 	return text
 }
@@ -123,7 +125,8 @@ func TestLintSurvives(t *testing.T) {
 	for _, seed := range all {
 		words = append(words, strings.FieldsFunc(seed, func(r rune) bool { return strings.ContainsRune(" ,", r) })...)
 	}
-	words = append(words, "null", "[]", "{}", "-1", "1e400", "&a", "*a", "<<: *a", "{{", "{{.env.x}}", "\x00", "\ufeff", "!!binary", "? ", "|")
+	words = append(words, "null", "[]", "{}", "-1", "1e400", "&a", "*a", "<<: *a", "{{", "{{.env.x}}", "\x00", "\ufeff",
+		"!!binary", "? ", "|")
 	for range 4000 {
 		text := strings.SplitAfter(all[random.IntN(len(all))], " ")
 		for range random.IntN(4) + 1 {
@@ -153,9 +156,11 @@ func seeds() []string {
 		}
 		all = append(all, text)
 	}
-	const generators = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
+	const generators = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, " +
+		"cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n"
 	return append(all, good+"---\n"+application("guestbook-dev", "dev", "guestbook"),
-		strings.Replace(good, generators, "    - matrix: {generators: [{list: {elements: [{env: dev}]}}, {merge: {mergeKeys: [cluster], generators: [{list: {elements: [{cluster: '{{.env}}'}]}}, {clusters: {}}]}}]}\n", 1),
+		strings.Replace(good, generators,
+			"    - matrix: {generators: [{list: {elements: [{env: dev}]}}, {merge: {mergeKeys: [cluster], generators: [{list: {elements: [{cluster: '{{.env}}'}]}}, {clusters: {}}]}}]}\n", 1),
 		"apiVersion: v1\nkind: List\nitems:\n- &a {kind: List, apiVersion: v1, items: [*a]}\n",
 		"apiVersion: v1\nkind: List\nitems: &a [*a]\n", "&a apiVersion: v1\nkind: List\nitems: [*a]\n")
 }

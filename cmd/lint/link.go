@@ -28,7 +28,10 @@ func (in *Input) WithoutApplications(why string) {
 }
 
 func ownedApplication(meta *metav1.ObjectMeta) owned {
-	o := owned{Application: Application{Name: meta.Name, Labels: meta.Labels}, namespace: meta.Namespace, orphan: len(meta.OwnerReferences) == 0}
+	o := owned{
+		Application: Application{Name: meta.Name, Labels: meta.Labels}, namespace: meta.Namespace,
+		orphan: len(meta.OwnerReferences) == 0,
+	}
 	if owner := metav1.GetControllerOf(meta); owner != nil && owner.Kind == "ApplicationSet" {
 		o.owner = owner
 	}

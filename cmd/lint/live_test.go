@@ -33,7 +33,9 @@ func liveApplication(name string, owner types.UID, labels map[string]string) *ar
 
 // Live Applications close the gaps of what cannot be known offline.
 func TestLive(t *testing.T) {
-	clusters := []string{"    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n", "    - clusters: {}\n"}
+	clusters := []string{
+		"    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: prod-eu}\n          - {env: prod, cluster: prod-us}\n", "    - clusters: {}\n",
+	}
 	recorded := func(set *argo.ApplicationSet) {
 		set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "guestbook-dev", Step: "1"}}
 	}
@@ -47,34 +49,57 @@ func TestLive(t *testing.T) {
 	}{
 		"all is well": {clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)}, nil, nil},
 		"Applications of another ApplicationSet of the same name": {
-			clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "2", prod)},
-			[]string{`step-without-applications 0 ` + steps + `[1]: Step 2 has no Application: it selects none of the 1 that exist.`}, nil,
+			clusters, recorded, []*argo.Application{
+				liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "2", prod),
+			},
+			[]string{
+				`step-without-applications 0 ` + steps + `[1]: Step 2 has no Application: it selects none of the 1 that exist.`,
+			}, nil,
 		},
 		"an Application in no step": {
-			clusters, recorded, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod), liveApplication("guestbook-qa", "1", nil)},
+			clusters, recorded, []*argo.Application{
+				liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod),
+				liveApplication("guestbook-qa", "1", nil),
+			},
 			[]string{`in-no-step 0 ` + steps + `: guestbook-qa is in no step.`}, nil,
 		},
 		"no Applications yet": {
 			clusters, nil, nil, nil,
-			[]Gap{{"clusters", "generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones"}},
+			[]Gap{
+				{"clusters", "generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones"},
+			},
 		},
 		"the controller records no step": {
-			clusters, nil, []*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
-			[]string{`progressive-syncs-off 0 spec.strategy: The ApplicationSet controller records no step of the 2 Applications: it runs without progressive syncs, and nothing syncs them in order.`}, nil,
+			clusters, nil, []*argo.Application{
+				liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod),
+			},
+			[]string{
+				`progressive-syncs-off 0 spec.strategy: The ApplicationSet controller records no step of the 2 Applications: it runs without progressive syncs, and nothing syncs them in order.`,
+			}, nil,
 		},
 		"the controller records no step, and the Applications sync by themselves": {
 			append([]string{"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, "}, clusters...), nil,
-			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)}, nil, nil,
+			[]*argo.Application{
+				liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod),
+			}, nil, nil,
 		},
 		"the same, and Applications stay that are generated no more": {
-			append([]string{"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, ", "  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:"}, clusters...), nil,
+			append([]string{
+				"syncPolicy: {", "syncPolicy: {automated: {selfHeal: true}, ", "  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:",
+			}, clusters...), nil,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
-			[]string{`orphans-block 0 spec.syncPolicy.applicationsSync: applicationsSync create-update keeps Applications that are generated no more, and later steps wait for them.`}, nil,
+			[]string{
+				`orphans-block 0 spec.syncPolicy.applicationsSync: applicationsSync create-update keeps Applications that are generated no more, and later steps wait for them.`,
+			}, nil,
 		},
 		"a name to exclude that nobody has": {
-			append([]string{"stepgate.io/require: synced", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1"}, clusters...), recorded,
+			append([]string{
+				"stepgate.io/require: synced", "stepgate.io/exclude: guestbook-dev, guestbok-prod\n    stepgate.io/exclude-until: '2026-11-21T13:00:00Z'\n    stepgate.io/exclude-reason: INC-1",
+			}, clusters...), recorded,
 			[]*argo.Application{liveApplication("guestbook-dev", "1", dev), liveApplication("guestbook-prod", "1", prod)},
-			[]string{`excluded-unknown 0 metadata.annotations["stepgate.io/exclude"]: The ApplicationSet has no Application guestbok-prod, and excludes nobody by this name.`}, nil,
+			[]string{
+				`excluded-unknown 0 metadata.annotations["stepgate.io/exclude"]: The ApplicationSet has no Application guestbok-prod, and excludes nobody by this name.`,
+			}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +151,10 @@ func TestInstallation(t *testing.T) {
 			in.AddLive(set(tc.mode))
 			in.Link()
 			var got []string
-			for _, line := range findings(t, in.Check(Options{Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true, Installation: tc.installed})) {
+			for _, line := range findings(t,
+				in.Check(Options{
+					Clock: clocktesting.NewFakePassiveClock(now), ProgressiveSyncs: true, Installation: tc.installed,
+				})) {
 				if strings.Contains(line, "stepgate.io/") {
 					got = append(got, line)
 				}

@@ -30,20 +30,30 @@ func (c *checker) maxUpdate(step int, limit intstr.IntOrString, sizes []int) {
 	percentage, isPercentage := percentageOf(limit)
 	switch {
 	case limit.Type == intstr.Int && limit.IntVal < 0:
-		c.found("invalid-max-update", path, fmt.Sprintf("maxUpdate %d of step %d is negative: the ApplicationSet controller starts no sync in this step.", limit.IntVal, step+1))
+		c.found("invalid-max-update", path,
+			fmt.Sprintf("maxUpdate %d of step %d is negative: the ApplicationSet controller starts no sync in this step.",
+				limit.IntVal, step+1))
 	case limit.Type == intstr.Int && limit.IntVal == 0, limit.Type == intstr.String && limit.StrVal == "0%":
-		c.found("manual-step", path, fmt.Sprintf("Step %d is a manual step: with maxUpdate %s the ApplicationSet controller starts no sync in it.", step+1, limit.String()))
+		c.found("manual-step", path, fmt.Sprintf(
+			"Step %d is a manual step: with maxUpdate %s the ApplicationSet controller starts no sync in it.", step+1,
+			limit.String(),
+		))
 	case limit.Type == intstr.Int:
 	case !isPercentage || percentage <= 0:
-		f := c.found("invalid-max-update", path, fmt.Sprintf("maxUpdate %q of step %d is no number and no valid percentage: Argo CD counts it as 1.", short(limit.StrVal), step+1))
+		f := c.found("invalid-max-update", path,
+			fmt.Sprintf("maxUpdate %q of step %d is no number and no valid percentage: Argo CD counts it as 1.",
+				short(limit.StrVal), step+1))
 		if number, err := strconv.Atoi(limit.StrVal); err == nil && number > 0 {
 			f.Remedy = fmt.Sprintf("Write %d without quotes.", number)
 		}
 	case percentage >= 100:
-		c.found("max-update-no-limit", path, fmt.Sprintf("maxUpdate %s of step %d limits nothing.", short(limit.StrVal), step+1))
+		c.found("max-update-no-limit", path,
+			fmt.Sprintf("maxUpdate %s of step %d limits nothing.", short(limit.StrVal), step+1))
 	case sizes != nil && sizes[step] > 0:
 		if total := sizes[step] + outside(sizes, step); total > 1 && percentage*total < 100 {
-			c.found("max-update-below-one", path, fmt.Sprintf("maxUpdate %s of the %s of step %d is less than one: Argo CD takes 1.", short(limit.StrVal), count(total, "Application"), step+1))
+			c.found("max-update-below-one", path,
+				fmt.Sprintf("maxUpdate %s of the %s of step %d is less than one: Argo CD takes 1.", short(limit.StrVal),
+					count(total, "Application"), step+1))
 		}
 	}
 }

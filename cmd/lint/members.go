@@ -48,11 +48,15 @@ func (c *checker) labelsNotSet(groups []group) {
 			reported = append(reported, e.Key)
 			message := fmt.Sprintf("Step %d selects by the label %s, which the template does not set.", i+1, short(e.Key))
 			if c.Known {
-				message = fmt.Sprintf("Step %d selects by the label %s, and none of the %s has it.", i+1, short(e.Key), count(len(groups), "Application"))
+				message = fmt.Sprintf("Step %d selects by the label %s, and none of the %s has it.", i+1, short(e.Key),
+					count(len(groups), "Application"))
 			}
 			f := c.found("label-not-set", stepPath(i, "matchExpressions", j, "key"), message)
 			if like := nearest(e.Key, labelNames(groups)); like != "" {
-				f.Remedy = fmt.Sprintf("The Applications have the label %s. Select by this one, or set %s in spec.template.metadata.labels.", short(like), short(e.Key))
+				f.Remedy = fmt.Sprintf(
+					"The Applications have the label %s. Select by this one, or set %s in spec.template.metadata.labels.",
+					short(like), short(e.Key),
+				)
 			}
 		}
 	}
@@ -84,11 +88,13 @@ func (c *checker) valuesNeverGiven(groups []group) {
 				continue
 			}
 			for k, value := range e.Values {
-				if slices.Contains(given, value) || slices.Contains(e.Values[:k], value) || value == "" || len(validation.IsValidLabelValue(value)) > 0 {
+				if slices.Contains(given, value) || slices.Contains(e.Values[:k], value) || value == "" ||
+					len(validation.IsValidLabelValue(value)) > 0 {
 					continue // it is there, or another rule says why not
 				}
 				f := c.found("value-never-given", stepPath(i, "matchExpressions", j, "values", k),
-					fmt.Sprintf("Step %d lists the value %q of the label %s, which no generator gives.", i+1, short(value), short(e.Key)))
+					fmt.Sprintf("Step %d lists the value %q of the label %s, which no generator gives.", i+1, short(value),
+						short(e.Key)))
 				if like := nearest(value, given); like != "" && len(value) > 2 {
 					f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise remove the value, or add it to a generator.", short(like))
 				}
@@ -154,7 +160,8 @@ func (c *checker) outsiders(outside map[int][]group, inside map[int]bool) {
 			continue
 		}
 		if i >= 0 && !inside[i] && (len(c.Set.Spec.Generators) > 1 || outside[i][0].many) {
-			c.found("generator-in-no-step", to("spec", "generators", i), fmt.Sprintf("No step selects an Application of generator %d.", i+1))
+			c.found("generator-in-no-step", to("spec", "generators", i),
+				fmt.Sprintf("No step selects an Application of generator %d.", i+1))
 			continue
 		}
 		unnamed := false
@@ -174,7 +181,8 @@ func (c *checker) outsiders(outside map[int][]group, inside map[int]bool) {
 		if strings.HasPrefix(who[0], "some ") {
 			verb = "are"
 		}
-		c.found("in-no-step", to("spec", "strategy", "rollingSync", "steps"), fmt.Sprintf("%s %s in no step.", capital(names(who)), verb))
+		c.found("in-no-step", to("spec", "strategy", "rollingSync", "steps"),
+			fmt.Sprintf("%s %s in no step.", capital(names(who)), verb))
 	}
 }
 
@@ -201,7 +209,9 @@ func (c *checker) overlaps(groups []group) {
 	}
 	for _, key := range order {
 		all := of[key]
-		c.found("in-two-steps", stepPath(all[1]), fmt.Sprintf("%s %s selected by %s: step %d counts.", names(found[key]), isAre(len(found[key])), stepNames(all), all[0]+1))
+		c.found("in-two-steps", stepPath(all[1]),
+			fmt.Sprintf("%s %s selected by %s: step %d counts.", names(found[key]), isAre(len(found[key])), stepNames(all),
+				all[0]+1))
 	}
 }
 

@@ -109,14 +109,17 @@ func TestSARIFLocations(t *testing.T) {
 	g.Expect(physical("", 1, 1)).To(BeNil())
 	g.Expect(physical(stdinName, 1, 1)).To(BeNil())
 	g.Expect(physical("a b/ü.yaml", 0, 0)).To(Equal(&sarifPhysical{ArtifactLocation: sarifArtifact{"a%20b/%C3%BC.yaml"}}))
-	g.Expect(physical("/x/a.yaml", 2, 3)).To(Equal(&sarifPhysical{ArtifactLocation: sarifArtifact{"file:///x/a.yaml"}, Region: &sarifRegion{2, 3}}))
+	g.Expect(physical("/x/a.yaml", 2, 3)).To(Equal(&sarifPhysical{
+		ArtifactLocation: sarifArtifact{"file:///x/a.yaml"}, Region: &sarifRegion{2, 3},
+	}))
 	location := Result{Namespace: "argocd", Name: "guestbook"}.location(Finding{Path: "spec.strategy"})
 	g.Expect(location).To(Equal(sarifLocation{LogicalLocations: []sarifLogical{{"argocd/guestbook.spec.strategy"}}}))
 }
 
 func TestGitHubEscapes(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(command("error", "a,b:c%.yaml", 3, "x: y", "100%\r\nnext: a, b")).To(Equal("::error file=a%2Cb%3Ac%25.yaml,line=3,title=x%3A y::100%25%0D%0Anext: a, b"))
+	g.Expect(command("error", "a,b:c%.yaml", 3, "x: y",
+		"100%\r\nnext: a, b")).To(Equal("::error file=a%2Cb%3Ac%25.yaml,line=3,title=x%3A y::100%25%0D%0Anext: a, b"))
 	g.Expect(command("notice", stdinName, 3, "t", "m")).To(Equal("::notice title=t::m"))
 }
 

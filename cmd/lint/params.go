@@ -77,8 +77,11 @@ func kindsOf(g *argo.ApplicationSetNestedGenerator) []string {
 		name string
 		set  bool
 	}{
-		{"list", g.List != nil}, {"clusters", g.Clusters != nil}, {"git", g.Git != nil}, {"scmProvider", g.SCMProvider != nil},
-		{"clusterDecisionResource", g.ClusterDecisionResource != nil}, {"pullRequest", g.PullRequest != nil}, {"plugin", g.Plugin != nil},
+		{"list", g.List != nil}, {"clusters", g.Clusters != nil}, {"git", g.Git != nil},
+		{"scmProvider", g.SCMProvider != nil},
+		{
+			"clusterDecisionResource", g.ClusterDecisionResource != nil,
+		}, {"pullRequest", g.PullRequest != nil}, {"plugin", g.Plugin != nil},
 		{"matrix", g.Matrix != nil}, {"merge", g.Merge != nil},
 	} {
 		if k.set {

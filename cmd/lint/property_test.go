@@ -70,9 +70,12 @@ func TestShadowedStepsNeverGetAnApplication(t *testing.T) {
 		for i := range steps {
 			path := stepPath(i).String()
 			nothing := slices.ContainsFunc(result.Findings, func(f Finding) bool {
-				return strings.HasPrefix(f.Path, path) && (f.Rule == "shadowed-step" || f.Rule == "contradiction" || f.Rule == "in-without-values")
+				return strings.HasPrefix(f.Path, path) &&
+					(f.Rule == "shadowed-step" || f.Rule == "contradiction" || f.Rule == "in-without-values")
 			})
-			broken := slices.ContainsFunc(result.Findings, func(f Finding) bool { return strings.HasPrefix(f.Path, path) && f.Rule == "unknown-operator" })
+			broken := slices.ContainsFunc(result.Findings, func(f Finding) bool {
+				return strings.HasPrefix(f.Path, path) && f.Rule == "unknown-operator"
+			})
 			if nothing {
 				g.Expect(gets[i]).To(BeFalse(), "step %d of %v: %v", i+1, steps, result.Findings)
 			} else if !broken {
@@ -100,7 +103,9 @@ func TestMembershipIsThatOfTheRule(t *testing.T) {
 		}
 		result := Check(s, Options{Clock: clocktesting.NewFakePassiveClock(now)})
 		said := func(rule, name string) bool {
-			return slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Rule == rule && strings.Contains(f.Message, name) })
+			return slices.ContainsFunc(result.Findings, func(f Finding) bool {
+				return f.Rule == rule && strings.Contains(f.Message, name)
+			})
 		}
 		filled := map[int]bool{}
 		for _, a := range s.Applications {

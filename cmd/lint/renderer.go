@@ -29,7 +29,8 @@ func (r *renderer) group(p params) group {
 	unknown := false
 	for key, value := range r.template.labels {
 		name, l := key, label{value, true}
-		if p.open || len(p.values) > 0 { // RenderTemplateParams of argo-cd v3.5.7, applicationset/utils/utils.go, skips empty sets
+		// RenderTemplateParams of argo-cd v3.5.7, applicationset/utils/utils.go, skips empty sets
+		if p.open || len(p.values) > 0 {
 			var known bool
 			if name, known = r.render(key, key, p); !known {
 				g.open, unknown = true, true
@@ -38,7 +39,9 @@ func (r *renderer) group(p params) group {
 			l.value, l.known = r.render(key, value, p)
 		}
 		if left := unfilled(l.value); l.known && left != "" {
-			r.report("placeholder-not-filled", key, fmt.Sprintf("The label %s keeps the placeholder %s: generator %d (%s) gives no text of this name.", short(key), short(left), r.part.index+1, r.part.kind))
+			r.report("placeholder-not-filled", key,
+				fmt.Sprintf("The label %s keeps the placeholder %s: generator %d (%s) gives no text of this name.", short(key),
+					short(left), r.part.index+1, r.part.kind))
 		}
 		unknown = unknown || !l.known
 		g.labels[name] = l
@@ -57,7 +60,9 @@ func (r *renderer) render(key, text string, p params) (rendered string, known bo
 	rendered, err := r.engine.render(text, p)
 	var b *brokenGenerator
 	if errors.As(err, &b) {
-		r.report("generator-fails", key, fmt.Sprintf("The label %s of generator %d (%s) cannot be rendered: %s.", short(key), r.part.index+1, r.part.kind, b.problem))
+		r.report("generator-fails", key,
+			fmt.Sprintf("The label %s of generator %d (%s) cannot be rendered: %s.", short(key), r.part.index+1, r.part.kind,
+				b.problem))
 	}
 	return rendered, err == nil
 }
@@ -84,7 +89,8 @@ func (r *renderer) patch(g *group, p params) bool {
 	var patch struct {
 		Metadata map[string]any `json:"metadata"`
 	}
-	if err := yaml.Unmarshal([]byte(rendered), &patch); err != nil || strings.Contains(rendered, "$patch") || strings.Contains(rendered, "$retainKeys") {
+	if err := yaml.Unmarshal([]byte(rendered), &patch); err != nil || strings.Contains(rendered, "$patch") ||
+		strings.Contains(rendered, "$retainKeys") {
 		return false
 	}
 	labels, ok := patch.Metadata["labels"].(map[string]any)

@@ -94,7 +94,9 @@ func (f Failure) where() string {
 func NewReport(results []Result, failures []Failure, otherObjects int) *Report {
 	r := &Report{
 		TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "LintReport"},
-		Summary:  Summary{ApplicationSets: len(results), OtherObjects: otherObjects}, Failures: failures, ApplicationSets: []Result{},
+		Summary: Summary{
+			ApplicationSets: len(results), OtherObjects: otherObjects,
+		}, Failures: failures, ApplicationSets: []Result{},
 	}
 	for _, result := range results {
 		if result.Steps == 0 {

@@ -15,7 +15,8 @@ type Rule struct {
 
 // Rules are all rules, in the order of the documentation.
 func Rules() []Rule {
-	return slices.Concat(objectRules(), expressionRules(), membershipRules(), maxUpdateRules(), syncRules(), annotationRules())
+	return slices.Concat(objectRules(), expressionRules(), membershipRules(), maxUpdateRules(), syncRules(),
+		annotationRules())
 }
 
 // ruleOf finds a rule. Every identifier in the code has one; a test sees to it.
@@ -30,76 +31,255 @@ func ruleOf(id string) Rule {
 
 func objectRules() []Rule {
 	return []Rule{
-		{"invalid-object", Error, "The object does not fit the schema", "The API server refuses the object, and nothing else in it was checked.", "Correct the field."},
-		{"unknown-field", Warning, "A field of the strategy that does not exist", "The API server drops a field that it does not know, and applies the rest: a misspelt maxUpdate is no limit.", "Correct the name of the field, or remove it."},
-		{"strategy-type", Error, "A strategy type that does not exist", "Only the exact texts RollingSync and AllAtOnce exist. With any other the ApplicationSet controller ignores the steps, and stepgate gates nothing.", "Write type: RollingSync."},
-		{"steps-ignored", Warning, "Steps without type RollingSync", "The steps count only if the type is RollingSync. Without it all Applications sync in any order.", "Write type: RollingSync, or remove rollingSync."},
-		{"no-steps", Error, "RollingSync without steps", "Argo CD up to 3.5 then orders nothing; 3.6 reports an error and stops. stepgate gates nothing.", "Add the steps to spec.strategy.rollingSync.steps, or remove the strategy."},
-		{"one-step", Note, "One step only", "With one step there is nothing to put in order: its Applications sync at once, as far as maxUpdate lets them.", "Add the other steps, unless maxUpdate is all you need."},
-		{"deletion-order", Warning, "A deletionOrder that has no effect", "Only AllAtOnce and Reverse exist, and Reverse needs RollingSync with steps.", "Write deletionOrder: Reverse together with RollingSync and steps, or remove it."},
-		{"generator-fails", Error, "A generator that fails", "If one generator fails, the ApplicationSet controller updates no Application of the ApplicationSet.", "Correct the generator."},
-		{"placeholder-not-filled", Error, "A placeholder in a label that no generator fills", "The placeholder stays in the label as it is. It is no valid label, and the Application cannot be created.", "Use a parameter that the generator gives."},
+		{
+			"invalid-object", Error, "The object does not fit the schema",
+			"The API server refuses the object, and nothing else in it was checked.", "Correct the field.",
+		},
+		{
+			"unknown-field", Warning, "A field of the strategy that does not exist",
+			"The API server drops a field that it does not know, and applies the rest: a misspelt maxUpdate is no limit.",
+			"Correct the name of the field, or remove it.",
+		},
+		{
+			"strategy-type", Error, "A strategy type that does not exist",
+			"Only the exact texts RollingSync and AllAtOnce exist. With any other the ApplicationSet controller ignores the " +
+				"steps, and stepgate gates nothing.", "Write type: RollingSync.",
+		},
+		{
+			"steps-ignored", Warning, "Steps without type RollingSync",
+			"The steps count only if the type is RollingSync. Without it all Applications sync in any order.",
+			"Write type: RollingSync, or remove rollingSync.",
+		},
+		{
+			"no-steps", Error, "RollingSync without steps",
+			"Argo CD up to 3.5 then orders nothing; 3.6 reports an error and stops. stepgate gates nothing.",
+			"Add the steps to spec.strategy.rollingSync.steps, or remove the strategy.",
+		},
+		{
+			"one-step", Note, "One step only",
+			"With one step there is nothing to put in order: its Applications sync at once, as far as maxUpdate lets them.",
+			"Add the other steps, unless maxUpdate is all you need.",
+		},
+		{
+			"deletion-order", Warning, "A deletionOrder that has no effect",
+			"Only AllAtOnce and Reverse exist, and Reverse needs RollingSync with steps.",
+			"Write deletionOrder: Reverse together with RollingSync and steps, or remove it.",
+		},
+		{
+			"generator-fails", Error, "A generator that fails",
+			"If one generator fails, the ApplicationSet controller updates no Application of the ApplicationSet.",
+			"Correct the generator.",
+		},
+		{
+			"placeholder-not-filled", Error, "A placeholder in a label that no generator fills",
+			"The placeholder stays in the label as it is. It is no valid label, and the Application cannot be created.",
+			"Use a parameter that the generator gives.",
+		},
 	}
 }
 
 func expressionRules() []Rule {
 	return []Rule{
-		{"invalid-key", Error, "A key that no label can have", "No Application can have this label. In then selects nothing, and NotIn everything.", "Write the key of a label of the Applications."},
-		{"unknown-operator", Error, "An operator other than In and NotIn", "Only In and NotIn exist, written exactly like this. Any other operator selects the Applications without the label, and no Application with it.", "Write In or NotIn."},
-		{"in-without-values", Error, "In without values", "In without values selects nothing.", "Write the values of the label, or remove the step."},
-		{"not-in-without-values", Warning, "NotIn without values", "NotIn without values selects every Application.", "Write the values to leave out, or remove the expression."},
-		{"impossible-value", Warning, "A value that no label can have", "A label has at most 63 characters: letters, digits, '-', '_' and '.', with a letter or a digit at both ends. The value is compared exactly, so a space matters.", "Correct the value."},
-		{"empty-value", Warning, "An empty value", "It selects Applications whose label is set to the empty text, and none without the label.", "Remove the empty value. To select Applications without the label, use NotIn with all values of the others."},
-		{"duplicate-value", Note, "A value twice in an expression", "The second one changes nothing; it may be another value misspelt.", "Remove one of them, or correct it."},
-		{"contradiction", Error, "Expressions that exclude each other", "All expressions of a step have to select an Application. These select none together.", "To select Applications with one value or another, list both in one expression."},
+		{
+			"invalid-key", Error, "A key that no label can have",
+			"No Application can have this label. In then selects nothing, and NotIn everything.",
+			"Write the key of a label of the Applications.",
+		},
+		{
+			"unknown-operator", Error, "An operator other than In and NotIn",
+			"Only In and NotIn exist, written exactly like this. Any other operator selects the Applications without the " +
+				"label, and no Application with it.", "Write In or NotIn.",
+		},
+		{
+			"in-without-values", Error, "In without values", "In without values selects nothing.",
+			"Write the values of the label, or remove the step.",
+		},
+		{
+			"not-in-without-values", Warning, "NotIn without values", "NotIn without values selects every Application.",
+			"Write the values to leave out, or remove the expression.",
+		},
+		{
+			"impossible-value", Warning, "A value that no label can have",
+			"A label has at most 63 characters: letters, digits, '-', '_' and '.', with a letter or a digit at both ends. " +
+				"The value is compared exactly, so a space matters.", "Correct the value.",
+		},
+		{
+			"empty-value", Warning, "An empty value",
+			"It selects Applications whose label is set to the empty text, and none without the label.",
+			"Remove the empty value. To select Applications without the label, use NotIn with all values of the others.",
+		},
+		{
+			"duplicate-value", Note, "A value twice in an expression",
+			"The second one changes nothing; it may be another value misspelt.", "Remove one of them, or correct it.",
+		},
+		{
+			"contradiction", Error, "Expressions that exclude each other",
+			"All expressions of a step have to select an Application. These select none together.",
+			"To select Applications with one value or another, list both in one expression.",
+		},
 		{"empty-step", Warning, "A step without expressions", "It selects every Application.", "Give it matchExpressions."},
-		{"shadowed-step", Error, "A step that can never get an Application", "An Application that several steps select belongs to the first of them. Earlier steps select everything that this one selects.", "Narrow the earlier steps, or remove this one."},
+		{
+			"shadowed-step", Error, "A step that can never get an Application",
+			"An Application that several steps select belongs to the first of them. Earlier steps select everything that " +
+				"this one selects.", "Narrow the earlier steps, or remove this one.",
+		},
 	}
 }
 
 func membershipRules() []Rule {
 	return []Rule{
-		{"label-not-set", Error, "A label that no Application has", "The steps select by this label, and no Application has it. In then selects nothing, and NotIn everything.", "Set the label in spec.template.metadata.labels, or select by a label that is there."},
-		{"value-never-given", Warning, "A value that no Application has", "The generators of this ApplicationSet give this value to no Application. It may be misspelt.", "Correct the value, or add it to the generator."},
-		{"step-without-applications", Warning, "A step without Applications", "An empty step is complete at once, and the next one opens.", "Correct the expressions of the step or the labels of the Applications."},
-		{"in-two-steps", Warning, "Applications in two steps", "The first of the steps counts. Argo CD lists the Application in both, and opens neither's successor before it is Healthy.", "Make the expressions exclude each other."},
-		{"in-no-step", Warning, "Applications in no step", "The ApplicationSet controller never syncs them, and RollingSync switches their automated sync off. stepgate does not gate them. They count in the percentage of maxUpdate of step 1.", "Add them to a step, or sync them by hand."},
-		{"generator-in-no-step", Warning, "A generator whose Applications are in no step", "The ApplicationSet controller never syncs them, and RollingSync switches their automated sync off. stepgate does not gate them.", "Add its Applications to a step."},
+		{
+			"label-not-set", Error, "A label that no Application has",
+			"The steps select by this label, and no Application has it. In then selects nothing, and NotIn everything.",
+			"Set the label in spec.template.metadata.labels, or select by a label that is there.",
+		},
+		{
+			"value-never-given", Warning, "A value that no Application has",
+			"The generators of this ApplicationSet give this value to no Application. It may be misspelt.",
+			"Correct the value, or add it to the generator.",
+		},
+		{
+			"step-without-applications", Warning, "A step without Applications",
+			"An empty step is complete at once, and the next one opens.",
+			"Correct the expressions of the step or the labels of the Applications.",
+		},
+		{
+			"in-two-steps", Warning, "Applications in two steps",
+			"The first of the steps counts. Argo CD lists the Application in both, and opens neither's successor before it " +
+				"is Healthy.", "Make the expressions exclude each other.",
+		},
+		{
+			"in-no-step", Warning, "Applications in no step",
+			"The ApplicationSet controller never syncs them, and RollingSync switches their automated sync off. stepgate " +
+				"does not gate them. They count in the percentage of maxUpdate of step 1.",
+			"Add them to a step, or sync them by hand.",
+		},
+		{
+			"generator-in-no-step", Warning, "A generator whose Applications are in no step",
+			"The ApplicationSet controller never syncs them, and RollingSync switches their automated sync off. stepgate " +
+				"does not gate them.", "Add its Applications to a step.",
+		},
 	}
 }
 
 func maxUpdateRules() []Rule {
 	return []Rule{
-		{"manual-step", Note, "A step that is synced by hand", "With maxUpdate 0 or 0% the ApplicationSet controller starts no sync in this step. When somebody has synced all its Applications and they are Healthy, the next step opens.", "Nothing, if this is intended: argocd app sync APP for each Application of the step. Otherwise write 1."},
-		{"invalid-max-update", Error, "A maxUpdate that is no number and no percentage", "Argo CD counts a text that is no percentage, and a negative percentage, as 1. A negative number lets no Application through.", "Write a number such as 1, or a percentage such as 20%."},
-		{"max-update-no-limit", Note, "A maxUpdate that limits nothing", "All Applications of the step sync at once, as without maxUpdate.", "Write less than 100%, or remove it."},
-		{"max-update-below-one", Note, "A percentage of less than one Application", "Argo CD rounds percentages down, and then takes at least 1.", "Nothing, if one at a time is intended."},
+		{
+			"manual-step", Note, "A step that is synced by hand",
+			"With maxUpdate 0 or 0% the ApplicationSet controller starts no sync in this step. When somebody has synced all " +
+				"its Applications and they are Healthy, the next step opens.",
+			"Nothing, if this is intended: argocd app sync APP for each Application of the step. Otherwise write 1.",
+		},
+		{
+			"invalid-max-update", Error, "A maxUpdate that is no number and no percentage",
+			"Argo CD counts a text that is no percentage, and a negative percentage, as 1. A negative number lets no " +
+				"Application through.", "Write a number such as 1, or a percentage such as 20%.",
+		},
+		{
+			"max-update-no-limit", Note, "A maxUpdate that limits nothing",
+			"All Applications of the step sync at once, as without maxUpdate.", "Write less than 100%, or remove it.",
+		},
+		{
+			"max-update-below-one", Note, "A percentage of less than one Application",
+			"Argo CD rounds percentages down, and then takes at least 1.", "Nothing, if one at a time is intended.",
+		},
 	}
 }
 
 func syncRules() []Rule {
 	return []Rule{
-		{"automated-disabled", Note, "Automated sync that is switched off", "With progressive syncs the ApplicationSet controller sets automated.enabled to false in every Application, and starts the syncs itself. It takes over prune.", "Nothing, if the controller is to start the syncs. To keep automated sync and the order, see docs/ordered-autosync.md."},
-		{"self-heal-disabled", Warning, "Self-heal that is switched off", "With progressive syncs the ApplicationSet controller switches automated sync off, and with it self-heal: drift stays.", "Remove selfHeal, or run without progressive syncs as in docs/ordered-autosync.md. Then call lint with --progressive-syncs=false."},
-		{"prune-ignored", Warning, "prune that has no effect", "The ApplicationSet controller prunes only if automated sync is enabled in the template.", "Remove enabled: false: with progressive syncs the controller switches automated sync off anyway."},
-		{"retry-refresh", Note, "Retries that resolve the branch again", "A retry may deploy a commit that the earlier steps do not have. stepgate takes refresh back where it pins the operation.", "Remove retry.refresh, unless stepgate enforces."},
-		{"applications-not-updated", Error, "An applicationsSync policy that starts no sync", "With create-only and create-delete the ApplicationSet controller never writes to an Application that exists. It starts no sync, and no step is ever completed by it.", "Use sync or create-update."},
-		{"orphans-block", Warning, "Orphans that hold later steps up", "With create-only and create-update an Application stays that is generated no more. Without progressive syncs the ApplicationSet controller records nothing, so nothing tells stepgate that it is an orphan: later steps wait for it while it is not done.", "Delete such an Application, or take its label or its owner away. Or use sync."},
-		{"sync-policy-kept", Warning, "A sync policy that the controller does not change", "With ignoreApplicationDifferences the controller does not switch automated sync off. Applications that have it enabled then sync by themselves, in any order.", "Do not ignore the sync policy."},
-		{"step-label-kept", Warning, "A label of the steps that the controller does not change", "Argo CD goes by the labels that it generates, and stepgate by those of the live Application. If they differ, the two do not agree on the step.", "Do not preserve or ignore labels by which the steps select."},
-		{"progressive-syncs-off", Warning, "Steps that the ApplicationSet controller ignores", "The Applications exist, and the ApplicationSet's status records no step of them. The controller runs without --enable-progressive-syncs, and nothing starts their syncs.", "Switch progressive syncs on, or enable automated sync as in docs/ordered-autosync.md."},
+		{
+			"automated-disabled", Note, "Automated sync that is switched off",
+			"With progressive syncs the ApplicationSet controller sets automated.enabled to false in every Application, and " +
+				"starts the syncs itself. It takes over prune.",
+			"Nothing, if the controller is to start the syncs. To keep automated sync and the order, see " +
+				"docs/ordered-autosync.md.",
+		},
+		{
+			"self-heal-disabled", Warning, "Self-heal that is switched off",
+			"With progressive syncs the ApplicationSet controller switches automated sync off, and with it self-heal: drift " +
+				"stays.", "Remove selfHeal, or run without progressive syncs as in docs/ordered-autosync.md. Then call lint " +
+				"with --progressive-syncs=false.",
+		},
+		{
+			"prune-ignored", Warning, "prune that has no effect",
+			"The ApplicationSet controller prunes only if automated sync is enabled in the template.",
+			"Remove enabled: false: with progressive syncs the controller switches automated sync off anyway.",
+		},
+		{
+			"retry-refresh", Note, "Retries that resolve the branch again",
+			"A retry may deploy a commit that the earlier steps do not have. stepgate takes refresh back where it pins the " +
+				"operation.", "Remove retry.refresh, unless stepgate enforces.",
+		},
+		{
+			"applications-not-updated", Error, "An applicationsSync policy that starts no sync",
+			"With create-only and create-delete the ApplicationSet controller never writes to an Application that exists. It " +
+				"starts no sync, and no step is ever completed by it.", "Use sync or create-update.",
+		},
+		{
+			"orphans-block", Warning, "Orphans that hold later steps up",
+			"With create-only and create-update an Application stays that is generated no more. Without progressive syncs " +
+				"the ApplicationSet controller records nothing, so nothing tells stepgate that it is an orphan: later steps " +
+				"wait for it while it is not done.",
+			"Delete such an Application, or take its label or its owner away. Or use sync.",
+		},
+		{
+			"sync-policy-kept", Warning, "A sync policy that the controller does not change",
+			"With ignoreApplicationDifferences the controller does not switch automated sync off. Applications that have it " +
+				"enabled then sync by themselves, in any order.", "Do not ignore the sync policy.",
+		},
+		{
+			"step-label-kept", Warning, "A label of the steps that the controller does not change",
+			"Argo CD goes by the labels that it generates, and stepgate by those of the live Application. If they differ, " +
+				"the two do not agree on the step.", "Do not preserve or ignore labels by which the steps select.",
+		},
+		{
+			"progressive-syncs-off", Warning, "Steps that the ApplicationSet controller ignores",
+			"The Applications exist, and the ApplicationSet's status records no step of them. The controller runs without " +
+				"--enable-progressive-syncs, and nothing starts their syncs.",
+			"Switch progressive syncs on, or enable automated sync as in docs/ordered-autosync.md.",
+		},
 	}
 }
 
 func annotationRules() []Rule {
 	return []Rule{
-		{"annotation-invalid", Error, "An annotation of stepgate that does not parse", "stepgate takes the strictest value instead: enforce, revision, no bypass, no exclusion.", "Correct the value; docs/decisions.md has the list."},
-		{"annotation-unknown", Warning, "An annotation that stepgate does not have", "It has no effect.", "Correct the name; docs/decisions.md has the list."},
-		{"annotation-without-effect", Warning, "An annotation of stepgate that has no effect", "It ends or explains another one that is not there, its time is over, or the ApplicationSet has no steps.", "Remove it, or complete it."},
-		{"annotation-reserved", Error, "An annotation that only stepgate writes", "stepgate records there who has paused or approved, and refuses a write of anybody else.", "Leave it out."},
-		{"condition-not-enforced", Warning, "A condition that holds nothing", "Conditions hold and refuse syncs in enforce mode only. In audit mode stepgate records them, and with mode off it does nothing.", "Nothing, if this is intended. Otherwise use mode enforce."},
-		{"approve-without-pin", Error, "Approvals without pinned operations", "An approval is bound to a revision. Up to Argo CD 3.5 the ApplicationSet controller names none, and stepgate adds it only where it pins operations.", "Run stepgate with --pin compared, or remove the annotation."},
-		{"annotation-on-application", Warning, "An annotation of stepgate in the template", "stepgate reads its annotations from the ApplicationSet only.", "Move it to metadata.annotations of the ApplicationSet."},
-		{"excluded-unknown", Warning, "An excluded Application that does not exist", "stepgate excludes by exact name; this name excludes nobody.", "Correct the name."},
+		{
+			"annotation-invalid", Error, "An annotation of stepgate that does not parse",
+			"stepgate takes the strictest value instead: enforce, revision, no bypass, no exclusion.",
+			"Correct the value; docs/decisions.md has the list.",
+		},
+		{
+			"annotation-unknown", Warning, "An annotation that stepgate does not have", "It has no effect.",
+			"Correct the name; docs/decisions.md has the list.",
+		},
+		{
+			"annotation-without-effect", Warning, "An annotation of stepgate that has no effect",
+			"It ends or explains another one that is not there, its time is over, or the ApplicationSet has no steps.",
+			"Remove it, or complete it.",
+		},
+		{
+			"annotation-reserved", Error, "An annotation that only stepgate writes",
+			"stepgate records there who has paused or approved, and refuses a write of anybody else.", "Leave it out.",
+		},
+		{
+			"condition-not-enforced", Warning, "A condition that holds nothing",
+			"Conditions hold and refuse syncs in enforce mode only. In audit mode stepgate records them, and with mode off " +
+				"it does nothing.", "Nothing, if this is intended. Otherwise use mode enforce.",
+		},
+		{
+			"approve-without-pin", Error, "Approvals without pinned operations",
+			"An approval is bound to a revision. Up to Argo CD 3.5 the ApplicationSet controller names none, and stepgate " +
+				"adds it only where it pins operations.", "Run stepgate with --pin compared, or remove the annotation.",
+		},
+		{
+			"annotation-on-application", Warning, "An annotation of stepgate in the template",
+			"stepgate reads its annotations from the ApplicationSet only.",
+			"Move it to metadata.annotations of the ApplicationSet.",
+		},
+		{
+			"excluded-unknown", Warning, "An excluded Application that does not exist",
+			"stepgate excludes by exact name; this name excludes nobody.", "Correct the name.",
+		},
 	}
 }

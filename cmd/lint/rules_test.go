@@ -27,15 +27,21 @@ var rows = map[string]row{
 
 	"a label that is a number": {
 		[]string{`values: [dev]`, `values: [dev, 1]`},
-		[]string{`invalid-object 22 ` + steps + `[0].matchExpressions[0].values[1]: The field spec.strategy.rollingSync.steps.matchExpressions.values is of the wrong type (number). It has to be a text: put it in quotes.`},
+		[]string{
+			`invalid-object 22 ` + steps + `[0].matchExpressions[0].values[1]: The field spec.strategy.rollingSync.steps.matchExpressions.values is of the wrong type (number). It has to be a text: put it in quotes.`,
+		},
 	},
 	"a misspelt maxUpdate": {
 		[]string{"maxUpdate: 1", "maxUpdates: 1"},
-		[]string{`unknown-field 25 ` + steps + `[1].maxUpdates: The field "maxUpdates" does not exist, and the API server drops it.`},
+		[]string{
+			`unknown-field 25 ` + steps + `[1].maxUpdates: The field "maxUpdates" does not exist, and the API server drops it.`,
+		},
 	},
 	"a type in lower case": {
 		[]string{"type: RollingSync", "type: rollingsync", "\n  annotations:\n    stepgate.io/require: synced", ""},
-		[]string{`strategy-type 16 spec.strategy.type: The strategy type "rollingsync" does not exist: it is not exactly RollingSync, and the steps are ignored.`},
+		[]string{
+			`strategy-type 16 spec.strategy.type: The strategy type "rollingsync" does not exist: it is not exactly RollingSync, and the steps are ignored.`,
+		},
 	},
 	"steps with AllAtOnce": {
 		[]string{"type: RollingSync", "type: AllAtOnce", "\n  annotations:\n    stepgate.io/require: synced", ""},
@@ -46,7 +52,9 @@ var rows = map[string]row{
 		[]string{`steps-ignored 16 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is not set.`},
 	},
 	"no steps": {
-		[]string{"      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "      steps: []\n", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{
+			"      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "      steps: []\n", "\n  annotations:\n    stepgate.io/require: synced", "",
+		},
 		[]string{`no-steps 18 spec.strategy.rollingSync.steps: The type is RollingSync, and there are no steps.`},
 	},
 	"one step": {
@@ -55,10 +63,14 @@ var rows = map[string]row{
 	},
 	"an unknown deletionOrder": {
 		[]string{"type: RollingSync", "type: RollingSync\n    deletionOrder: Backwards"},
-		[]string{`deletion-order 19 spec.strategy.deletionOrder: The deletionOrder "Backwards" does not exist: all Applications are deleted at once.`},
+		[]string{
+			`deletion-order 19 spec.strategy.deletionOrder: The deletionOrder "Backwards" does not exist: all Applications are deleted at once.`,
+		},
 	},
 	"a deletionOrder without steps": {
-		[]string{"type: RollingSync", "type: AllAtOnce\n    deletionOrder: reverse", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{
+			"type: RollingSync", "type: AllAtOnce\n    deletionOrder: reverse", "\n  annotations:\n    stepgate.io/require: synced", "",
+		},
 		[]string{
 			`deletion-order 17 spec.strategy.deletionOrder: deletionOrder Reverse has no effect without RollingSync and steps.`,
 			`steps-ignored 18 spec.strategy.rollingSync: rollingSync is given, and ignored: the type is AllAtOnce.`,
@@ -66,19 +78,29 @@ var rows = map[string]row{
 	},
 	"a matrix of one generator": {
 		[]string{"  strategy:", "    - matrix:\n        generators: [{list: {elements: [{a: b}]}}]\n  strategy:"},
-		[]string{`generator-fails 17 spec.generators[1].matrix: Argo CD cannot evaluate generator 2 (matrix): a matrix has two generators, and this one has 1.`},
+		[]string{
+			`generator-fails 17 spec.generators[1].matrix: Argo CD cannot evaluate generator 2 (matrix): a matrix has two generators, and this one has 1.`,
+		},
 	},
 	"a label whose parameter no element gives": {
 		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.enf}}\"}"},
-		[]string{`generator-fails 29 spec.template.metadata.labels.env: The label env of generator 1 (list) cannot be rendered: the template "{{.enf}}" fails: no generator gives a parameter that it uses.`},
+		[]string{
+			`generator-fails 29 spec.template.metadata.labels.env: The label env of generator 1 (list) cannot be rendered: the template "{{.enf}}" fails: no generator gives a parameter that it uses.`,
+		},
 	},
 	"a placeholder that no element fills": {
-		[]string{"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{env}}\", tier: \"{{tier}}\"}"},
-		[]string{`placeholder-not-filled 27 spec.template.metadata.labels.tier: The label tier keeps the placeholder {{tier}}: generator 1 (list) gives no text of this name.`},
+		[]string{
+			"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{env}}\", tier: \"{{tier}}\"}",
+		},
+		[]string{
+			`placeholder-not-filled 27 spec.template.metadata.labels.tier: The label tier keeps the placeholder {{tier}}: generator 1 (list) gives no text of this name.`,
+		},
 	},
 
 	"a key with a space": {
-		[]string{"{key: env, operator: In, values: [dev]}", "{key: env, operator: In, values: [dev]}\n            - {key: my env, operator: NotIn, values: [x]}"},
+		[]string{
+			"{key: env, operator: In, values: [dev]}", "{key: env, operator: In, values: [dev]}\n            - {key: my env, operator: NotIn, values: [x]}",
+		},
 		[]string{
 			`invalid-key 23 ` + steps + `[0].matchExpressions[1].key: Step 1 selects by "my env", and no label can have this name.`,
 		},
@@ -118,7 +140,9 @@ var rows = map[string]row{
 	},
 	"a value twice": {
 		[]string{"values: [prod]", "values: [prod, prod]"},
-		[]string{`duplicate-value 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists the value "prod" of the label env twice.`},
+		[]string{
+			`duplicate-value 24 ` + steps + `[1].matchExpressions[0].values[1]: Step 2 lists the value "prod" of the label env twice.`,
+		},
 	},
 	"two expressions that exclude each other": {
 		[]string{step1, step1 + "            - {key: env, operator: In, values: [prod]}\n"},
@@ -142,7 +166,9 @@ var rows = map[string]row{
 		},
 	},
 	"a step that earlier ones shadow together": {
-		[]string{"          maxUpdate: 1\n", "          maxUpdate: 1\n        - matchExpressions:\n            - {key: env, operator: In, values: [dev, prod]}\n"},
+		[]string{
+			"          maxUpdate: 1\n", "          maxUpdate: 1\n        - matchExpressions:\n            - {key: env, operator: In, values: [dev, prod]}\n",
+		},
 		[]string{
 			`shadowed-step 26 ` + steps + `[2]: Step 3 can never get an Application: steps 1 and 2 together select every Application that it selects.`,
 			`in-two-steps 26 ` + steps + `[2]: guestbook-dev is selected by steps 1 and 3: step 1 counts.`,
@@ -164,37 +190,53 @@ var rows = map[string]row{
 		},
 	},
 	"a step that no element reaches": {
-		[]string{"        - matchExpressions:\n" + step2, "        - matchExpressions:\n            - {key: env, operator: NotIn, values: [dev, prod]}\n" + step3},
-		[]string{`step-without-applications 23 ` + steps + `[1]: Step 2 gets no Application: no generator gives one with labels that it selects.`},
+		[]string{
+			"        - matchExpressions:\n" + step2, "        - matchExpressions:\n            - {key: env, operator: NotIn, values: [dev, prod]}\n" + step3,
+		},
+		[]string{
+			`step-without-applications 23 ` + steps + `[1]: Step 2 gets no Application: no generator gives one with labels that it selects.`,
+		},
 	},
 	"an element that is in no step": {
 		[]string{"{env: dev, cluster: dev}", "{env: dev, cluster: dev}\n          - {env: qa, cluster: qa}"},
 		[]string{`in-no-step 21 ` + steps + `: guestbook-qa is in no step.`},
 	},
 	"a generator that is in no step": {
-		[]string{"  strategy:", "    - clusters:\n        template:\n          metadata: {labels: {env: test}}\n          spec: {}\n  strategy:"},
+		[]string{
+			"  strategy:", "    - clusters:\n        template:\n          metadata: {labels: {env: test}}\n          spec: {}\n  strategy:",
+		},
 		[]string{`generator-in-no-step 17 spec.generators[1]: No step selects an Application of generator 2.`},
 	},
 
 	"maxUpdate 0": {
 		[]string{"maxUpdate: 1", "maxUpdate: 0"},
-		[]string{`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0 the ApplicationSet controller starts no sync in it.`},
+		[]string{
+			`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0 the ApplicationSet controller starts no sync in it.`,
+		},
 	},
 	"maxUpdate 0%": {
 		[]string{"maxUpdate: 1", "maxUpdate: 0%"},
-		[]string{`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0% the ApplicationSet controller starts no sync in it.`},
+		[]string{
+			`manual-step 25 ` + steps + `[1].maxUpdate: Step 2 is a manual step: with maxUpdate 0% the ApplicationSet controller starts no sync in it.`,
+		},
 	},
 	"maxUpdate as a text": {
 		[]string{"maxUpdate: 1", "maxUpdate: '5'"},
-		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "5" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`},
+		[]string{
+			`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "5" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`,
+		},
 	},
 	"maxUpdate 00%": {
 		[]string{"maxUpdate: 1", "maxUpdate: 00%"},
-		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "00%" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`},
+		[]string{
+			`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate "00%" of step 2 is no number and no valid percentage: Argo CD counts it as 1.`,
+		},
 	},
 	"a negative maxUpdate": {
 		[]string{"maxUpdate: 1", "maxUpdate: -1"},
-		[]string{`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate -1 of step 2 is negative: the ApplicationSet controller starts no sync in this step.`},
+		[]string{
+			`invalid-max-update 25 ` + steps + `[1].maxUpdate: maxUpdate -1 of step 2 is negative: the ApplicationSet controller starts no sync in this step.`,
+		},
 	},
 	"maxUpdate 100%": {
 		[]string{"maxUpdate: 1", "maxUpdate: 100%"},
@@ -202,44 +244,62 @@ var rows = map[string]row{
 	},
 	"maxUpdate of less than one": {
 		[]string{"maxUpdate: 1", "maxUpdate: 20%"},
-		[]string{`max-update-below-one 25 ` + steps + `[1].maxUpdate: maxUpdate 20% of the 2 Applications of step 2 is less than one: Argo CD takes 1.`},
+		[]string{
+			`max-update-below-one 25 ` + steps + `[1].maxUpdate: maxUpdate 20% of the 2 Applications of step 2 is less than one: Argo CD takes 1.`,
+		},
 	},
 
 	"automated sync": {
 		[]string{"syncPolicy: {", "syncPolicy: {automated: {prune: true}, "},
-		[]string{`automated-disabled 34 spec.template.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`},
+		[]string{
+			`automated-disabled 34 spec.template.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`,
+		},
 	},
 	"automated sync in templatePatch": {
 		[]string{"  template:", "  templatePatch: |\n    spec: {syncPolicy: {automated: {}}}\n  template:"},
-		[]string{`automated-disabled 26 spec.templatePatch.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`},
+		[]string{
+			`automated-disabled 26 spec.templatePatch.spec.syncPolicy.automated: The ApplicationSet controller switches automated sync off, and starts the syncs itself.`,
+		},
 	},
 	"self-heal": {
 		[]string{"syncPolicy: {", "syncPolicy: {automated: {prune: true, selfHeal: true}, "},
-		[]string{`self-heal-disabled 34 spec.template.spec.syncPolicy.automated.selfHeal: selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.`},
+		[]string{
+			`self-heal-disabled 34 spec.template.spec.syncPolicy.automated.selfHeal: selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.`,
+		},
 	},
 	"prune without automated sync": {
 		[]string{"syncPolicy: {", "syncPolicy: {automated: {enabled: false, prune: true}, "},
-		[]string{`prune-ignored 34 spec.template.spec.syncPolicy.automated.prune: prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.`},
+		[]string{
+			`prune-ignored 34 spec.template.spec.syncPolicy.automated.prune: prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.`,
+		},
 	},
 	"automated sync that is switched off": {[]string{"syncPolicy: {", "syncPolicy: {automated: {enabled: false}, "}, nil},
 	"retry.refresh": {
 		[]string{"syncPolicy: {", "syncPolicy: {retry: {limit: 2, refresh: true}, "},
-		[]string{`retry-refresh 34 spec.template.spec.syncPolicy.retry.refresh: A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.`},
+		[]string{
+			`retry-refresh 34 spec.template.spec.syncPolicy.retry.refresh: A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.`,
+		},
 	},
 	"create-only": {
 		[]string{"  template:", "  syncPolicy: {applicationsSync: create-only}\n  template:"},
-		[]string{`applications-not-updated 26 spec.syncPolicy.applicationsSync: applicationsSync create-only keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.`},
+		[]string{
+			`applications-not-updated 26 spec.syncPolicy.applicationsSync: applicationsSync create-only keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.`,
+		},
 	},
 	"create-update": {[]string{"  template:", "  syncPolicy: {applicationsSync: create-update}\n  template:"}, nil},
 	"an ignored sync policy": {
-		[]string{"  template:", "  ignoreApplicationDifferences:\n    - jsonPointers: [/spec/syncPolicy, /spec/source/targetRevision]\n    - jqPathExpressions: [.spec.syncPolicy.automated]\n  template:"},
+		[]string{
+			"  template:", "  ignoreApplicationDifferences:\n    - jsonPointers: [/spec/syncPolicy, /spec/source/targetRevision]\n    - jqPathExpressions: [.spec.syncPolicy.automated]\n  template:",
+		},
 		[]string{
 			`sync-policy-kept 27 spec.ignoreApplicationDifferences[0].jsonPointers[0]: The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.`,
 			`sync-policy-kept 28 spec.ignoreApplicationDifferences[1].jqPathExpressions[0]: The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.`,
 		},
 	},
 	"labels of steps that are kept": {
-		[]string{"  template:", "  preservedFields: {labels: [env, team]}\n  ignoreApplicationDifferences:\n    - jsonPointers: [/metadata/labels, /metadata/labels/env, /metadata/labels/team]\n      jqPathExpressions: ['.metadata.labels[\"env\"]']\n  template:"},
+		[]string{
+			"  template:", "  preservedFields: {labels: [env, team]}\n  ignoreApplicationDifferences:\n    - jsonPointers: [/metadata/labels, /metadata/labels/env, /metadata/labels/team]\n      jqPathExpressions: ['.metadata.labels[\"env\"]']\n  template:",
+		},
 		[]string{
 			`step-label-kept 26 spec.preservedFields.labels[0]: The steps select by the label env, and preservedFields keeps a live value of it.`,
 			`step-label-kept 28 spec.ignoreApplicationDifferences[0].jsonPointers[0]: The steps select by labels, and the ApplicationSet controller does not update them.`,
@@ -250,65 +310,105 @@ var rows = map[string]row{
 
 	"an annotation with a wrong value": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/require: everything"},
-		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, completed, revision.`},
+		[]string{
+			`annotation-invalid 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require is not valid, the stricter reading is used: "everything" is not one of health, synced, completed, revision.`,
+		},
 	},
 	"a bypass that is too long": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1"},
-		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/bypass-until"]: The annotation stepgate.io/bypass-until is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`},
+		[]string{
+			"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-23T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+		},
+		[]string{
+			`annotation-invalid 7 metadata.annotations["stepgate.io/bypass-until"]: The annotation stepgate.io/bypass-until is not valid, the stricter reading is used: 2026-11-23T12:00:00Z is more than 24 h ahead.`,
+		},
 	},
 	"a misspelt annotation": {
 		[]string{"stepgate.io/require", "stepgate.io/requires"},
-		[]string{`annotation-unknown 7 metadata.annotations["stepgate.io/requires"]: stepgate has no annotation stepgate.io/requires.`},
+		[]string{
+			`annotation-unknown 7 metadata.annotations["stepgate.io/requires"]: stepgate has no annotation stepgate.io/requires.`,
+		},
 	},
 	"a bypass that is over": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1"},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-until"]: The bypass is over since 2026-11-20T12:00:00Z.`},
+		[]string{
+			"stepgate.io/require: synced", "stepgate.io/bypass-until: '2026-11-20T12:00:00Z'\n    stepgate.io/bypass-reason: INC-1",
+		},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-until"]: The bypass is over since 2026-11-20T12:00:00Z.`,
+		},
 	},
 	"a reason without a bypass": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/bypass-reason: INC-1"},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-reason"]: The annotation stepgate.io/bypass-reason has no effect without stepgate.io/bypass-until.`},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/bypass-reason"]: The annotation stepgate.io/bypass-reason has no effect without stepgate.io/bypass-until.`,
+		},
 	},
 	"an annotation without steps": {
-		[]string{"  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", ""},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`},
+		[]string{
+			"  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "",
+		},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/require"]: The annotation stepgate.io/require has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`,
+		},
 	},
 	"a reason without a pause": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/pause-reason: INC-1"},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason has no effect without stepgate.io/pause.`},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/pause-reason"]: The annotation stepgate.io/pause-reason has no effect without stepgate.io/pause.`,
+		},
 	},
 	"good conditions": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2"}, nil,
+		[]string{
+			"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2",
+		}, nil,
 	},
 	"a pause of a step that does not exist": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '3'"},
-		[]string{`annotation-invalid 7 metadata.annotations["stepgate.io/pause"]: The annotation stepgate.io/pause is not valid, the stricter reading is used: there is no step 3: the ApplicationSet has the steps 1 to 2.`},
+		[]string{
+			`annotation-invalid 7 metadata.annotations["stepgate.io/pause"]: The annotation stepgate.io/pause is not valid, the stricter reading is used: there is no step 3: the ApplicationSet has the steps 1 to 2.`,
+		},
 	},
 	"an approval that cannot be read": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: prod"},
-		[]string{`annotation-invalid 8 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved is not valid, the stricter reading is used: "prod" has no @: write STEP@REVISION.`},
+		[]string{
+			`annotation-invalid 8 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved is not valid, the stricter reading is used: "prod" has no @: write STEP@REVISION.`,
+		},
 	},
 	"an approval of a step that needs none": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: 1@v1"},
-		[]string{`annotation-without-effect 8 metadata.annotations["stepgate.io/approved"]: The approval 1@v1 has no effect: stepgate.io/approve is "2".`},
+		[]string{
+			`annotation-without-effect 8 metadata.annotations["stepgate.io/approved"]: The approval 1@v1 has no effect: stepgate.io/approve is "2".`,
+		},
 	},
 	"approvals that nobody needs": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/approved: 1@v1"},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved has no effect without stepgate.io/approve.`},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved has no effect without stepgate.io/approve.`,
+		},
 	},
 	"a record of approvals": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved-by: '[]'"},
-		[]string{`annotation-reserved 8 metadata.annotations["stepgate.io/approved-by"]: stepgate writes the annotation stepgate.io/approved-by itself, and refuses what others write into it.`},
+		[]string{
+			`annotation-reserved 8 metadata.annotations["stepgate.io/approved-by"]: stepgate writes the annotation stepgate.io/approved-by itself, and refuses what others write into it.`,
+		},
 	},
 	"conditions in audit mode": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/mode: audit\n    stepgate.io/soak: 1h"},
-		[]string{`condition-not-enforced 8 metadata.annotations["stepgate.io/soak"]: Nothing waits because of stepgate.io/soak: the mode is audit, by the annotation stepgate.io/mode.`},
+		[]string{
+			`condition-not-enforced 8 metadata.annotations["stepgate.io/soak"]: Nothing waits because of stepgate.io/soak: the mode is audit, by the annotation stepgate.io/mode.`,
+		},
 	},
 	"a soak time without steps": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 2=1h", "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", ""},
-		[]string{`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`},
+		[]string{
+			"stepgate.io/require: synced", "stepgate.io/soak: 2=1h", "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n        - matchExpressions:\n" + step1 + "        - matchExpressions:\n" + step2 + "          maxUpdate: 1\n", "",
+		},
+		[]string{
+			`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: the ApplicationSet has no steps, and stepgate gates nothing.`,
+		},
 	},
 	"a soak time with one step": {
-		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 1h", "        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]"},
+		[]string{
+			"stepgate.io/require: synced", "stepgate.io/soak: 1h", "        - matchExpressions:\n" + step1, "", "values: [prod]", "values: [dev, prod]",
+		},
 		[]string{
 			`one-step 20 spec.strategy.rollingSync.steps: There is one step only, and nothing to put in order.`,
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: with one step, nothing soaks.`,
@@ -316,7 +416,9 @@ var rows = map[string]row{
 	},
 	"an annotation on the Applications": {
 		[]string{"      labels: {env:", "      annotations: {stepgate.io/mode: audit}\n      labels: {env:"},
-		[]string{`annotation-on-application 29 spec.template.metadata.annotations["stepgate.io/mode"]: The annotation stepgate.io/mode has no effect on an Application.`},
+		[]string{
+			`annotation-on-application 29 spec.template.metadata.annotations["stepgate.io/mode"]: The annotation stepgate.io/mode has no effect on an Application.`,
+		},
 	},
 }
 

@@ -92,7 +92,8 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 	for i, rule := range Rules() {
 		index[rule.ID] = i
 		driver.Rules = append(driver.Rules, sarifRule{
-			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help}, Help: sarifText{rule.Help + " Do: " + rule.Remedy},
+			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help},
+			Help:    sarifText{rule.Help + " Do: " + rule.Remedy},
 			HelpURI: helpURI, DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
 		})
 	}
@@ -101,23 +102,31 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 	for _, result := range r.ApplicationSets {
 		for _, f := range result.Findings {
 			run.Results = append(run.Results, sarifResult{
-				RuleID: f.Rule, RuleIndex: index[f.Rule], Level: f.Severity.String(), Message: sarifText{f.Message + " " + f.Remedy},
-				Locations: []sarifLocation{result.location(f)}, PartialFingerprints: map[string]string{"stepgate/v1": result.fingerprint(f)},
+				RuleID: f.Rule, RuleIndex: index[f.Rule], Level: f.Severity.String(),
+				Message:             sarifText{f.Message + " " + f.Remedy},
+				Locations:           []sarifLocation{result.location(f)},
+				PartialFingerprints: map[string]string{"stepgate/v1": result.fingerprint(f)},
 			})
 		}
 		for _, gap := range result.NotChecked {
 			invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{
-				Level: "note", Message: sarifText{result.title() + ": not checked: " + gap.Message}, Locations: []sarifLocation{result.location(Finding{})},
+				Level: "note", Message: sarifText{
+					result.title() + ": not checked: " + gap.Message,
+				}, Locations: []sarifLocation{result.location(Finding{})},
 			})
 		}
 	}
 	for _, f := range r.Failures {
 		invocation.ToolExecutionNotifications = append(invocation.ToolExecutionNotifications, sarifNotification{
-			Level: "error", Message: sarifText{f.Error()}, Locations: []sarifLocation{{PhysicalLocation: physical(f.File, f.Line, 0)}},
+			Level: "error", Message: sarifText{f.Error()}, Locations: []sarifLocation{
+				{PhysicalLocation: physical(f.File, f.Line, 0)},
+			},
 		})
 	}
 	run.Invocations = []sarifInvocation{invocation}
-	return json.MarshalIndent(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "", "  ")
+	return json.MarshalIndent(sarifLog{
+		"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run},
+	}, "", "  ")
 }
 
 // location is the part of the file, and of the object. A live object has no file.

@@ -28,7 +28,8 @@ func (c *checker) selection() {
 		}
 	})
 	if !complete {
-		c.gap("shadowed steps", "whether a step can never get an Application because of earlier ones: the steps tell too many combinations of labels apart")
+		c.gap("shadowed steps", "whether a step can never get an Application because of earlier ones: the steps tell too "+
+			"many combinations of labels apart")
 		return
 	}
 	for i := range c.steps {
@@ -50,6 +51,8 @@ func (c *checker) selection() {
 		if len(earlier) > 1 {
 			verb = "together select"
 		}
-		c.found("shadowed-step", stepPath(i), fmt.Sprintf("Step %d can never get an Application: %s %s every Application that it selects.", i+1, stepNames(earlier), verb))
+		c.found("shadowed-step", stepPath(i),
+			fmt.Sprintf("Step %d can never get an Application: %s %s every Application that it selects.", i+1,
+				stepNames(earlier), verb))
 	}
 }

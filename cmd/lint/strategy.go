@@ -24,17 +24,22 @@ func (c *checker) strategy() {
 		c.found("one-step", path.and("rollingSync", "steps"), "There is one step only, and nothing to put in order.")
 	case strategy.Type == "RollingSync":
 	case strategy.Type != "" && strategy.Type != "AllAtOnce":
-		c.found("strategy-type", path.and("type"), fmt.Sprintf("The strategy type %q does not exist: it is not exactly RollingSync, and the steps are ignored.", short(strategy.Type)))
+		c.found("strategy-type", path.and("type"),
+			fmt.Sprintf("The strategy type %q does not exist: it is not exactly RollingSync, and the steps are ignored.",
+				short(strategy.Type)))
 	case given:
-		c.found("steps-ignored", path.and("rollingSync"), fmt.Sprintf("rollingSync is given, and ignored: the type is %s.", orEmpty(strategy.Type)))
+		c.found("steps-ignored", path.and("rollingSync"),
+			fmt.Sprintf("rollingSync is given, and ignored: the type is %s.", orEmpty(strategy.Type)))
 	}
 	order := strategy.DeletionOrder
 	switch {
 	case order == "":
 	case !strings.EqualFold(order, "Reverse") && !strings.EqualFold(order, "AllAtOnce"):
-		c.found("deletion-order", path.and("deletionOrder"), fmt.Sprintf("The deletionOrder %q does not exist: all Applications are deleted at once.", short(order)))
+		c.found("deletion-order", path.and("deletionOrder"),
+			fmt.Sprintf("The deletionOrder %q does not exist: all Applications are deleted at once.", short(order)))
 	case strings.EqualFold(order, "Reverse") && len(c.steps) == 0:
-		c.found("deletion-order", path.and("deletionOrder"), "deletionOrder Reverse has no effect without RollingSync and steps.")
+		c.found("deletion-order", path.and("deletionOrder"),
+			"deletionOrder Reverse has no effect without RollingSync and steps.")
 	}
 }
 
@@ -42,7 +47,8 @@ func (c *checker) strategy() {
 func (c *checker) unknownFields() {
 	for _, field := range c.unknown {
 		if path := parsePath(field); len(path) > 2 && path[0] == "spec" && path[1] == "strategy" {
-			c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.", short(fmt.Sprint(path[len(path)-1]))))
+			c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
+				short(fmt.Sprint(path[len(path)-1]))))
 		}
 	}
 }

@@ -27,11 +27,14 @@ func (c *checker) automatedSync() {
 			c.automated(p, path.and("automated"))
 		}
 		if p.Retry != nil && p.Retry.Refresh {
-			c.found("retry-refresh", path.and("retry", "refresh"), "A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.")
+			c.found("retry-refresh", path.and("retry", "refresh"),
+				"A retry of a sync may deploy a commit that the earlier steps do not have: retry.refresh is true.")
 		}
 	}
 	if c.ignoredByController() && !automated {
-		c.found("progressive-syncs-off", to("spec", "strategy"), fmt.Sprintf("The ApplicationSet controller records no step of the %s: it runs without progressive syncs, and nothing syncs them in order.", count(len(c.Applications), "Application")))
+		c.found("progressive-syncs-off", to("spec", "strategy"),
+			fmt.Sprintf("The ApplicationSet controller records no step of the %s: it runs without progressive syncs, and "+
+				"nothing syncs them in order.", count(len(c.Applications), "Application")))
 	}
 }
 
@@ -40,12 +43,15 @@ func (c *checker) automated(p *argo.SyncPolicy, path Path) {
 	switch {
 	case !p.IsAutomatedSyncEnabled():
 		if a.GetPrune() {
-			c.found("prune-ignored", path.and("prune"), "prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.")
+			c.found("prune-ignored", path.and("prune"),
+				"prune is true, and the ApplicationSet controller does not prune: automated.enabled is false.")
 		}
 	case a.GetSelfHeal():
-		c.found("self-heal-disabled", path.and("selfHeal"), "selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.")
+		c.found("self-heal-disabled", path.and("selfHeal"),
+			"selfHeal is true, and the ApplicationSet controller switches it off together with automated sync.")
 	default:
-		c.found("automated-disabled", path, "The ApplicationSet controller switches automated sync off, and starts the syncs itself.")
+		c.found("automated-disabled", path,
+			"The ApplicationSet controller switches automated sync off, and starts the syncs itself.")
 	}
 }
 
@@ -101,19 +107,23 @@ func (c *checker) updates() {
 	// which skips the Applications that exist. The operation that starts a sync is part of that write.
 	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
 		c.found("applications-not-updated", to("spec", "syncPolicy", "applicationsSync"),
-			fmt.Sprintf("applicationsSync %s keeps the ApplicationSet controller from writing to Applications that exist: it never starts a sync.", short(string(*p.ApplicationsSync))))
+			fmt.Sprintf("applicationsSync %s keeps the ApplicationSet controller from writing to Applications that exist: it "+
+				"never starts a sync.", short(string(*p.ApplicationsSync))))
 		if !c.Live {
 			c.gapOnce("--policy", "whether the ApplicationSet controller overrides applicationsSync with its flag --policy")
 		}
 	}
-	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() && !c.progressiveSyncs() {
+	if p := spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowDelete() &&
+		!c.progressiveSyncs() {
 		c.found("orphans-block", to("spec", "syncPolicy", "applicationsSync"),
-			fmt.Sprintf("applicationsSync %s keeps Applications that are generated no more, and later steps wait for them.", short(string(*p.ApplicationsSync))))
+			fmt.Sprintf("applicationsSync %s keeps Applications that are generated no more, and later steps wait for them.",
+				short(string(*p.ApplicationsSync))))
 	}
 	if p := spec.PreservedFields; p != nil {
 		for i, key := range p.Labels {
 			if c.selectsBy(key) {
-				c.found("step-label-kept", to("spec", "preservedFields", "labels", i), fmt.Sprintf("The steps select by the label %s, and preservedFields keeps a live value of it.", short(key)))
+				c.found("step-label-kept", to("spec", "preservedFields", "labels", i),
+					fmt.Sprintf("The steps select by the label %s, and preservedFields keeps a live value of it.", short(key)))
 			}
 		}
 	}
@@ -136,13 +146,17 @@ func (c *checker) ignored(path Path, field []string) {
 	}
 	switch {
 	case under(field, "spec", "syncPolicy", "automated", "enabled"):
-		c.found("sync-policy-kept", path, "The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.")
+		c.found("sync-policy-kept", path,
+			"The ApplicationSet controller does not switch automated sync off in Applications that have it enabled.")
 	case len(field) == 3 && field[0] == "metadata" && field[1] == "labels":
 		if c.selectsBy(field[2]) {
-			c.found("step-label-kept", path, fmt.Sprintf("The steps select by the label %s, and the ApplicationSet controller does not update it.", short(field[2])))
+			c.found("step-label-kept", path,
+				fmt.Sprintf("The steps select by the label %s, and the ApplicationSet controller does not update it.",
+					short(field[2])))
 		}
 	case under(field, "metadata", "labels"):
-		c.found("step-label-kept", path, "The steps select by labels, and the ApplicationSet controller does not update them.")
+		c.found("step-label-kept", path,
+			"The steps select by labels, and the ApplicationSet controller does not update them.")
 	}
 }
 

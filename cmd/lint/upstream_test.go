@@ -34,10 +34,13 @@ func TestUpstreamRendersTheSame(t *testing.T) {
 			text += piece
 		}
 		e := &engine{goTemplate: rapid.Bool().Draw(t, "goTemplate"), unknownKinds: map[string]bool{}}
-		if option := rapid.SampledFrom([]string{"", "missingkey=error", "missingkey=zero", "missingkey=default"}).Draw(t, "option"); option != "" {
+		if option := rapid.SampledFrom([]string{"", "missingkey=error", "missingkey=zero", "missingkey=default"}).Draw(t,
+			"option"); option != "" {
 			e.options = []string{option}
 		}
-		values := map[string]any{"env": "dev", "n": 2.0, "empty": "", "space": " x ", "values": map[string]any{"env": "prod"}, "list": []any{"a", "b"}}
+		values := map[string]any{
+			"env": "dev", "n": 2.0, "empty": "", "space": " x ", "values": map[string]any{"env": "prod"}, "list": []any{"a", "b"},
+		}
 		if !e.goTemplate {
 			values = map[string]any{"env": "dev", "empty": "", "values.env": "prod"}
 		}
@@ -71,12 +74,16 @@ type keeper struct {
 	statuses []argo.ApplicationSetApplicationStatus
 }
 
-func (k *keeper) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, _ *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
+func (k *keeper) SetAppSetApplicationStatus(
+	_ context.Context, _ *log.Entry, _ *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus,
+) error {
 	k.statuses = statuses
 	return nil
 }
 
-func (*keeper) SetApplicationSetStatusCondition(context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool) error {
+func (*keeper) SetApplicationSetStatusCondition(
+	context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool,
+) error {
 	return nil
 }
 
@@ -84,9 +91,13 @@ func (*keeper) SetApplicationSetStatusCondition(context.Context, *argo.Applicati
 // step of n.
 func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 	limits := []intstr.IntOrString{
-		intstr.FromInt32(0), intstr.FromInt32(-1), intstr.FromInt32(1), intstr.FromInt32(100), intstr.FromString("0%"), intstr.FromString("00%"), intstr.FromString("-5%"), intstr.FromString("-500%"), intstr.FromString("5"),
-		intstr.FromString("five"), intstr.FromString(""), intstr.FromString("%"), intstr.FromString("10%"), intstr.FromString("33%"), intstr.FromString("50%"), intstr.FromString("99%"), intstr.FromString("100%"), intstr.FromString("+100%"),
-		intstr.FromString("250%"), intstr.FromString("99999999999999999999%"), intstr.FromString("+0%"), intstr.FromString("1.5%"),
+		intstr.FromInt32(0), intstr.FromInt32(-1), intstr.FromInt32(1), intstr.FromInt32(100), intstr.FromString("0%"),
+		intstr.FromString("00%"), intstr.FromString("-5%"), intstr.FromString("-500%"), intstr.FromString("5"),
+		intstr.FromString("five"), intstr.FromString(""), intstr.FromString("%"), intstr.FromString("10%"),
+		intstr.FromString("33%"), intstr.FromString("50%"), intstr.FromString("99%"), intstr.FromString("100%"),
+		intstr.FromString("+100%"),
+		intstr.FromString("250%"), intstr.FromString("99999999999999999999%"), intstr.FromString("+0%"),
+		intstr.FromString("1.5%"),
 	}
 	for _, limit := range limits {
 		for _, n := range []int{1, 2, 3, 10} {
@@ -95,7 +106,9 @@ func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 				promoted := promotedAtOnce(t, limit, n)
 				s := &Subject{Set: setWith(&limit), Known: true}
 				for i := range n {
-					s.Applications = append(s.Applications, Application{Name: strconv.Itoa(i), Labels: map[string]string{"env": "dev"}})
+					s.Applications = append(s.Applications, Application{
+						Name: strconv.Itoa(i), Labels: map[string]string{"env": "dev"},
+					})
 				}
 				rules := []string{}
 				for _, f := range Check(s, Options{}).Findings {
@@ -104,7 +117,8 @@ func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 					}
 				}
 				switch {
-				case slices.Contains(rules, "manual-step"), slices.Contains(rules, "invalid-max-update") && limit.Type == intstr.Int:
+				case slices.Contains(rules, "manual-step"), slices.Contains(rules, "invalid-max-update") &&
+					limit.Type == intstr.Int:
 					g.Expect(promoted).To(Equal(0))
 				case slices.Contains(rules, "invalid-max-update"), slices.Contains(rules, "max-update-below-one"):
 					g.Expect(promoted).To(Equal(1))
@@ -120,9 +134,10 @@ func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 }
 
 func setWith(limit *intstr.IntOrString) *argo.ApplicationSet {
-	return &argo.ApplicationSet{Spec: argo.ApplicationSetSpec{Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{
-		Steps: []argo.ApplicationSetRolloutStep{{MaxUpdate: limit, MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{"dev"}}}}},
-	}}}}
+	return &argo.ApplicationSet{Spec: argo.ApplicationSetSpec{Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync",
+		RollingSync: &argo.ApplicationSetRolloutStrategy{
+			Steps: []argo.ApplicationSetRolloutStep{{MaxUpdate: limit, MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{"dev"}}}}},
+		}}}}
 }
 
 // promotedAtOnce lets argo-cd promote n Applications that wait in an open step.
@@ -131,13 +146,16 @@ func promotedAtOnce(t *testing.T, limit intstr.IntOrString, n int) int {
 	set, toSync, steps := setWith(&limit), map[string]bool{}, map[string]int{}
 	for i := range n {
 		name := strconv.Itoa(i)
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: name, Step: "1", Status: argo.ProgressiveSyncWaiting})
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: name, Step: "1", Status: argo.ProgressiveSyncWaiting,
+		})
 		toSync[name], steps[name] = true, 0
 	}
 	logger := log.New()
 	logger.SetOutput(io.Discard)
 	k := &keeper{}
-	_, err := progressivesync.NewManager(nil, nil, k).UpdateApplicationSetApplicationStatusProgress(context.Background(), log.NewEntry(logger), set, toSync, steps)
+	_, err := progressivesync.NewManager(nil, nil, k).UpdateApplicationSetApplicationStatusProgress(context.Background(),
+		log.NewEntry(logger), set, toSync, steps)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	promoted := 0
 	for _, s := range k.statuses {

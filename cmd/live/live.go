@@ -45,7 +45,9 @@ func CountApplications(ctx context.Context, objects client.Reader, namespace str
 }
 
 // ApplicationSets calls each with every ApplicationSet of a namespace, or of all namespaces, where it is empty.
-func ApplicationSets(ctx context.Context, objects client.Reader, namespace string, each func(*argo.ApplicationSet)) error {
+func ApplicationSets(
+	ctx context.Context, objects client.Reader, namespace string, each func(*argo.ApplicationSet),
+) error {
 	return paged(func(options ...client.ListOption) (string, error) {
 		var list argo.ApplicationSetList
 		if err := objects.List(ctx, &list, append(options, client.InNamespace(namespace))...); err != nil {

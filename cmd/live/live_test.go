@@ -53,5 +53,6 @@ func TestApplications(t *testing.T) {
 	g.Expect(names).To(Equal([]string{"app-0", "app-1", "app-2"}))
 	g.Expect(all.namespace).To(Equal("argocd"))
 	g.Expect(all.limits).To(HaveEach(BeNumerically(">", 0)))
-	g.Expect(live.Applications(t.Context(), &pages{pages: 3, fails: 2}, "", each)).To(MatchError("list Applications of all namespaces: the page is gone"))
+	g.Expect(live.Applications(t.Context(), &pages{pages: 3, fails: 2}, "",
+		each)).To(MatchError("list Applications of all namespaces: the page is gone"))
 }

@@ -36,7 +36,8 @@ func (c *Condition) waits() string {
 	if c.Until == nil {
 		return "waits (" + c.Text + ")"
 	}
-	return "waits until " + moment(c.Until.Time) + " (" + strings.Replace(c.Text, " until "+moment(c.Until.Time), "", 1) + ")"
+	return "waits until " + moment(c.Until.Time) + " (" + strings.Replace(c.Text, " until "+moment(c.Until.Time), "", 1) +
+		")"
 }
 
 // moment is a time as people read it.
@@ -46,7 +47,9 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func unmet(d policy.Decision) Condition {
 	c := Condition{Reason: string(d.Reason), Until: timeOf(d.NotBefore)}
 	namespace, name, _ := strings.Cut(d.ApplicationSet, "/")
-	c.Do = AdviceOn(d.Reason, Place{Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: d.Step + 1}).Do
+	c.Do = AdviceOn(d.Reason, Place{
+		Application: d.Application, Namespace: namespace, ApplicationSet: name, Step: d.Step + 1,
+	}).Do
 	text, detail := c.Reason, d.Detail
 	if c.Until != nil {
 		text += " until " + moment(c.Until.Time)
@@ -110,7 +113,9 @@ func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) 
 		return slices.ContainsFunc(not, func(d policy.Decision) bool { return d.Reason == reason })
 	}
 	var all []Condition
-	earlier := d.Reason == policy.Paused || slices.ContainsFunc(d.Blockers, func(b policy.Blocker) bool { return b.Step < step })
+	earlier := d.Reason == policy.Paused || slices.ContainsFunc(d.Blockers, func(b policy.Blocker) bool {
+		return b.Step < step
+	})
 	if wait := c.Soak.Before(step); waits && wait > 0 && !c.Soak.Unreadable && !earlier && !has(policy.Soaking) {
 		all = append(all, Condition{Reason: string(policy.Soaking), Met: true, Text: "soaked for " + short(wait)})
 	}
@@ -121,13 +126,18 @@ func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) 
 				n++
 			}
 		}
-		all = append(all, Condition{Reason: string(policy.TooManyFailures), Met: true, Text: fmt.Sprintf("%d of %d may fail", c.MaxFailures.Of(n), n)})
+		all = append(all, Condition{
+			Reason: string(policy.TooManyFailures), Met: true, Text: fmt.Sprintf("%d of %d may fail", c.MaxFailures.Of(n), n),
+		})
 	}
 	if what := policy.ApprovalOf(in.Target.Wanted); c.Approve.Has(step) && what != "" && !has(policy.NotApproved) {
 		for _, a := range c.Approved {
 			if a.Step == step && a.What == what {
 				by := policy.Printable(a.By, mostName)
-				all = append(all, Condition{Reason: string(policy.NotApproved), Met: true, Text: "approved by " + by + " at " + moment(a.At), By: by, At: timeOf(a.At)})
+				all = append(all, Condition{
+					Reason: string(policy.NotApproved), Met: true, Text: "approved by " + by + " at " + moment(a.At), By: by,
+					At: timeOf(a.At),
+				})
 				break
 			}
 		}
@@ -154,7 +164,10 @@ func short(d time.Duration) string {
 }
 
 // order is the one of the rule.
-var order = []string{string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.NotApproved), string(policy.WindowClosed)}
+var order = []string{
+	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.NotApproved),
+	string(policy.WindowClosed),
+}
 
 // together joins the conditions of several Applications. Those that read alike become one.
 func together(all []Condition) []Condition {

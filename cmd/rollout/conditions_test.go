@@ -19,10 +19,12 @@ import (
 )
 
 // turn is a rollout whose step 3 may start, as far as the order goes.
-const turn = "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/Synced@new:Healthy@new 2:qa-us=Healthy/Synced@new:Healthy@new 3:prod-1..4=Healthy/OutOfSync@new:Pending@new"
+const turn = "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/Synced@new:Healthy@new " +
+	"2:qa-us=Healthy/Synced@new:Healthy@new 3:prod-1..4=Healthy/OutOfSync@new:Pending@new"
 
 // stopped has two failures in step 3.
-const stopped = "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/Synced@new:Healthy@new 3:prod-1..2=Degraded/Synced@new:Progressing@new 3:prod-3..6=Healthy/OutOfSync@new:Pending@new"
+const stopped = "1:dev=Healthy/Synced@new:Healthy@new 2:qa-eu=Healthy/Synced@new:Healthy@new " +
+	"3:prod-1..2=Degraded/Synced@new:Progressing@new 3:prod-3..6=Healthy/OutOfSync@new:Pending@new"
 
 // pause is the annotations of a pause that stepgate has stamped.
 var pause = map[string]string{
@@ -51,7 +53,9 @@ var held = map[string]struct {
 		"argocd/guestbook: Waiting, step 3/3, 2 of 8 done, waits (TooManyFailures: 2 failed, and 1 may: guestbook-prod-1 (Degraded), guestbook-prod-2 (Degraded)), waiting for guestbook-prod-1 (NotHealthy: Degraded) and 1 more",
 	},
 	"several": {
-		turn, map[string]string{"stepgate.io/pause": "all", "stepgate.io/soak": "3=30m", "stepgate.io/approve": "2,3", "stepgate.io/max-failures": "50%"}, "guestbook-prod-1",
+		turn, map[string]string{
+			"stepgate.io/pause": "all", "stepgate.io/soak": "3=30m", "stepgate.io/approve": "2,3", "stepgate.io/max-failures": "50%",
+		}, "guestbook-prod-1",
 		"argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits (Paused), waits until 2026-11-22T20:42:08Z (Soaking: 3 Applications), waits (NotApproved: 78de5d3)",
 	},
 }
@@ -131,7 +135,10 @@ func TestGetShowsWindowsAndApprovals(t *testing.T) {
 	annotations["stepgate.io/soak"] = "10m"
 	set, apps := with(turn, annotations)
 	r := judged(set, apps, closedUntil(time.Date(2026, 11, 22, 22, 0, 1, 0, time.UTC)))
-	NewWithT(t).Expect(r.Line()).To(Equal("argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits until 2026-11-22T22:00:01Z (WindowClosed: deny 0 20 * * * for 2h)"))
+	NewWithT(t).Expect(r.Line()).To(
+		Equal("argocd/guestbook: Waiting, step 3/3, 3 of 7 done, waits until 2026-11-22T22:00:01Z (WindowClosed: deny 0 " +
+			"20 * * * for 2h)"),
+	)
 	expectTree(t, "window", r)
 	expectTree(t, "approved", judged(with(turn, approvedBy(3, "bob"))))
 	expectTree(t, "approved-complete", judged(with(scenes["complete"], approvedBy(2, "alice"))))
@@ -139,7 +146,8 @@ func TestGetShowsWindowsAndApprovals(t *testing.T) {
 
 // The conditions of a large rollout take the room of rows.
 func TestConditionsFitOnAScreen(t *testing.T) {
-	set, apps := with(strings.ReplaceAll(scenes["large"], "2:qa-59..80=Progressing/Synced@new:Progressing@new", "2:qa-59..80=Healthy/OutOfSync@new:Pending@new"), map[string]string{
+	set, apps := with(strings.ReplaceAll(scenes["large"], "2:qa-59..80=Progressing/Synced@new:Progressing@new",
+		"2:qa-59..80=Healthy/OutOfSync@new:Pending@new"), map[string]string{
 		"stepgate.io/pause": "all", "stepgate.io/pause-reason": strings.Repeat("incident ", 15), "stepgate.io/soak": "24h", "stepgate.io/approve": "all", "stepgate.io/max-failures": "0",
 	})
 	r := judged(set, apps)

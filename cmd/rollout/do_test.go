@@ -18,7 +18,9 @@ func TestAdvice(t *testing.T) {
 		}
 		t.Run(string(row.Reason), func(t *testing.T) {
 			g := NewWithT(t)
-			a := rollout.AdviceOn(row.Reason, rollout.Place{Application: "guestbook-dev", Namespace: "argocd", ApplicationSet: "guestbook", Step: 3})
+			a := rollout.AdviceOn(row.Reason, rollout.Place{
+				Application: "guestbook-dev", Namespace: "argocd", ApplicationSet: "guestbook", Step: 3,
+			})
 			g.Expect(a.Means).NotTo(BeEmpty())
 			g.Expect(a.Do).NotTo(BeEmpty())
 			g.Expect(a.Means + a.Do).NotTo(Or(ContainSubstring("APP"), ContainSubstring("`"), ContainSubstring("](")))

@@ -18,7 +18,9 @@ const (
 
 // Lines shows an Explanation.
 func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
-	lines := []string{s.Paint(screen.Bold, "Application") + "     " + e.Namespace + "/" + e.Application + "  " + e.Health + ", " + e.Sync}
+	lines := []string{
+		s.Paint(screen.Bold, "Application") + "     " + e.Namespace + "/" + e.Application + "  " + e.Health + ", " + e.Sync,
+	}
 	if e.ApplicationSet != "" {
 		where := "in no step"
 		if e.Step > 0 {
@@ -37,12 +39,14 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 // verdict is the answer, in one or two sentences.
 func (e *Explanation) verdict(s screen.Screen) []string {
 	sync := map[Writer]string{
-		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync", User: "This operation",
+		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync",
+		User: "This operation",
 	}[e.By]
 	mark, style, text := screen.SignGood, screen.Good, ""
 	switch e.Outcome {
 	case Running:
-		mark, style, text = screen.SignBusy, screen.Busy, "An operation runs now. It was let through: the gate judges an operation when it is written."
+		mark, style, text = screen.SignBusy, screen.Busy,
+			"An operation runs now. It was let through: the gate judges an operation when it is written."
 	case Idle:
 		text = "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits."
 	case Allowed:
@@ -50,9 +54,11 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 	case NotGated:
 		text = sync + " may start now: the gate has no say in it."
 	case Audited:
-		mark, style, text = screen.SignWarning, screen.Busy, sync+" is let through now although it is too early: the gate is in audit mode, and only records it."
+		mark, style, text = screen.SignWarning, screen.Busy,
+			sync+" is let through now although it is too early: the gate is in audit mode, and only records it."
 	case Held:
-		mark, style, text = screen.SignWaiting, screen.Bad, sync+" is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the text below."
+		mark, style, text = screen.SignWaiting, screen.Bad,
+			sync+" is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the text below."
 	case Refused:
 		mark, style, text = screen.SignBad, screen.Bad, sync+" is refused now."
 	}
@@ -67,7 +73,9 @@ func (e *Explanation) verdict(s screen.Screen) []string {
 }
 
 func (e *Explanation) blockers(s screen.Screen) []string {
-	blockers := slices.DeleteFunc(slices.Clone(e.Blockers), func(b Blocker) bool { return policy.Reason(b.Reason).Condition() })
+	blockers := slices.DeleteFunc(slices.Clone(e.Blockers), func(b Blocker) bool {
+		return policy.Reason(b.Reason).Condition()
+	})
 	if len(blockers) == 0 {
 		return nil
 	}
@@ -75,7 +83,8 @@ func (e *Explanation) blockers(s screen.Screen) []string {
 	for i, b := range blockers[:min(len(blockers), mostBlockers)] {
 		number := fmt.Sprintf("  %d. ", i+1)
 		indent := strings.Repeat(" ", len(number))
-		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d%s): %s", b.Step, in(b.Cluster), b.why()))
+		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d%s): %s", b.Step,
+			in(b.Cluster), b.why()))
 		if b.Says != "" {
 			lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+b.Says)...)
 		}
@@ -133,7 +142,8 @@ func (e *Explanation) facts(s screen.Screen) []string {
 	}
 	for _, b := range e.Blockers {
 		if b.Reason == "ComparisonOlder" {
-			fact("Note", "this command knows no past. A stepgate that has watched "+b.Application+" may know that Argo CD has compared it since, and then does not wait for it.")
+			fact("Note", "this command knows no past. A stepgate that has watched "+b.Application+" may know that Argo CD "+
+				"has compared it since, and then does not wait for it.")
 			break
 		}
 	}
@@ -147,7 +157,9 @@ func (e *Explanation) events(s screen.Screen, now time.Time) []string {
 	lines := []string{"", s.Paint(screen.Bold, "Events of the gate")}
 	var rows [][]screen.Cell
 	for _, event := range e.Events[:min(len(e.Events), mostEvents)] {
-		rows = append(rows, []screen.Cell{screen.Text(Age(now.Sub(event.Time.Time))), screen.Text(event.Reason), screen.Text(event.Note)})
+		rows = append(rows, []screen.Cell{
+			screen.Text(Age(now.Sub(event.Time.Time))), screen.Text(event.Reason), screen.Text(event.Note),
+		})
 	}
 	return append(lines, s.Table(2, []screen.Column{{}, {}, {Cuts: screen.AtEnd}}, rows)...)
 }

@@ -20,13 +20,17 @@ import (
 )
 
 // explained is what explain says about an Application of a scene.
-func explained(t *testing.T, text, name string, by rollout.Writer, change func(*argo.Application)) *rollout.Explanation {
+func explained(
+	t *testing.T, text, name string, by rollout.Writer, change func(*argo.Application),
+) *rollout.Explanation {
 	t.Helper()
 	return explainedOf(t, name, by, change)(scene(text))
 }
 
 // explainedOf is what explain says about an Application of an ApplicationSet.
-func explainedOf(t *testing.T, name string, by rollout.Writer, change func(*argo.Application)) func(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Explanation {
+func explainedOf(
+	t *testing.T, name string, by rollout.Writer, change func(*argo.Application),
+) func(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Explanation {
 	t.Helper()
 	return func(set *argo.ApplicationSet, apps []*argo.Application) *rollout.Explanation {
 		g := NewWithT(t)
@@ -44,8 +48,12 @@ func explainedOf(t *testing.T, name string, by rollout.Writer, change func(*argo
 		known.Add(set, apps...)
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(target)
 		g.Expect(err).NotTo(HaveOccurred())
-		account := map[rollout.Writer]string{rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller", rollout.User: "argocd-server", rollout.AutoSync: "controller"}[by]
-		request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by), account)
+		account := map[rollout.Writer]string{
+			rollout.ApplicationSetController: "system:serviceaccount:argocd:argocd-applicationset-controller",
+			rollout.User:                     "argocd-server", rollout.AutoSync: "controller",
+		}[by]
+		request, err := rollout.Request(&unstructured.Unstructured{Object: object}, rollout.NextOperation(target, by),
+			account)
 		g.Expect(err).NotTo(HaveOccurred())
 		answer, err := preview(known).Write(t.Context(), request)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -110,7 +110,8 @@ func (e *Explanation) Names(op *argo.Operation, compared []string) {
 // Judged fills in the answer that the gate would give.
 func (e *Explanation) Judged(answer *webhook.Answer) {
 	d := answer.Decision
-	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message, exempt(answer.Settings), answer.Settings.ProblemTexts()
+	e.Step, e.Reason, e.Message, e.Exempt, e.Problems = d.Step+1, string(d.Reason), answer.Message,
+		exempt(answer.Settings), answer.Settings.ProblemTexts()
 	if len(answer.Pinned) > 0 {
 		e.Revisions, e.Pinned = answer.Pinned, true
 	}
@@ -130,7 +131,9 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 		e.Outcome = Allowed
 	}
 	namespace, set, _ := strings.Cut(d.ApplicationSet, "/")
-	advice := AdviceOn(d.Reason, Place{Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: e.Step})
+	advice := AdviceOn(d.Reason, Place{
+		Application: e.Application, Namespace: namespace, ApplicationSet: set, Step: e.Step,
+	})
 	e.conditions(answer)
 	e.Means = advice.Means
 	if len(d.Blockers) == 0 {
@@ -140,7 +143,8 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	e.Means = ""
 	for _, b := range d.Blockers {
 		e.Blockers = append(e.Blockers, Blocker{
-			Application: b.Application, Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1, Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
+			Application: b.Application, Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
+			Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
 		})
 	}
 	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {

@@ -19,7 +19,8 @@ type Goal struct {
 // reached.
 func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	if r.Phase == Ungated {
-		return false, "", fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync: there is nothing to wait for", r.Namespace, r.Name)
+		return false, "", fmt.Errorf("ApplicationSet %s/%s has no steps of RollingSync: there is nothing to wait for",
+			r.Namespace, r.Name)
 	}
 	if g.Application == "" {
 		missing := g.missing(r)
@@ -63,7 +64,9 @@ func (g Goal) missing(r *Rollout) string {
 
 // at reports whether an Application is compared with the wanted revision in one of its sources.
 func (g Goal) at(a *Application) bool {
-	return g.Revision == "" || slices.ContainsFunc(a.Revisions, func(r string) bool { return strings.HasPrefix(r, g.Revision) })
+	return g.Revision == "" || slices.ContainsFunc(a.Revisions, func(r string) bool {
+		return strings.HasPrefix(r, g.Revision)
+	})
 }
 
 // Achieved says that the goal is reached, and after how long.

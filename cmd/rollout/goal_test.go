@@ -61,7 +61,8 @@ func TestGoal(t *testing.T) {
 func TestAchieved(t *testing.T) {
 	g := NewWithT(t)
 	r := judged(scene(scenes["complete"]))
-	g.Expect(rollout.Goal{Revision: guestbook.NewCommit}.Achieved(r, 190*time.Second)).To(Equal("argocd/guestbook is complete: 7 Applications in 3 steps at 78de5d3, after 3m10s"))
+	g.Expect(rollout.Goal{Revision: guestbook.NewCommit}.Achieved(r,
+		190*time.Second)).To(Equal("argocd/guestbook is complete: 7 Applications in 3 steps at 78de5d3, after 3m10s"))
 	_, _, err := rollout.Goal{}.Reached(judged(guestbookWithoutSteps(), nil))
 	g.Expect(err).To(MatchError("ApplicationSet argocd/plain has no steps of RollingSync: there is nothing to wait for"))
 }

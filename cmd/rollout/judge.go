@@ -27,7 +27,9 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	}
 	owned := known.Owned(types.UID(set.UID))
 	slices.SortFunc(owned, func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
-	j := &judgment{set: set, in: preview.Input(set, owned), waiting: preview.Waiting(set, owned), blockers: map[string]policy.Blocker{}}
+	j := &judgment{
+		set: set, in: preview.Input(set, owned), waiting: preview.Waiting(set, owned), blockers: map[string]policy.Blocker{},
+	}
 	for _, d := range j.waiting {
 		for _, b := range d.Blockers {
 			if b.Reason != policy.Soaking { // it is done, and has to prove itself for longer
@@ -77,7 +79,8 @@ type judgment struct {
 func (j *judgment) application(a *policy.Application, step int) Application {
 	recorded, listed := j.set.Recorded[a.Name]
 	shown := Application{
-		Name: a.Name, Cluster: policy.Printable(a.Cluster, mostText), Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
+		Name: a.Name, Cluster: policy.Printable(a.Cluster, mostText), Health: cmp.Or(a.Health, "Unknown"),
+		Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
 		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
 	}
 	b, blocks := policy.NotDone(j.in, a)
@@ -126,14 +129,18 @@ func (r *Rollout) sum(j *judgment) {
 				r.Done++
 				continue
 			}
-			if t := j.set.Recorded[a.Name].TransitionedAt; a.Believed != nil && a.Believed.Status != "Healthy" && (since.IsZero() || t.Before(since)) {
+			if t := j.set.Recorded[a.Name].TransitionedAt; a.Believed != nil && a.Believed.Status != "Healthy" &&
+				(since.IsZero() || t.Before(since)) {
 				since = t
 			}
 			if r.Step == 0 {
 				r.Step = step.Number
 			}
 			if r.Step == step.Number {
-				r.Blockers = append(r.Blockers, Blocker{Application: a.Name, Cluster: a.Cluster, Step: step.Number, Reason: a.Reason, Detail: a.Detail, Do: Do(policy.Reason(a.Reason), a.Name)})
+				r.Blockers = append(r.Blockers, Blocker{
+					Application: a.Name, Cluster: a.Cluster, Step: step.Number, Reason: a.Reason, Detail: a.Detail,
+					Do: Do(policy.Reason(a.Reason), a.Name),
+				})
 			}
 		}
 	}
@@ -146,7 +153,8 @@ func (r *Rollout) sum(j *judgment) {
 // phase tells the phase of a rollout from its current step.
 func (s *Step) phase() Phase {
 	for _, a := range s.Applications {
-		if !a.Done && (a.Syncing || a.Reason == string(policy.NotHealthy) && a.Health == "Progressing" || policy.Reason(a.Reason).Stale()) {
+		if !a.Done && (a.Syncing || a.Reason == string(policy.NotHealthy) &&
+			a.Health == "Progressing" || policy.Reason(a.Reason).Stale()) {
 			return Progressing
 		}
 	}
@@ -198,7 +206,8 @@ func (j *judgment) conditions(preview *webhook.Preview, owned []*argocd.Projecti
 	}
 	if c := &j.in.Settings; !waits && c.Conditions.Paused.Has(step) && !c.Bypassed && !c.Off {
 		all = append(all, unmet(policy.Decision{
-			Reason: policy.Paused, ApplicationSet: j.set.Namespace + "/" + j.set.Name, Step: step, Detail: policy.Printable(c.Conditions.PausedWhy, mostText),
+			Reason: policy.Paused, ApplicationSet: j.set.Namespace + "/" + j.set.Name, Step: step,
+			Detail: policy.Printable(c.Conditions.PausedWhy, mostText),
 		}))
 	}
 	return together(all)

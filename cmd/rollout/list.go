@@ -15,7 +15,10 @@ import (
 // Lines shows each rollout in one line. Those of several namespaces have a column for it. wide adds the revision and
 // never cuts.
 func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []string {
-	columns := []screen.Column{{Title: "NAMESPACE"}, {Title: "NAME", Cuts: screen.InMiddle}, {Title: "STEP"}, {Title: "DONE"}, {Title: "STATUS"}, {Title: "SINCE"}, {Title: "WAITING FOR", Cuts: screen.AtEnd}}
+	columns := []screen.Column{
+		{Title: "NAMESPACE"}, {Title: "NAME", Cuts: screen.InMiddle}, {Title: "STEP"}, {Title: "DONE"}, {Title: "STATUS"},
+		{Title: "SINCE"}, {Title: "WAITING FOR", Cuts: screen.AtEnd},
+	}
 	if wide {
 		s.Width = 0
 		columns = append(columns, screen.Column{Title: "REVISION"})
@@ -26,7 +29,8 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 	var rows [][]screen.Cell
 	for _, r := range l.Items {
 		row := []screen.Cell{
-			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()), screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
+			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()),
+			screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
 			screen.Text(r.since(now)), screen.Text(r.waitingFor()),
 		}
 		if r.Phase == Ungated {
@@ -64,11 +68,15 @@ func (r *Rollout) status() screen.Cell {
 }
 
 func sign(p Phase) string {
-	return map[Phase]string{Complete: screen.SignGood, Progressing: screen.SignBusy, Waiting: screen.SignWaiting, Ungated: "-"}[p]
+	return map[Phase]string{
+		Complete: screen.SignGood, Progressing: screen.SignBusy, Waiting: screen.SignWaiting, Ungated: "-",
+	}[p]
 }
 
 func style(p Phase) screen.Style {
-	return map[Phase]screen.Style{Complete: screen.Good, Progressing: screen.Busy, Waiting: screen.Bad, Ungated: screen.Faint}[p]
+	return map[Phase]screen.Style{
+		Complete: screen.Good, Progressing: screen.Busy, Waiting: screen.Bad, Ungated: screen.Faint,
+	}[p]
 }
 
 // since is the age of what waits.
@@ -85,7 +93,9 @@ func Age(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 // paused reports whether one of its steps is.
 func (r *Rollout) paused() bool {
 	return slices.ContainsFunc(r.Steps, func(s Step) bool {
-		return slices.ContainsFunc(s.Conditions, func(c Condition) bool { return !c.Met && c.Reason == string(policy.Paused) })
+		return slices.ContainsFunc(s.Conditions, func(c Condition) bool {
+			return !c.Met && c.Reason == string(policy.Paused)
+		})
 	})
 }
 
@@ -94,7 +104,9 @@ func (r *Rollout) current() []Condition {
 	if r.Step == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(notMet(r.Steps[r.Step-1].Conditions), func(c Condition) bool { return len(c.Applications) == 0 })
+	return slices.DeleteFunc(notMet(r.Steps[r.Step-1].Conditions), func(c Condition) bool {
+		return len(c.Applications) == 0
+	})
 }
 
 // waitingFor names the first condition that does not hold, or else the first blocker, and counts the others.

@@ -43,7 +43,9 @@ type Deployment struct {
 
 // Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands
 // for the step that waits for an approval now.
-func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string) (*Proposal, error) {
+func Propose(
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string,
+) (*Proposal, error) {
 	r := Judge(preview, known, set)
 	name, approve := set.Namespace+"/"+set.Name, preview.Settings(set).Conditions.Approve
 	if r.Phase == Ungated {
@@ -53,7 +55,8 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 		return nil, fmt.Errorf("there is no step %d: ApplicationSet %s has the steps 1 to %d", step, name, len(set.Steps))
 	}
 	if step == 0 && !approve.All && len(approve.Of) == 0 {
-		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name, settings.ApproveAnnotation)
+		return nil, fmt.Errorf("no step of ApplicationSet %s needs an approval: the annotation %s is not set", name,
+			settings.ApproveAnnotation)
 	}
 	if step == 0 {
 		var err error
@@ -64,9 +67,11 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 	if !approve.Has(step - 1) {
 		text, annotated := set.Annotations[settings.ApproveAnnotation]
 		if !annotated {
-			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name, settings.ApproveAnnotation)
+			return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is not set", step, name,
+				settings.ApproveAnnotation)
 		}
-		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name, settings.ApproveAnnotation, text)
+		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name,
+			settings.ApproveAnnotation, text)
 	}
 	p := &Proposal{Step: step, rollout: r}
 	for _, c := range notMet(r.Steps[step-1].Conditions) {
@@ -89,7 +94,9 @@ func Propose(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, 
 func (r *Rollout) toApprove() (int, error) {
 	var all, now []int
 	for _, step := range r.Steps {
-		waits := slices.ContainsFunc(step.Conditions, func(c Condition) bool { return !c.Met && c.Reason == string(policy.NotApproved) })
+		waits := slices.ContainsFunc(step.Conditions, func(c Condition) bool {
+			return !c.Met && c.Reason == string(policy.NotApproved)
+		})
 		if waits {
 			all = append(all, step.Number)
 		}
@@ -104,13 +111,18 @@ func (r *Rollout) toApprove() (int, error) {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) == 0:
-		return 0, fmt.Errorf("no step of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance", name)
+		return 0, fmt.Errorf(
+			"no step of ApplicationSet %s waits for an approval now; --step and --revision approve something in advance", name,
+		)
 	}
-	return 0, fmt.Errorf("steps %s of ApplicationSet %s wait for an approval: name one with --step", strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]"), name)
+	return 0, fmt.Errorf("steps %s of ApplicationSet %s wait for an approval: name one with --step",
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]"), name)
 }
 
 // ofAll proposes what the Applications of the step would deploy.
-func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection) (*Proposal, error) {
+func (p *Proposal) ofAll(
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection,
+) (*Proposal, error) {
 	owned := known.Owned(types.UID(set.UID))
 	waiting, unmet := preview.Waiting(set, owned), preview.Unmet(set, owned)
 	approved := preview.Settings(set).Conditions.Approved
@@ -145,11 +157,18 @@ func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.Appl
 	}
 	switch {
 	case len(uncompared) > 0:
-		return nil, fmt.Errorf("%s cannot be approved yet: Argo CD has not compared %s; argocd app get %s --refresh has it do so", name, listed(uncompared), uncompared[0])
+		return nil, fmt.Errorf(
+			"%s cannot be approved yet: Argo CD has not compared %s; argocd app get %s --refresh has it do so", name,
+			listed(uncompared), uncompared[0],
+		)
 	case len(p.Entries) == 0:
-		return nil, fmt.Errorf("%s has nothing to deploy: no sync of it is to come; --revision approves something in advance", name)
+		return nil, fmt.Errorf(
+			"%s has nothing to deploy: no sync of it is to come; --revision approves something in advance", name,
+		)
 	}
-	slices.SortStableFunc(p.Entries, func(a, b Deployment) int { return cmp.Compare(len(b.Applications), len(a.Applications)) })
+	slices.SortStableFunc(p.Entries, func(a, b Deployment) int {
+		return cmp.Compare(len(b.Applications), len(a.Applications))
+	})
 	return p, nil
 }
 
@@ -157,7 +176,9 @@ func (p *Proposal) ofAll(preview *webhook.Preview, known Known, set *argocd.Appl
 const shortestPrefix = 4
 
 // of proposes exactly a revision, or the one whose beginning it is.
-func (p *Proposal) of(preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, revision string) (*Proposal, error) {
+func (p *Proposal) of(
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, revision string,
+) (*Proposal, error) {
 	if strings.ContainsAny(revision, ", \t\n") {
 		return nil, fmt.Errorf("--revision: %q is not a revision", revision)
 	}
@@ -190,7 +211,8 @@ func (p *Proposal) of(preview *webhook.Preview, known Known, set *argocd.Applica
 	}
 	p.Entries = []Deployment{{What: revision}}
 	p.Warnings = append(p.Warnings, fmt.Sprintf(
-		"No Application of step %d is compared with %s. The approval counts once Argo CD compares one with exactly this text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
+		"No Application of step %d is compared with %s. The approval counts once Argo CD compares one with exactly this "+
+			"text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
 	return p, nil
 }
 

@@ -13,7 +13,8 @@ func (p *Proposal) Lines(s screen.Screen) []string {
 	r := p.rollout
 	lines := []string{
 		s.Paint(screen.Bold, "ApplicationSet") + "  " + r.Namespace + "/" + r.Name,
-		s.Paint(screen.Bold, "Approval of") + fmt.Sprintf("     step %d of %d  %s", p.Step, len(r.Steps), r.Steps[p.Step-1].Selector),
+		s.Paint(screen.Bold, "Approval of") +
+			fmt.Sprintf("     step %d of %d  %s", p.Step, len(r.Steps), r.Steps[p.Step-1].Selector),
 	}
 	for _, e := range p.Entries {
 		text := e.What

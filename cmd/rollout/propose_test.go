@@ -14,7 +14,9 @@ import (
 )
 
 // proposed is what an approval of a scene would approve.
-func proposed(step int, revision string, set *argo.ApplicationSet, apps []*argo.Application) (*rollout.Proposal, error) {
+func proposed(
+	step int, revision string, set *argo.ApplicationSet, apps []*argo.Application,
+) (*rollout.Proposal, error) {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
 	return rollout.Propose(preview(known), known, known.Sets()[0], step, revision)
@@ -56,7 +58,8 @@ func TestPropose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p, err := proposed(tc.step, tc.revision, firstOf(with(tc.scene, maps.Clone(tc.annotations))), secondOf(with(tc.scene, nil)))
+			p, err := proposed(tc.step, tc.revision, firstOf(with(tc.scene, maps.Clone(tc.annotations))),
+				secondOf(with(tc.scene, nil)))
 			if tc.wantError != "" {
 				g.Expect(err).To(MatchError(tc.wantError))
 				return

@@ -41,7 +41,9 @@ func (a *Application) cells() []screen.Cell {
 	if a.broken() {
 		health.Style = screen.Bad
 	}
-	return []screen.Cell{mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.brief())}
+	return []screen.Cell{
+		mark, screen.Text(a.Name), health, screen.Text(a.Sync), screen.Text(shortAll(a.Revisions)), screen.Text(a.brief()),
+	}
 }
 
 // brief is the state for the row of an Application, above which the conditions of its step are listed.

@@ -17,7 +17,10 @@ const mostSaid = 400
 // Says is what Argo CD itself says is wrong with an Application: why its last operation failed, or is tried again, or
 // why it cannot be compared. It is empty where Argo CD says nothing.
 func Says(app *argo.Application) string {
-	troubles := []string{argo.ApplicationConditionComparisonError, argo.ApplicationConditionInvalidSpecError, argo.ApplicationConditionUnknownError}
+	troubles := []string{
+		argo.ApplicationConditionComparisonError, argo.ApplicationConditionInvalidSpecError,
+		argo.ApplicationConditionUnknownError,
+	}
 	for _, c := range app.Status.Conditions {
 		if slices.Contains(troubles, c.Type) {
 			return policy.Printable(c.Type+": "+c.Message, mostSaid)

@@ -16,14 +16,20 @@ import (
 
 func TestWhatArgoCDSays(t *testing.T) {
 	operation := func(phase synccommon.OperationPhase, retries int64) argo.ApplicationStatus {
-		return argo.ApplicationStatus{OperationState: &argo.OperationState{Phase: phase, Message: "connection refused", RetryCount: retries}}
+		return argo.ApplicationStatus{
+			OperationState: &argo.OperationState{Phase: phase, Message: "connection refused", RetryCount: retries},
+		}
 	}
 	condition := func(kind string) argo.ApplicationStatus {
 		return argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: kind, Message: "connection refused"}}}
 	}
 	failed := func(message string, code synccommon.ResultCode) argo.ApplicationStatus {
-		result := &argo.SyncOperationResult{Resources: argo.ResourceResults{{Kind: "Service", Name: "web", Status: synccommon.ResultCodeSynced, Message: "created"}, {Kind: "ConfigMap", Name: "page", Status: code, Message: "connection refused"}}}
-		return argo.ApplicationStatus{OperationState: &argo.OperationState{Phase: "Failed", Message: message, SyncResult: result}}
+		result := &argo.SyncOperationResult{
+			Resources: argo.ResourceResults{{Kind: "Service", Name: "web", Status: synccommon.ResultCodeSynced, Message: "created"}, {Kind: "ConfigMap", Name: "page", Status: code, Message: "connection refused"}},
+		}
+		return argo.ApplicationStatus{
+			OperationState: &argo.OperationState{Phase: "Failed", Message: message, SyncResult: result},
+		}
 	}
 	for name, tc := range map[string]struct {
 		status argo.ApplicationStatus
@@ -48,15 +54,21 @@ func TestWhatArgoCDSays(t *testing.T) {
 
 func TestExplainShowsTheClusterAndWhatArgoCDSays(t *testing.T) {
 	g := NewWithT(t)
-	e := &rollout.Explanation{Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "SyncUnknown"}, {Application: "gone", Step: 1, Reason: "NotCreated"}}}
+	e := &rollout.Explanation{
+		Outcome: rollout.Held, Blockers: []rollout.Blocker{{Application: "dev", Cluster: "eu-1", Step: 1, Reason: "SyncUnknown"}, {Application: "gone", Step: 1, Reason: "NotCreated"}},
+	}
 	e.AskArgoCD(func(name string) *argo.Application {
 		if name != "dev" {
 			return nil
 		}
-		return &argo.Application{Status: argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: "ComparisonError", Message: "connection refused"}}}}
+		return &argo.Application{
+			Status: argo.ApplicationStatus{Conditions: []argo.ApplicationCondition{{Type: "ComparisonError", Message: "connection refused"}}},
+		}
 	})
 	text := strings.Join(e.Lines(screen.Screen{Width: 140}, now), "\n")
-	g.Expect(text).To(ContainSubstring("1. dev (step 1, cluster eu-1): SyncUnknown\n     Argo CD: ComparisonError: connection refused\n"))
+	g.Expect(text).To(
+		ContainSubstring("1. dev (step 1, cluster eu-1): SyncUnknown\n     Argo CD: ComparisonError: connection refused\n"),
+	)
 	g.Expect(text).To(ContainSubstring("2. gone (step 1): NotCreated\n     Do:"))
 }
 

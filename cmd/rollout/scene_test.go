@@ -35,7 +35,9 @@ func scene(text string) (*argo.ApplicationSet, []*argo.Application) {
 	set.UID = "set"
 	for i := range set.Spec.Strategy.RollingSync.Steps {
 		step := &set.Spec.Strategy.RollingSync.Steps[i]
-		step.MatchExpressions = []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{environments[i]}}}
+		step.MatchExpressions = []argo.ApplicationMatchExpression{
+			{Key: "env", Operator: "In", Values: []string{environments[i]}},
+		}
 	}
 	most := intstr.FromString("25%")
 	set.Spec.Strategy.RollingSync.Steps[2].MaxUpdate = &most
@@ -133,5 +135,7 @@ func judged(set *argo.ApplicationSet, apps []*argo.Application, windows ...judge
 }
 
 func preview(known *rollout.Snapshot) *webhook.Preview {
-	return webhook.NewPreview(settings.Config{Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}}, rollout.NewEvaluator(known), known, known, clocktesting.NewFakePassiveClock(now))
+	return webhook.NewPreview(settings.Config{
+		Hold: true, Release: true, ServerAccounts: []string{"argocd-server"},
+	}, rollout.NewEvaluator(known), known, known, clocktesting.NewFakePassiveClock(now))
 }

@@ -44,7 +44,8 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Histories: siblings.NewHistories(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{}, owned: map[types.UID][]*argocd.Projection{},
+		Histories: siblings.NewHistories(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{},
+		owned:   map[types.UID][]*argocd.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -127,7 +128,9 @@ func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 			namespace = only
 		}
 	}
-	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) { s.add(argocd.NewProjection(app)) })
+	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
+		s.add(argocd.NewProjection(app))
+	})
 }
 
 // NotFoundError says that an ApplicationSet does not exist.

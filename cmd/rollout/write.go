@@ -63,7 +63,9 @@ func NextOperation(app *argo.Application, by Writer) *argo.Operation {
 
 // Request is the write of an operation of an Application as the API server would send it. live is the Application as it
 // is.
-func Request(live *unstructured.Unstructured, operation *argo.Operation, account string) (req admissionv1.AdmissionRequest, err error) {
+func Request(
+	live *unstructured.Unstructured, operation *argo.Operation, account string,
+) (req admissionv1.AdmissionRequest, err error) {
 	before := live.DeepCopy()
 	unstructured.RemoveNestedField(before.Object, "operation")
 	after := before.DeepCopy()
@@ -71,7 +73,9 @@ func Request(live *unstructured.Unstructured, operation *argo.Operation, account
 		return req, err
 	}
 	req = admissionv1.AdmissionRequest{
-		Kind: metav1.GroupVersionKind{Group: argo.SchemeGroupVersion.Group, Version: argo.SchemeGroupVersion.Version, Kind: "Application"},
+		Kind: metav1.GroupVersionKind{
+			Group: argo.SchemeGroupVersion.Group, Version: argo.SchemeGroupVersion.Version, Kind: "Application",
+		},
 		Name: live.GetName(), Namespace: live.GetNamespace(), Operation: admissionv1.Update,
 		UserInfo: authenticationv1.UserInfo{Username: account},
 	}

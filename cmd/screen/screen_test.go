@@ -45,7 +45,9 @@ dev                      10/10
 // Colours take no room: the plain table and the coloured one have the same columns.
 func TestColoursTakeNoRoom(t *testing.T) {
 	g := NewWithT(t)
-	columns, rows := []screen.Column{{}, {}}, [][]screen.Cell{{{Text: "a", Style: screen.Bad}, screen.Text("b")}, {screen.Text("aaa"), screen.Text("b")}}
+	columns, rows := []screen.Column{{}, {}}, [][]screen.Cell{
+		{{Text: "a", Style: screen.Bad}, screen.Text("b")}, {screen.Text("aaa"), screen.Text("b")},
+	}
 	lines := screen.Screen{Colour: true}.Table(2, columns, rows)
 	g.Expect(lines).To(Equal([]string{"  \x1b[31ma\x1b[0m    b", "  aaa  b"}))
 	g.Expect(screen.Length(lines[0])).To(Equal(screen.Length(lines[1])))
@@ -53,7 +55,8 @@ func TestColoursTakeNoRoom(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(screen.Screen{Width: 20}.Wrap("1. ", "   ", "sync dev first: argocd app sync dev")).To(Equal([]string{"1. sync dev first:", "   argocd app sync", "   dev"}))
+	g.Expect(screen.Screen{Width: 20}.Wrap("1. ", "   ",
+		"sync dev first: argocd app sync dev")).To(Equal([]string{"1. sync dev first:", "   argocd app sync", "   dev"}))
 	g.Expect(screen.Screen{}.Wrap("", "", "sync dev first")).To(Equal([]string{"sync dev first"}))
 	g.Expect(screen.Screen{Width: 5}.Wrap("", " ", "a averylongword b")).To(Equal([]string{"a", " averylongword", " b"}))
 }
@@ -63,5 +66,7 @@ func TestOf(t *testing.T) {
 	g := NewWithT(t)
 	none := func(string) string { return "" }
 	g.Expect(screen.Of(&bytes.Buffer{}, none)).To(Equal(screen.Screen{}))
-	g.Expect(screen.Of(&bytes.Buffer{}, func(name string) string { return map[string]string{"COLUMNS": "80"}[name] })).To(Equal(screen.Screen{Width: 80}))
+	g.Expect(screen.Of(&bytes.Buffer{}, func(name string) string {
+		return map[string]string{"COLUMNS": "80"}[name]
+	})).To(Equal(screen.Screen{Width: 80}))
 }

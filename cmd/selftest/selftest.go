@@ -81,7 +81,8 @@ func NewCommand() *cobra.Command {
 	kube.BindKubeconfig(f, &kubeconfig)
 	f.StringVar(&t.Namespace, "namespace", "", "namespace of the test; stepgate must gate it")
 	f.StringVar(&t.Name, "name", DefaultName, "name of the ApplicationSet that the test creates and deletes")
-	f.BoolVar(&t.Mutating, "mutating", true, "expect an answer of the mutating webhook, too; false goes with --mode audit and --pin off")
+	f.BoolVar(&t.Mutating, "mutating", true,
+		"expect an answer of the mutating webhook, too; false goes with --mode audit and --pin off")
 	f.DurationVar(&t.Timeout, "timeout", time.Minute, "how long the test repeats the sync until it is denied")
 	return cmd
 }
@@ -125,7 +126,8 @@ func (t *SelfTest) Run(ctx context.Context, config *rest.Config) (err error) {
 func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, error) {
 	before := set.DeepCopy()
 	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
-		Application: t.Name + "-first", Step: "1", Status: argo.ProgressiveSyncPending, Message: "selftest of stepgate", TargetRevisions: []string{},
+		Application: t.Name + "-first", Step: "1", Status: argo.ProgressiveSyncPending, Message: "selftest of stepgate",
+		TargetRevisions: []string{},
 	}}
 	// Argo CD may have removed the status, since it knows no such Application. Write all of it again.
 	before.Status.ApplicationStatus = nil
@@ -139,8 +141,10 @@ func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 		return answer, problem
 	}
 	if !slices.Contains(t.warnings.texts, webhook.SelfTestWarning) {
-		return "", errors.New("the validating webhook answered, but the mutating webhook did not: the API server does not call it, or gets no answer within its timeoutSeconds; " +
-			"automated syncs of step 2 and later will be refused (NotPinned); see that the MutatingWebhookConfiguration exists, selects the same namespaces as the ValidatingWebhookConfiguration, " +
+		return "", errors.New("the validating webhook answered, but the mutating webhook did not: the API server does not " +
+			"call it, or gets no answer within its timeoutSeconds; " +
+			"automated syncs of step 2 and later will be refused (NotPinned); see that the MutatingWebhookConfiguration " +
+			"exists, selects the same namespaces as the ValidatingWebhookConfiguration, " +
 			"and has a caBundle; if pinning is off, run the selftest with --mutating=false")
 	}
 	return answer + "; the mutating webhook answered, too", nil
@@ -158,15 +162,18 @@ func (t *SelfTest) validated(err error) (answer string, problem error) {
 	case strings.Contains(said, "stepgate (audit mode)") && strings.Contains(said, expected):
 		return "passed: stepgate is in audit mode; the API server warned: " + said, nil
 	}
-	return "", fmt.Errorf("the sync was admitted: the API server does not call stepgate for namespace %s, or is not answered (failurePolicy Ignore); "+
-		"see that the Pods are ready and that the namespace is one of argocd.namespaces and has no label stepgate.io/ignore", t.Namespace)
+	return "", fmt.Errorf("the sync was admitted: the API server does not call stepgate for namespace %s, or is not "+
+		"answered (failurePolicy Ignore); "+
+		"see that the Pods are ready and that the namespace is one of argocd.namespaces and has no label stepgate.io/ignore",
+		t.Namespace)
 }
 
 func (t *SelfTest) delete(ctx context.Context) error {
 	var set argo.ApplicationSet
 	err := t.objects.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, &set)
 	if err == nil && set.Labels[selfTestLabel] == "" {
-		return fmt.Errorf("ApplicationSet %s/%s exists and is not one of a selftest: choose another --name", t.Namespace, t.Name)
+		return fmt.Errorf("ApplicationSet %s/%s exists and is not one of a selftest: choose another --name", t.Namespace,
+			t.Name)
 	}
 	if err == nil {
 		err = t.objects.Delete(ctx, &set, client.Preconditions{UID: &set.UID})
@@ -179,7 +186,9 @@ func (t *SelfTest) delete(ctx context.Context) error {
 
 func (t *SelfTest) applicationSet() *argo.ApplicationSet {
 	step := func(value string) argo.ApplicationSetRolloutStep {
-		return argo.ApplicationSetRolloutStep{MatchExpressions: []argo.ApplicationMatchExpression{{Key: selfTestLabel, Operator: "In", Values: []string{value}}}}
+		return argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: selfTestLabel, Operator: "In", Values: []string{value}}},
+		}
 	}
 	return &argo.ApplicationSet{
 		ObjectMeta: metav1.ObjectMeta{
@@ -205,7 +214,8 @@ func (t *SelfTest) application(set *argo.ApplicationSet) *argo.Application {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: t.Namespace, Name: t.Name + "-second", Labels: map[string]string{selfTestLabel: "second"},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet", Name: set.Name, UID: set.UID, Controller: &yes,
+				APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet", Name: set.Name, UID: set.UID,
+				Controller: &yes,
 			}},
 		},
 		Spec: t.spec(),

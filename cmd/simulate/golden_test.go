@@ -64,7 +64,8 @@ func fleet(t testing.TB) string {
 	text := guestbook(t)
 	head, _, _ := strings.Cut(text, "          - {name: dev")
 	_, template, _ := strings.Cut(text, "  template:\n")
-	return head + elements.String() + "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n" + steps.String() + "  template:\n" + template
+	return head + elements.String() + "  strategy:\n    type: RollingSync\n    rollingSync:\n      steps:\n" +
+		steps.String() + "  template:\n" + template
 }
 
 func TestGoldens(t *testing.T) {
@@ -89,7 +90,8 @@ func TestGoldens(t *testing.T) {
 		},
 		"switched-off": {
 			change: func(_ *testing.T, text string) string {
-				return strings.Replace(text, "  namespace: argocd\n", "  namespace: argocd\n  annotations: {stepgate.io/mode: \"off\"}\n", 1)
+				return strings.Replace(text, "  namespace: argocd\n",
+					"  namespace: argocd\n  annotations: {stepgate.io/mode: \"off\"}\n", 1)
 			},
 			options: defaults(),
 		},

@@ -14,7 +14,8 @@ func TestBadInput(t *testing.T) {
 	replaced := func(old, now string) func(string) string {
 		return func(text string) string { return strings.Replace(text, old, now, 1) }
 	}
-	apps := "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: guestbook-dev, labels: {env: dev}}\n"
+	apps := "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: guestbook-dev, labels: {env: " +
+		"dev}}\n"
 	for name, tc := range map[string]struct {
 		change  func(text string) string
 		set     string
@@ -39,7 +40,8 @@ func TestBadInput(t *testing.T) {
 		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "element 1 of its list cannot be rendered"},
 		"a number, no Go template": {
 			change: func(text string) string {
-				return strings.Replace(strings.Replace(text, "goTemplate: true", "goTemplate: false", 1), "{name: dev,", "{name: 7,", 1)
+				return strings.Replace(strings.Replace(text, "goTemplate: true", "goTemplate: false", 1), "{name: dev,",
+					"{name: 7,", 1)
 			},
 			want: "element 1 of its list: name is not a text",
 		},
@@ -141,7 +143,8 @@ func TestRead(t *testing.T) {
 func TestOwners(t *testing.T) {
 	g := NewWithT(t)
 	app := func(name, owner string) string {
-		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: " + name + "\n  labels: {env: dev}\n" +
+		return "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: " + name +
+			"\n  labels: {env: dev}\n" +
 			"  ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: " + owner + ", uid: u, controller: true}]\n"
 	}
 	r := rolloutOf(t, guestbook(t)+app("mine", "guestbook")+app("other", "podinfo"))

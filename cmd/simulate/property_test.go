@@ -21,9 +21,14 @@ import (
 // drawRollout draws a small ApplicationSet, with steps that may be empty, overlap or have a strange maxUpdate.
 func drawRollout(t *rapid.T) *Rollout {
 	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook"}}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	environments := []string{"dev", "qa", "prod"}
-	mosts := []*intstr.IntOrString{nil, nil, new(intstr.FromInt32(1)), new(intstr.FromString("50%")), new(intstr.FromInt32(0)), new(intstr.FromString("many"))}
+	mosts := []*intstr.IntOrString{
+		nil, nil, new(intstr.FromInt32(1)), new(intstr.FromString("50%")), new(intstr.FromInt32(0)),
+		new(intstr.FromString("many")),
+	}
 	for range rapid.IntRange(1, 4).Draw(t, "steps") {
 		step := argo.ApplicationSetRolloutStep{MaxUpdate: rapid.SampledFrom(mosts).Draw(t, "maxUpdate")}
 		if rapid.IntRange(0, 5).Draw(t, "has expressions") > 0 {
@@ -39,13 +44,17 @@ func drawRollout(t *rapid.T) *Rollout {
 	revision := rapid.SampledFrom([]string{"main", "main", "%s"}).Draw(t, "branches")
 	for i := range rapid.IntRange(1, 7).Draw(t, "applications") {
 		env := rapid.SampledFrom(environments).Draw(t, "env")
-		app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"env": env}}}
+		app := &argo.Application{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"env": env}},
+		}
 		source := argo.ApplicationSource{RepoURL: "https://example.com/app.git", TargetRevision: revision}
 		if revision == "%s" {
 			source.TargetRevision = env
 		}
 		if hydrated {
-			app.Spec.SourceHydrator = &argo.SourceHydrator{DrySource: argo.DrySource{RepoURL: source.RepoURL, TargetRevision: source.TargetRevision}}
+			app.Spec.SourceHydrator = &argo.SourceHydrator{
+				DrySource: argo.DrySource{RepoURL: source.RepoURL, TargetRevision: source.TargetRevision},
+			}
 		} else {
 			app.Spec.Source = &source
 		}
@@ -182,12 +191,17 @@ func TestStandsStill(t *testing.T) {
 
 // A rollout that the model cannot play to its end is no answer.
 func TestTooSlow(t *testing.T) {
-	text := strings.Replace(guestbook(t), "          - {name: qa,", strings.Repeat("          - {name: qa-X, env: prod}\n", 40)+"          - {name: qa,", 1)
+	text := strings.Replace(guestbook(t), "          - {name: qa,",
+		strings.Repeat("          - {name: qa-X, env: prod}\n", 40)+"          - {name: qa,", 1)
 	for n := range 40 {
 		text = strings.Replace(text, "qa-X", fmt.Sprint("qa-", n), 1)
 	}
-	_, err := Play(context.Background(), rolloutOf(t, text), with(func(o *Options) { o.Healthy, o.Poll = 24*time.Hour, 24*time.Hour }))
-	NewWithT(t).Expect(err).To(MatchError("the rollout takes longer than 30 days; lower --healthy-after, or raise maxUpdate"))
+	_, err := Play(context.Background(), rolloutOf(t, text), with(func(o *Options) {
+		o.Healthy, o.Poll = 24*time.Hour, 24*time.Hour
+	}))
+	NewWithT(t).Expect(err).To(
+		MatchError("the rollout takes longer than 30 days; lower --healthy-after, or raise maxUpdate"),
+	)
 }
 
 // An ApplicationSet with 200 Applications in 5 steps is played to its end. BenchmarkLarge measures how long that takes.

@@ -22,7 +22,11 @@ func render(set *argo.ApplicationSet) ([]*argo.Application, error) {
 	if len(set.Spec.Generators) == 0 {
 		return nil, errors.New("it has no generators, and so no Applications")
 	}
-	template := argo.Application{ObjectMeta: metav1.ObjectMeta{Name: set.Spec.Template.Name, Labels: set.Spec.Template.Labels}, Spec: set.Spec.Template.Spec}
+	template := argo.Application{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: set.Spec.Template.Name, Labels: set.Spec.Template.Labels,
+		}, Spec: set.Spec.Template.Spec,
+	}
 	var all []*argo.Application
 	for i := range set.Spec.Generators {
 		elements, err := elements(&set.Spec.Generators[i], set.Spec.GoTemplate)
@@ -30,7 +34,8 @@ func render(set *argo.ApplicationSet) ([]*argo.Application, error) {
 			return nil, err
 		}
 		for n, params := range elements {
-			app, err := (&utils.Render{}).RenderTemplateParams(&template, set.Spec.SyncPolicy, params, set.Spec.GoTemplate, set.Spec.GoTemplateOptions)
+			app, err := (&utils.Render{}).RenderTemplateParams(&template, set.Spec.SyncPolicy, params, set.Spec.GoTemplate,
+				set.Spec.GoTemplateOptions)
 			if err != nil {
 				return nil, fmt.Errorf("element %d of its list cannot be rendered: %w", n+1, err)
 			}
@@ -49,9 +54,12 @@ func elements(generator *argo.ApplicationSetGenerator, goTemplate bool) ([]map[s
 	list := generator.List
 	switch {
 	case list == nil:
-		return nil, fmt.Errorf("its Applications come from a %s generator and cannot be known offline; %s", kindOf(generator), howToGive)
+		return nil, fmt.Errorf("its Applications come from a %s generator and cannot be known offline; %s",
+			kindOf(generator), howToGive)
 	case generator.Selector != nil, !reflect.DeepEqual(list.Template, argo.ApplicationSetTemplate{}):
-		return nil, errors.New("its list generator has a selector or a template of its own, which are not rendered offline; " + howToGive)
+		return nil, errors.New(
+			"its list generator has a selector or a template of its own, which are not rendered offline; " + howToGive,
+		)
 	}
 	var all []map[string]any
 	for n, element := range list.Elements {

@@ -119,7 +119,8 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
 	if end.Unfinished {
-		return nil, fmt.Errorf("the rollout takes longer than %.0f days; lower --healthy-after, or raise maxUpdate", longest.Hours()/24)
+		return nil, fmt.Errorf("the rollout takes longer than %.0f days; lower --healthy-after, or raise maxUpdate",
+			longest.Hours()/24)
 	}
 	report.Events = script.written()
 	report.conclude(end)
@@ -138,7 +139,8 @@ func (r *Report) conclude(end simulation.Rehearsal) {
 	}
 	for _, x := range end.Waiting {
 		r.Waiting = append(r.Waiting, Waiting{
-			Application: x.Application, Step: x.Step, Health: x.Health, Sync: x.Sync, Operation: x.Operation, Recorded: x.Recorded, Message: x.Answer,
+			Application: x.Application, Step: x.Step, Health: x.Health, Sync: x.Sync, Operation: x.Operation,
+			Recorded: x.Recorded, Message: x.Answer,
 		})
 	}
 }
@@ -160,13 +162,15 @@ func (r *Report) Fine() bool { return r.Complete && len(r.Early()) == 0 }
 // limits says what the model does not show.
 func limits(r *Rollout, o Options) []string {
 	all := []string{
-		"This is a model of Argo CD " + o.Version + ". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
+		"This is a model of Argo CD " + o.Version +
+			". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
 		"Durations are typical and not those of your cluster. --seed N draws other ones.",
 	}
 	if o.Mode != settings.Off {
 		all = append(all, "stepgate is played with its default flags.")
 	}
-	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation, settings.ExcludeAnnotation} {
+	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation,
+		settings.ExcludeAnnotation} {
 		if _, there := r.Set.Annotations[annotation]; there {
 			all = append(all, "The annotation "+annotation+" is not played.")
 		}

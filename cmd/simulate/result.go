@@ -24,9 +24,13 @@ func (r *Report) result(s screen.Screen) []string {
 		if len(r.Early()) > 0 {
 			sign, style, order = screen.SignWarning, screen.Busy, ", but not in order"
 		}
-		lines = append(lines, s.Paint(style, fmt.Sprintf("%s complete after %s%s: %s", sign, clock(r.Seconds)[1:], order, counted(total, "Application", "Applications"))))
+		lines = append(lines, s.Paint(style,
+			fmt.Sprintf("%s complete after %s%s: %s", sign, clock(r.Seconds)[1:], order,
+				counted(total, "Application", "Applications"))))
 	} else {
-		lines = append(lines, s.Paint(screen.Bad, fmt.Sprintf("%s stands still since %s: %d of %s done", screen.SignBad, clock(r.Seconds), total-len(r.Waiting), counted(total, "Application", "Applications"))))
+		lines = append(lines, s.Paint(screen.Bad,
+			fmt.Sprintf("%s stands still since %s: %d of %s done", screen.SignBad, clock(r.Seconds), total-len(r.Waiting),
+				counted(total, "Application", "Applications"))))
 		lines = append(lines, r.standstill(s)...)
 	}
 	return append(lines, r.early(s)...)
@@ -43,7 +47,8 @@ func (r *Report) early(s screen.Screen) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	text := plural(len(names) > 1, "1 Application starts", fmt.Sprintf("%d Applications start", len(names))) + " too early: " + list(r.byStep(names), 5) + ". "
+	text := plural(len(names) > 1, "1 Application starts", fmt.Sprintf("%d Applications start", len(names))) +
+		" too early: " + list(r.byStep(names), 5) + ". "
 	switch {
 	case r.options.Mode == settings.Enforce:
 		text += "stepgate has let this through. Please report it, with the files and this seed."
@@ -69,7 +74,8 @@ func (r *Report) standstill(s screen.Screen) []string {
 			lines = append(lines, s.Wrap("  "+s.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", who+": "+g.recorded)...)
 			continue
 		}
-		lines = append(lines, s.Wrap("  "+s.Paint(screen.Busy, screen.SignWaiting)+" ", "    ", who+". Whoever syncs "+plural(len(g.names) > 1, "it", "one")+" now reads:")...)
+		lines = append(lines, s.Wrap("  "+s.Paint(screen.Busy, screen.SignWaiting)+" ", "    ",
+			who+". Whoever syncs "+plural(len(g.names) > 1, "it", "one")+" now reads:")...)
 		lines = append(lines, s.Wrap("    \"", "    ", g.message+"\"")...)
 	}
 	return lines
@@ -85,16 +91,23 @@ func (r *Report) causes() []string {
 		}
 	}
 	if names := by[degraded]; len(names) > 0 {
-		causes = append(causes, fmt.Sprintf("%s %s Degraded. Next: repair %s with another commit. The others go on by themselves then.",
+		causes = append(causes, fmt.Sprintf("%s %s Degraded. Next: repair %s with another commit. The others go on by "+
+			"themselves then.",
 			list(names, namedInLine), plural(len(names) > 1, "is", "are"), plural(len(names) > 1, "it", "them")))
 	}
 	if names := by[notSynced]; len(names) > 0 {
-		causes = append(causes, fmt.Sprintf("The sync of %s has failed, and Argo CD does not try it again. Next: argocd app get %s says why; then argocd app sync %s, or another commit.",
+		causes = append(causes, fmt.Sprintf("The sync of %s has failed, and Argo CD does not try it again. Next: argocd "+
+			"app get %s says why; then argocd app sync %s, or another commit.",
 			list(names, namedInLine), names[0], names[0]))
 	}
 	for _, step := range r.Steps {
 		if len(step.Applications) > 0 && allowed(step) == 0 {
-			causes = append(causes, fmt.Sprintf("maxUpdate of step %d is %s: Argo CD never syncs an Application of it. Next: set it to 1 or more, or leave it out.", step.Step, step.MaxUpdate.String()))
+			causes = append(
+				causes, fmt.Sprintf(
+					"maxUpdate of step %d is %s: Argo CD never syncs an Application of it. Next: set it to 1 or more, or leave it "+
+						"out.", step.Step, step.MaxUpdate.String(),
+				),
+			)
 		}
 	}
 	return causes
@@ -136,7 +149,9 @@ func (r *Report) groups() []*group {
 		if x.Message == "" {
 			recorded = "the ApplicationSet's status says " + x.Recorded
 		}
-		n := slices.IndexFunc(all, func(g *group) bool { return g.step == x.Step && g.message == x.Message && g.recorded == recorded })
+		n := slices.IndexFunc(all, func(g *group) bool {
+			return g.step == x.Step && g.message == x.Message && g.recorded == recorded
+		})
 		if n < 0 {
 			n = len(all)
 			all = append(all, &group{step: x.Step, message: x.Message, recorded: recorded})

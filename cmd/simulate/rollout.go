@@ -61,7 +61,10 @@ func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
 	case name != "":
 		return nil, fmt.Errorf("the files have no ApplicationSet %s, but %s", name, strings.Join(names, ", "))
 	case len(o.Sets) > 1:
-		return nil, fmt.Errorf("the files have several ApplicationSets: %s; name the one to play: stepgate simulate -f FILE NAME", strings.Join(names, ", "))
+		return nil, fmt.Errorf(
+			"the files have several ApplicationSets: %s; name the one to play: stepgate simulate -f FILE NAME",
+			strings.Join(names, ", "),
+		)
 	}
 	return o.Sets[0], nil
 }
@@ -72,8 +75,12 @@ func (r *Rollout) check() error {
 		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problems[0])
 	}
 	strategy := r.Set.Spec.Strategy
-	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil || len(strategy.RollingSync.Steps) == 0 {
-		return fmt.Errorf("ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", r.Set.Name)
+	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
+		len(strategy.RollingSync.Steps) == 0 {
+		return fmt.Errorf(
+			"ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set "+
+				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", r.Set.Name,
+		)
 	}
 	if len(r.Applications) == 0 {
 		return fmt.Errorf("ApplicationSet %s has no Applications to play; %s", r.Set.Name, howToGive)
@@ -81,7 +88,8 @@ func (r *Rollout) check() error {
 	slices.SortFunc(r.Applications, func(a, b *argo.Application) int { return strings.Compare(a.Name, b.Name) })
 	for i, app := range r.Applications[1:] {
 		if app.Name == r.Applications[i].Name {
-			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice", app.Name)
+			return fmt.Errorf("there are two Applications %s; Argo CD refuses an ApplicationSet that generates a name twice",
+				app.Name)
 		}
 	}
 	for _, app := range r.Applications {

@@ -53,7 +53,10 @@ func translate(r *Rollout, o Options) (*translation, error) {
 	}
 	t.addApplications(r, o)
 	if len(t.Applications) == 0 {
-		return nil, fmt.Errorf("no step of ApplicationSet %s selects an Application: compare spec.strategy.rollingSync.steps with the labels of the template", r.Set.Name)
+		return nil, fmt.Errorf(
+			"no step of ApplicationSet %s selects an Application: compare spec.strategy.rollingSync.steps with the labels of "+
+				"the template", r.Set.Name,
+		)
 	}
 	return t, t.addCommits(o)
 }
@@ -77,11 +80,14 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 		if cut {
 			t.limit("Of an Application with more than two branches, the first two are played.")
 		}
-		t.Applications = append(t.Applications, simulation.Application{Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name)})
+		t.Applications = append(t.Applications, simulation.Application{
+			Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name),
+		})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
 	if len(t.unselected) > 0 {
-		t.limit("Applications that are in no step are left out. Argo CD counts them in step 1 where its maxUpdate is a percentage.")
+		t.limit("Applications that are in no step are left out. Argo CD counts them in step 1 where its maxUpdate is a " +
+			"percentage.")
 	}
 }
 
@@ -142,7 +148,9 @@ func (t *translation) addCommits(o Options) error {
 			if app.Step > step {
 				t.limit(fmt.Sprintf("Commits for later steps land %s after those for earlier ones.", between))
 			}
-			t.Events = append(t.Events, simulation.Event{After: time.Duration(app.Step-step) * between, Do: "commit " + branch + " all slow" + does})
+			t.Events = append(t.Events, simulation.Event{
+				After: time.Duration(app.Step-step) * between, Do: "commit " + branch + " all slow" + does,
+			})
 			step = app.Step
 			if o.GitWebhook {
 				t.Events = append(t.Events, simulation.Event{Do: "githook " + branch})

@@ -143,7 +143,8 @@ func (s *script) why(p *part) string {
 	why := fmt.Sprintf("maxUpdate of step %d is %s", p.step, most.String())
 	var busy []string
 	for _, name := range s.report.Steps[p.step-1].Applications {
-		if status := s.of[name].recorded; status == string(argo.ProgressiveSyncPending) || status == string(argo.ProgressiveSyncProgressing) {
+		if status := s.of[name].recorded; status == string(argo.ProgressiveSyncPending) ||
+			status == string(argo.ProgressiveSyncProgressing) {
 			busy = append(busy, name)
 		}
 	}

@@ -34,10 +34,12 @@ func (r *Report) plan(s screen.Screen) []string {
 	if r.options.Mode == settings.Off {
 		with = "without stepgate"
 	}
-	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with, r.Seed))
+	lines := s.Wrap("", "  ", fmt.Sprintf("ApplicationSet %s, Argo CD %s, %s, seed %d", r.ApplicationSet, r.ArgoCD, with,
+		r.Seed))
 	lines[0] = s.Paint(screen.Bold, lines[0])
 	if r.annotated != "" {
-		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ",
+			fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
 	}
 	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
 	var rows [][]screen.Cell
@@ -53,8 +55,9 @@ func (r *Report) plan(s screen.Screen) []string {
 	}
 	lines = append(lines, s.Table(0, columns, rows)...)
 	if n := len(r.Unselected); n > 0 {
-		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("In no step: %s. Argo CD never syncs %s in a rollout.",
-			list(r.Unselected, namedInLine), plural(n > 1, "it", "them")))...)
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ",
+			fmt.Sprintf("In no step: %s. Argo CD never syncs %s in a rollout.",
+				list(r.Unselected, namedInLine), plural(n > 1, "it", "them")))...)
 	}
 	return lines
 }

@@ -231,6 +231,8 @@ func clock(s float64) string { return "+" + seconds(s).Truncate(time.Second).Str
 
 // byStep sorts names by step, and then by name.
 func (r *Report) byStep(names []string) []string {
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(r.stepOf[a], r.stepOf[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.stepOf[a], r.stepOf[b]), cmp.Compare(a, b))
+	})
 	return names
 }

@@ -121,7 +121,9 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		return errors.New(`admission webhook "operation.stepgate.io" denied the request: ` + v.Message)
 	}
 	m.truth.latest = admitting{
-		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{target: old, spec: app.Spec, apps: maps.Clone(a.apps)},
+		admitted: a.w.now, verdict: v, admittedStep: a.w.admittedStep(m, app), seen: sight{
+			target: old, spec: app.Spec, apps: maps.Clone(a.apps),
+		},
 		resolvedAt: maps.Clone(m.resolvedAt), orphan: a.orphaned(app),
 		back: old != nil && !app.Operation.InitiatedBy.Automated && !deploysCompared(app.Operation.Sync, &old.Status),
 	}
@@ -239,5 +241,7 @@ func stepOf(app *argo.Application) int {
 
 func ownedBy(set string, uid types.UID) []metav1.OwnerReference {
 	yes := true
-	return []metav1.OwnerReference{{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set, UID: uid, Controller: &yes}}
+	return []metav1.OwnerReference{
+		{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: set, UID: uid, Controller: &yes},
+	}
 }

@@ -46,7 +46,8 @@ func (w *world) lookForApprovals() {
 		if !asked || app.Operation != nil || !w.conditions.needsApproval(stepOf(app)) {
 			continue
 		}
-		if a := w.approvalFor(stepOf(app), app.Status.GetRevisions()); a == nil || a.by != w.conditions.approver || w.mayHaveApprovedOther(w.members[name], a) {
+		if a := w.approvalFor(stepOf(app), app.Status.GetRevisions()); a == nil || a.by != w.conditions.approver ||
+			w.mayHaveApprovedOther(w.members[name], a) {
 			w.approve(w.members[name], w.conditions.approver, false)
 		}
 	}

@@ -19,7 +19,9 @@ func putAround(spec *argo.ApplicationSpec, around string) {
 	switch {
 	case around == noneAround:
 	case strings.ContainsAny(around[len(around)-1:], "13579"):
-		spec.IgnoreDifferences = argo.IgnoreDifferences{{Kind: "Deployment", Name: around, JSONPointers: []string{"/spec/replicas"}}}
+		spec.IgnoreDifferences = argo.IgnoreDifferences{
+			{Kind: "Deployment", Name: around, JSONPointers: []string{"/spec/replicas"}},
+		}
 	default:
 		policy := argo.SyncPolicy{}
 		if spec.SyncPolicy != nil {

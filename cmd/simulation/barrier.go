@@ -54,7 +54,8 @@ const unnoticed = time.Duration(-1)
 func noticed(set *argo.ApplicationSet) time.Duration {
 	at := unnoticed
 	for _, s := range set.Status.ApplicationStatus {
-		if s.Status == argo.ProgressiveSyncWaiting && slices.Contains(pendingChanges, s.Message) && s.LastTransitionTime != nil {
+		if s.Status == argo.ProgressiveSyncWaiting && slices.Contains(pendingChanges, s.Message) &&
+			s.LastTransitionTime != nil {
 			at = max(at, s.LastTransitionTime.Sub(epoch))
 		}
 	}

@@ -148,7 +148,11 @@ func (w *world) install(m *member) {
 		ReconciledAt: &compared,
 		Health:       argo.AppHealthStatus{Status: "Healthy"},
 		Resources:    w.resources(m, spec.Destination.Namespace, argo.SyncStatusCodeSynced, m.live.content),
-		Sync:         argo.SyncStatus{Status: argo.SyncStatusCodeSynced, ComparedTo: argo.ComparedTo{Destination: spec.Destination, IgnoreDifferences: spec.IgnoreDifferences}},
+		Sync: argo.SyncStatus{
+			Status: argo.SyncStatusCodeSynced, ComparedTo: argo.ComparedTo{
+				Destination: spec.Destination, IgnoreDifferences: spec.IgnoreDifferences,
+			},
+		},
 	}
 	entry := argo.RevisionHistory{DeployedAt: at}
 	result := &argo.SyncOperationResult{}
@@ -167,7 +171,8 @@ func (w *world) install(m *member) {
 	}
 	app.Status.History = argo.RevisionHistories{entry}
 	app.Status.OperationState = &argo.OperationState{
-		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: at, FinishedAt: &at, SyncResult: result,
+		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: at, FinishedAt: &at,
+		SyncResult: result,
 	}
 	w.api.write(app)
 }

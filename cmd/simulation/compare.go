@@ -12,7 +12,9 @@ import (
 
 // compare is CompareAppState, with the state that git has now, and the cluster as the controller's cache has it. The
 // time of the comparison is when it began. It also returns when the branches were resolved to the revisions.
-func (c *appController) compare(app *argo.Application, l level, began time.Duration) (status argo.ApplicationStatus, resolved map[string]time.Duration) {
+func (c *appController) compare(
+	app *argo.Application, l level, began time.Duration,
+) (status argo.ApplicationStatus, resolved map[string]time.Duration) {
 	m := c.w.members[app.Name]
 	status, resolved = app.Status, map[string]time.Duration{}
 	if l == recent {
@@ -28,7 +30,8 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 		at := c.w.stampAt(began + c.w.skew(m.name))
 		status.ReconciledAt = &at
 	}
-	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status, c.w.contentOf(&app.Spec, status.GetRevisions()))
+	status.Resources = c.w.resources(m, app.Spec.Destination.Namespace, status.Sync.Status,
+		c.w.contentOf(&app.Spec, status.GetRevisions()))
 	status.Health.Status = "Missing"
 	if live := m.cached(); live.exists {
 		status.Health.Status = healthCode(live.health)
@@ -43,7 +46,11 @@ func (c *appController) compare(app *argo.Application, l level, began time.Durat
 // compared is the result of a comparison with these revisions.
 func (c *appController) compared(app *argo.Application, revisions []string) argo.SyncStatus {
 	m := c.w.members[app.Name]
-	sync := argo.SyncStatus{Status: argo.SyncStatusCodeOutOfSync, ComparedTo: argo.ComparedTo{Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences}}
+	sync := argo.SyncStatus{
+		Status: argo.SyncStatusCodeOutOfSync, ComparedTo: argo.ComparedTo{
+			Destination: app.Spec.Destination, IgnoreDifferences: app.Spec.IgnoreDifferences,
+		},
+	}
 	if app.Spec.HasMultipleSources() {
 		sync.ComparedTo.Sources, sync.Revisions = app.Spec.Sources, revisions
 	} else {
@@ -52,7 +59,8 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 			sync.Revision = revisions[0]
 		}
 	}
-	if live := m.cached(); live.exists && !live.drifted && !m.leftover && live.content == c.w.contentOf(&app.Spec, revisions) {
+	if live := m.cached(); live.exists && !live.drifted && !m.leftover &&
+		live.content == c.w.contentOf(&app.Spec, revisions) {
 		sync.Status = argo.SyncStatusCodeSynced
 	}
 	return sync
@@ -61,7 +69,9 @@ func (c *appController) compared(app *argo.Application, revisions []string) argo
 // resources are the one resource that every Application has, and the one that has to be pruned from another namespace,
 // or that nobody prunes.
 func (*world) resources(m *member, namespace string, status argo.SyncStatusCode, want content) []argo.ResourceStatus {
-	wanted := argo.ResourceStatus{Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status}
+	wanted := argo.ResourceStatus{
+		Group: "apps", Kind: "Deployment", Namespace: namespace, Name: "guestbook", Status: status,
+	}
 	if m.leftover && m.cached().exists {
 		old, done := wanted, wanted
 		old.Name, old.RequiresPruning, old.Status = "leftover", true, argo.SyncStatusCodeOutOfSync
@@ -92,7 +102,9 @@ func (c *appController) resolve(m *member, l level) []string {
 
 // persist is persistReconciliationStatus: a patch of what the comparison changed. It removes the refresh annotation if
 // the comparison began with one, even if somebody has asked again since.
-func (c *appController) persist(from *argo.Application, status argo.ApplicationStatus, resolved map[string]time.Duration) {
+func (c *appController) persist(
+	from *argo.Application, status argo.ApplicationStatus, resolved map[string]time.Duration,
+) {
 	_, annotatedBefore := from.Annotations[argo.AnnotationKeyRefresh]
 	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
 		return
@@ -113,8 +125,11 @@ func (c *appController) persist(from *argo.Application, status argo.ApplicationS
 		if !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) {
 			c.w.tell(Happening{Kind: Noticed, Application: from.Name, Text: strings.Join(now.Status.GetRevisions(), ",")})
 		}
-		if now.Status.Sync.Status != from.Status.Sync.Status || !reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) || now.Status.Health.Status != from.Status.Health.Status {
-			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status, now.Status.GetRevisions())
+		if now.Status.Sync.Status != from.Status.Sync.Status ||
+			!reflect.DeepEqual(now.Status.GetRevisions(), from.Status.GetRevisions()) ||
+			now.Status.Health.Status != from.Status.Health.Status {
+			c.w.logf("%s is compared: %s %s at %v", from.Name, now.Status.Sync.Status, now.Status.Health.Status,
+				now.Status.GetRevisions())
 		}
 	}
 }

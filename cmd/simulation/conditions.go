@@ -74,7 +74,9 @@ func (w *world) demands() map[int]demand {
 	all, c := map[int]demand{}, &w.conditions
 	for i := range w.scenario.steps() {
 		soak, _ := c.soak(i + 1)
-		all[i+1] = demand{paused: c.paused(i + 1), approval: c.needsApproval(i + 1), soak: soak, budget: c.texts["max-failures"]}
+		all[i+1] = demand{
+			paused: c.paused(i + 1), approval: c.needsApproval(i + 1), soak: soak, budget: c.texts["max-failures"],
+		}
 	}
 	return all
 }

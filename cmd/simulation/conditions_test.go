@@ -8,7 +8,8 @@ import (
 
 // TestConditionsAreJudged plays histories without a gate: what the world asks for is not kept then, and has to be told.
 func TestConditionsAreJudged(t *testing.T) {
-	const begin, end = "argocd 3.5 layout=shared poll=0s four-eyes\napp dev 1\napp qa 2\napp prod 3\napp east 3\n", "\n+0s commit app all\n+0s githook app\n"
+	const begin, end = "argocd 3.5 layout=shared poll=0s four-eyes\napp dev 1\napp qa 2\napp prod 3\napp east 3\n",
+		"\n+0s commit app all\n+0s githook app\n"
 	for name, tc := range map[string]struct {
 		events, then string
 		want         []string

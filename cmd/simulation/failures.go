@@ -29,7 +29,8 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 			return unmet{}, false
 		}
 		failures++
-		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || w.hydratesOther(e) || e.live.content.parameter != e.parameter.last() {
+		if !slices.Equal(w.failedAt(e), app.Status.GetRevisions()) || w.hydratesOther(e) ||
+			e.live.content.parameter != e.parameter.last() {
 			gone++
 		}
 	}
@@ -45,7 +46,8 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 // Of sources that the two do not have in common, it is what the Application was compared with.
 func (w *world) hasFailedAt(e *member, o *sought) bool {
 	at, compared := w.failedAt(e), w.api.apps[e.name].Status.GetRevisions()
-	if at == nil || !w.failed(e.name) && (e.live.content.values != o.content.values || e.live.content.destination != o.content.destination) {
+	if at == nil || !w.failed(e.name) &&
+		(e.live.content.values != o.content.values || e.live.content.destination != o.content.destination) {
 		return false // or it has not got the change of the template
 	}
 	for i, b := range e.sources {
@@ -76,7 +78,8 @@ func (w *world) failedAt(e *member) []string {
 		return []string{state.SyncResult.Revision}
 	case failed && state.SyncResult != nil:
 		return state.SyncResult.Revisions
-	case failed || app.Operation != nil || e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" || e.live.pending:
+	case failed || app.Operation != nil || e.live.health != "Degraded" || app.Status.Health.Status != "Degraded" ||
+		e.live.pending:
 		return nil
 	}
 	return e.proof.revisions

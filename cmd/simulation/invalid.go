@@ -25,12 +25,16 @@ func (c *setController) valid(desired []argo.Application) (valid []argo.Applicat
 // report sets the condition ErrorOccurred. In truth it is taken back at the end of a pass.
 func (c *setController) report(failing string) {
 	set := *c.w.api.set
-	if is := slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool { return c.Message == failing }); is || failing == "" && set.Status.Conditions == nil {
+	if is := slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool {
+		return c.Message == failing
+	}); is || failing == "" && set.Status.Conditions == nil {
 		return
 	}
 	set.Status.Conditions = nil
 	if failing != "" {
-		set.Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: failing}}
+		set.Status.Conditions = []argo.ApplicationSetCondition{
+			{Type: argo.ApplicationSetConditionErrorOccurred, Status: argo.ApplicationSetConditionStatusTrue, Message: failing},
+		}
 	}
 	c.w.api.writeSet(&set)
 }

@@ -29,7 +29,8 @@ func TestKept(t *testing.T) {
 				g.Expect(append(violations(result), "")).To(Equal([]string{""}), "%s", result)
 				return
 			}
-			g.Expect(violations(result)).To(ContainElement(s.Expect), "the finding is repaired, or the model has changed: correct the line \"expect\"")
+			g.Expect(violations(result)).To(ContainElement(s.Expect),
+				"the finding is repaired, or the model has changed: correct the line \"expect\"")
 		})
 	}
 }

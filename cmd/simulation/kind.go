@@ -40,7 +40,8 @@ func (w *world) kind(x miss) string {
 		return "A10" // never compared
 	case sibling == nil:
 		return "new"
-	case w.part(x.m, x.i).landed(x.at[x.i]) > x.m.truth.admitted, x.i >= len(x.m.sources) && !w.specifies(seen.spec, x.m, x.i, x.at[x.i]):
+	case w.part(x.m, x.i).landed(x.at[x.i]) > x.m.truth.admitted, x.i >= len(x.m.sources) &&
+		!w.specifies(seen.spec, x.m, x.i, x.at[x.i]):
 		return "A2" // it landed, or was written, after the operation was admitted
 	case x.i < len(x.m.sources) && !slices.Contains(target.Status.GetRevisions(), w.startedAt(x)):
 		return "A1"
@@ -143,7 +144,8 @@ func (w *world) stuckKind(m *member) Stuck {
 	if x.New == nil {
 		s.Kind = "never asked"
 		for _, name := range w.names {
-			if other := w.members[name]; other != m && other.truth.refusedWrite.New != nil && stepOf(other.truth.refusedWrite.Old) != stepOf(other.truth.refusedWrite.New) {
+			if other := w.members[name]; other != m && other.truth.refusedWrite.New != nil &&
+				stepOf(other.truth.refusedWrite.Old) != stepOf(other.truth.refusedWrite.New) {
 				s.Kind = "B1"
 			}
 		}
@@ -161,7 +163,8 @@ func (w *world) stuckKind(m *member) Stuck {
 		name, reason, _ := strings.Cut(blocker, "=")
 		e := w.members[name]
 		switch {
-		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil && !reflect.DeepEqual(x.Old.Spec, x.New.Spec):
+		case reason == "ComparisonOlder", reason == "RefreshPending" && x.Old != nil &&
+			!reflect.DeepEqual(x.Old.Spec, x.New.Spec):
 			s.Kind = "B2"
 		case reason == "RevisionMismatch":
 			s.Kind = "stale target"

@@ -26,7 +26,8 @@ func (s Start) Late() time.Duration { return s.At - s.Due }
 const bound = 60 * time.Second
 
 func (s Start) String() string {
-	return fmt.Sprintf("LATE: %s was due at %s, and is admitted at %s [%s]", s.Target, seconds(s.Due), seconds(s.At), s.Condition)
+	return fmt.Sprintf("LATE: %s was due at %s, and is admitted at %s [%s]", s.Target, seconds(s.Due), seconds(s.At),
+		s.Condition)
 }
 
 // admittedInTime notes how late a sync is admitted, if a condition was the last thing that it waited for: for two
@@ -52,11 +53,13 @@ func (w *world) admittedInTime(o *sought) {
 			over("soak", max(e.proof.revised, e.proof.healthy)+wait+time.Second+max(0, w.skew(e.name)))
 		}
 	}
-	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.ordered >= s.Due || o.m.written > s.Due-sameMoment {
+	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.ordered >= s.Due ||
+		o.m.written > s.Due-sameMoment {
 		return
 	}
 	for _, e := range w.members {
-		if e.generated > 0 && e.generated <= o.step && e != o.m && e.written > s.Due-sameMoment && (e.generated < o.step || w.conditions.texts["max-failures"] != "") {
+		if e.generated > 0 && e.generated <= o.step && e != o.m && e.written > s.Due-sameMoment &&
+			(e.generated < o.step || w.conditions.texts["max-failures"] != "") {
 			return
 		}
 	}

@@ -14,7 +14,11 @@ type argoHealth = health.HealthStatusCode
 func (w *world) addMember(name string, step int) *member {
 	m := w.members[name]
 	if m == nil {
-		m = &member{name: name, resolvedAt: map[string]time.Duration{}, parameter: newSeries("p"), settled: w.now, truth: truth{admitting: admitting{admittedStep: step}, latest: admitting{admittedStep: step}}}
+		m = &member{
+			name: name, resolvedAt: map[string]time.Duration{}, parameter: newSeries("p"), settled: w.now, truth: truth{
+				admitting: admitting{admittedStep: step}, latest: admitting{admittedStep: step},
+			},
+		}
 		if w.now == 0 {
 			m.settled = -time.Hour
 		}
@@ -83,11 +87,13 @@ func (w *world) hydratorStatus(m *member, spec *argo.SourceHydrator) argo.Source
 	}}
 	at := w.stampAt(last.landed + w.skew(m.name))
 	status.CurrentOperation = &argo.HydrateOperation{
-		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision, HydratedSHA: last.revision,
+		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: b.dry.states[last.dry].revision,
+		HydratedSHA:    last.revision,
 		SourceHydrator: of,
 	}
 	if last.dry < b.dry.head() || last.values != spec.DrySource.Helm.Values {
-		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating, b.dry.states[b.dry.head()].revision
+		status.CurrentOperation.Phase, status.CurrentOperation.DrySHA = argo.HydrateOperationPhaseHydrating,
+			b.dry.states[b.dry.head()].revision
 		status.CurrentOperation.SourceHydrator = *spec
 		if m.hydrationFails {
 			status.CurrentOperation.Phase = argo.HydrateOperationPhaseFailed
@@ -109,7 +115,9 @@ func (c *appController) hydrate(m *member, spec *argo.ApplicationSpec) {
 		m.hydrating = false
 		revision := c.w.revision(b.id, len(c.w.trees))
 		c.w.trees[revision] = map[string]int{m.name: c.w.trees[b.dry.states[n].revision][m.name]}
-		b.states = append(b.states, state{revision: revision, landed: c.w.now, dry: n, values: spec.SourceHydrator.DrySource.Helm.Values})
+		b.states = append(b.states, state{
+			revision: revision, landed: c.w.now, dry: n, values: spec.SourceHydrator.DrySource.Helm.Values,
+		})
 		c.refresh(m.name, forceResolve)
 	})
 }

@@ -58,11 +58,15 @@ func (m *manager) record(s *argo.ApplicationSetApplicationStatus, status argo.Pr
 }
 
 // legacyStatus brings the entry of one Application up to date.
-func (m *manager) legacyStatus(statuses []argo.ApplicationSetApplicationStatus, app *argo.Application, step int) []argo.ApplicationSetApplicationStatus {
+func (m *manager) legacyStatus(
+	statuses []argo.ApplicationSetApplicationStatus, app *argo.Application, step int,
+) []argo.ApplicationSetApplicationStatus {
 	i := slices.IndexFunc(statuses, func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == app.Name })
 	if i < 0 {
 		i = len(statuses)
-		statuses = append(statuses, argo.ApplicationSetApplicationStatus{Application: app.Name, TargetRevisions: app.Status.GetRevisions()})
+		statuses = append(statuses, argo.ApplicationSetApplicationStatus{
+			Application: app.Name, TargetRevisions: app.Status.GetRevisions(),
+		})
 		m.record(&statuses[i], argo.ProgressiveSyncWaiting, step)
 	}
 	s := &statuses[i]
@@ -79,10 +83,12 @@ func (m *manager) legacyStatus(statuses []argo.ApplicationSetApplicationStatus, 
 	case outdated && s.Status != argo.ProgressiveSyncWaiting && s.Status != argo.ProgressiveSyncPending:
 		m.record(s, argo.ProgressiveSyncWaiting, step)
 	}
-	if s.Status == argo.ProgressiveSyncPending && (!outdated && phase == synccommon.OperationSucceeded || phase == synccommon.OperationRunning || progressing) {
+	if s.Status == argo.ProgressiveSyncPending &&
+		(!outdated && phase == synccommon.OperationSucceeded || phase == synccommon.OperationRunning || progressing) {
 		m.record(s, argo.ProgressiveSyncProgressing, step)
 	}
-	healthy := app.Status.Health.Status == health.HealthStatusHealthy && !outdated && (phase == "" || phase == synccommon.OperationSucceeded)
+	healthy := app.Status.Health.Status == health.HealthStatusHealthy && !outdated &&
+		(phase == "" || phase == synccommon.OperationSucceeded)
 	if healthy && (s.Status == argo.ProgressiveSyncWaiting || s.Status == argo.ProgressiveSyncProgressing) {
 		m.record(s, argo.ProgressiveSyncHealthy, step)
 	}
@@ -90,7 +96,9 @@ func (m *manager) legacyStatus(statuses []argo.ApplicationSetApplicationStatus, 
 }
 
 // legacyOpen are the Applications whose step is open.
-func legacyOpen(steps int, desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus) map[string]bool {
+func legacyOpen(
+	steps int, desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus,
+) map[string]bool {
 	open, enabled := map[string]bool{}, true
 	for step := 1; step <= steps; step++ {
 		next := true

@@ -47,7 +47,9 @@ func (m *manager) sync(set *argo.ApplicationSet, syncs map[string]bool, desired 
 
 // SetAppSetApplicationStatus records statuses. The manager calls it twice in a pass: with what it found, and with what
 // may go on. The barrier of 3.6 is between the two.
-func (m *manager) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
+func (m *manager) SetAppSetApplicationStatus(
+	_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus,
+) error {
 	barrier, before := m.barrier, noticed(set)
 	m.barrier = false
 	if err := m.store(set, statuses); err != nil || !barrier {
@@ -107,7 +109,9 @@ func (m *manager) traceStatuses(set *argo.ApplicationSet, all []argo.Application
 }
 
 // SetApplicationSetStatusCondition does nothing: nobody in the model reads conditions.
-func (*manager) SetApplicationSetStatusCondition(context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool) error {
+func (*manager) SetApplicationSetStatusCondition(
+	context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool,
+) error {
 	return nil
 }
 
@@ -116,7 +120,9 @@ func (m *manager) differ(old, now []argo.ApplicationSetApplicationStatus) bool {
 		return true
 	}
 	for _, s := range now {
-		i := slices.IndexFunc(old, func(o argo.ApplicationSetApplicationStatus) bool { return o.Application == s.Application })
+		i := slices.IndexFunc(old, func(o argo.ApplicationSetApplicationStatus) bool {
+			return o.Application == s.Application
+		})
 		if i < 0 || old[i].Status != s.Status || old[i].Step != s.Step || old[i].Message != s.Message ||
 			m.c.w.traits.barrier && !old[i].LastTransitionTime.Equal(s.LastTransitionTime) {
 			return true

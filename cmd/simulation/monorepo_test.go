@@ -30,7 +30,8 @@ func TestABusyMonorepo(t *testing.T) {
 			t.Logf("alone %s, while others commit %s", alone, busy)
 			g := NewWithT(t)
 			g.Expect(busy[len(busy)/2]).To(BeNumerically("<=", 2*alone[len(alone)/2]))
-			g.Expect(busy[len(busy)*9/10-1]).To(BeNumerically("<", lasting/2*time.Second), "it is deployed while the others land")
+			g.Expect(busy[len(busy)*9/10-1]).To(BeNumerically("<", lasting/2*time.Second),
+				"it is deployed while the others land")
 		})
 	}
 }
@@ -41,7 +42,9 @@ const lasting = 120
 func monorepo(t *testing.T, version string, jitter int, others bool) *simulation.Scenario {
 	t.Helper()
 	version, flags, _ := strings.Cut(version, " ")
-	text := fmt.Sprintf("argocd %s layout=shared poll=3m0s requeue=0s replicas=1 jitter=%d %s\napp dev 1\napp qa 2\napp prod 3\n", version, jitter, flags)
+	text := fmt.Sprintf(
+		"argocd %s layout=shared poll=3m0s requeue=0s replicas=1 jitter=%d %s\napp dev 1\napp qa 2\napp prod 3\n", version, jitter, flags,
+	)
 	for second := range lasting {
 		switch {
 		case second == lasting/2:

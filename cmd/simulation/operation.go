@@ -165,7 +165,9 @@ func (c *appController) deploy(m *member, what content, result *argo.SyncOperati
 	if c.w.effectOf(what) != hook {
 		return false
 	}
-	result.Resources = argo.ResourceResults{{Group: "batch", Kind: "Job", Name: "smoke", HookType: "PostSync", SyncPhase: "PostSync", HookPhase: "Failed"}}
+	result.Resources = argo.ResourceResults{
+		{Group: "batch", Kind: "Job", Name: "smoke", HookType: "PostSync", SyncPhase: "PostSync", HookPhase: "Failed"},
+	}
 	return true
 }
 
@@ -211,7 +213,8 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 func (c *appController) record(name string, state *argo.OperationState) {
 	result := state.SyncResult
 	entry := argo.RevisionHistory{
-		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources, DeployedAt: *state.FinishedAt,
+		Revision: result.Revision, Revisions: result.Revisions, Source: result.Source, Sources: result.Sources,
+		DeployedAt:  *state.FinishedAt,
 		InitiatedBy: state.Operation.InitiatedBy,
 	}
 	c.w.api.edit(name, func(app *argo.Application) {

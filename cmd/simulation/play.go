@@ -117,7 +117,9 @@ func (w *world) inGit(verb string, b *branch, args []string) {
 	case "githook":
 		for i, name := range w.names {
 			if slices.ContainsFunc(w.members[name].sources, func(s *branch) bool { return s == b || s.dry == b }) {
-				w.after(w.delay(time.Duration(len(w.names)-i)*20*time.Millisecond), func() { w.askRefresh(name, "the git webhook") })
+				w.after(w.delay(time.Duration(len(w.names)-i)*20*time.Millisecond), func() {
+					w.askRefresh(name, "the git webhook")
+				})
 			}
 		}
 	}

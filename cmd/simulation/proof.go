@@ -35,7 +35,10 @@ type byHand struct {
 }
 
 func longAgo() proof {
-	return proof{deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, moved: -time.Hour, healthy: -time.Hour, recovered: -time.Hour}
+	return proof{
+		deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, moved: -time.Hour, healthy: -time.Hour,
+		recovered: -time.Hour,
+	}
 }
 
 // applies is called when something is deployed.

@@ -166,9 +166,11 @@ func (c *appController) needed(app *argo.Application) level {
 	switch {
 	case annotated, !sameSources(&app.Spec, compared):
 		return forceResolve
-	case app.Status.ReconciledAt == nil, c.w.scenario.Poll > 0 && app.Status.ReconciledAt.Add(c.w.scenario.Poll).Before(epoch.Add(c.w.now)):
+	case app.Status.ReconciledAt == nil, c.w.scenario.Poll > 0 &&
+		app.Status.ReconciledAt.Add(c.w.scenario.Poll).Before(epoch.Add(c.w.now)):
 		return latest
-	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination) || !app.Spec.IgnoreDifferences.Equals(compared.IgnoreDifferences):
+	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination) ||
+		!app.Spec.IgnoreDifferences.Equals(compared.IgnoreDifferences):
 		return latest
 	case app.HasChangedManagedNamespaceMetadata() && app.Status.ReconciledAt.Add(time.Second).Before(epoch.Add(c.w.now)):
 		return latest // Argo CD goes round and round with it; here at most once a second

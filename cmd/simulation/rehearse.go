@@ -31,7 +31,9 @@ type Waiting struct {
 
 // Rehearse plays a scenario and tells what happens to whoever watches, until all is done, nothing changes any more or
 // most has passed. Without the gate, Argo CD is alone. It ends early when ctx does.
-func (p *Player) Rehearse(ctx context.Context, s *Scenario, gated bool, most time.Duration, watch func(Happening)) Rehearsal {
+func (p *Player) Rehearse(
+	ctx context.Context, s *Scenario, gated bool, most time.Duration, watch func(Happening),
+) Rehearsal {
 	w := newWorld(s, nil)
 	w.observe = watch
 	for _, m := range w.members {
@@ -81,7 +83,10 @@ func (w *world) finished() bool {
 // waiting says how an Application is in the end. The world does not go on after that.
 func (w *world) waiting(m *member, judge *stepgate) Waiting {
 	app := w.api.apps[m.name]
-	x := Waiting{Application: m.name, Step: m.generated, Health: string(app.Status.Health.Status), Sync: string(app.Status.Sync.Status)}
+	x := Waiting{
+		Application: m.name, Step: m.generated, Health: string(app.Status.Health.Status),
+		Sync: string(app.Status.Sync.Status),
+	}
 	if state := app.Status.OperationState; state != nil {
 		x.Operation = string(state.Phase)
 	}

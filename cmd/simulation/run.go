@@ -160,7 +160,8 @@ func (w *world) run(last time.Duration) []string {
 // was refused, it also has to have tried again long after, and to have no more tries to come.
 func (w *world) still(last time.Duration) bool {
 	since := max(w.api.changed, last)
-	if w.set.failures > 0 && w.set.passed < since+5*time.Minute || w.set.wakesAt > 0 && w.scenario.Requeue == 0 && !w.set.polls {
+	if w.set.failures > 0 && w.set.passed < since+5*time.Minute || w.set.wakesAt > 0 && w.scenario.Requeue == 0 &&
+		!w.set.polls {
 		return false
 	}
 	return w.now > since+7*time.Minute

@@ -98,7 +98,8 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) 
 // String is the notation.
 func (s *Scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "argocd %s layout=%s poll=%s requeue=%s replicas=%d jitter=%d", s.Version, s.Layout, s.Poll, s.Requeue, s.Replicas, s.Jitter)
+	fmt.Fprintf(&b, "argocd %s layout=%s poll=%s requeue=%s replicas=%d jitter=%d", s.Version, s.Layout, s.Poll,
+		s.Requeue, s.Replicas, s.Jitter)
 	if s.RetryRefresh {
 		b.WriteString(" retry-refresh")
 	}

@@ -120,7 +120,9 @@ func (c *setController) pass() (failed bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cache.apps)) {
 		app := c.cache.apps[name]
-		if app.DeletionTimestamp == nil && !slices.ContainsFunc(desired, func(d argo.Application) bool { return d.Name == name }) {
+		if app.DeletionTimestamp == nil && !slices.ContainsFunc(desired, func(d argo.Application) bool {
+			return d.Name == name
+		}) {
 			c.w.logf("the ApplicationSet controller deletes %s", name)
 			c.w.app.delete(name)
 		}
@@ -136,7 +138,9 @@ func (c *setController) pass() (failed bool) {
 }
 
 // progress records how far the Applications are, and returns which of them may be synced.
-func (c *setController) progress(set argo.ApplicationSet, current, desired []argo.Application) (syncs map[string]bool, err error) {
+func (c *setController) progress(
+	set argo.ApplicationSet, current, desired []argo.Application,
+) (syncs map[string]bool, err error) {
 	set.Spec.IgnoreApplicationDifferences = c.w.ignoredDifferences()
 	if c.w.traits.legacy {
 		return c.manager.legacy(&set, current, desired)
@@ -180,7 +184,8 @@ func (c *setController) appEvent(old, now *argo.Application) {
 
 // changed is shouldRequeueForApplication.
 func changed(old, now *argo.Application) bool {
-	if !reflect.DeepEqual(old.Spec, now.Spec) || !maps.Equal(old.Annotations, now.Annotations) || !maps.Equal(old.Labels, now.Labels) ||
+	if !reflect.DeepEqual(old.Spec, now.Spec) || !maps.Equal(old.Annotations, now.Annotations) ||
+		!maps.Equal(old.Labels, now.Labels) ||
 		old.Status.Health.Status != now.Status.Health.Status || old.Status.Sync.Status != now.Status.Sync.Status {
 		return true
 	}

@@ -61,7 +61,9 @@ func (w *world) written(name string) []metav1.ManagedFieldsEntry {
 // managedSince are the managedFields of an Application whose spec was written at a time. That a write of an operation
 // renews the time is not modelled.
 func managedSince(at metav1.Time) []metav1.ManagedFieldsEntry {
-	return []metav1.ManagedFieldsEntry{{Manager: "argocd-applicationset-controller", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
+	return []metav1.ManagedFieldsEntry{
+		{Manager: "argocd-applicationset-controller", Time: &at, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)},
+	}
 }
 
 // merged is what a merge patch leaves of an operation: fields that the cache did not show stay.
@@ -70,7 +72,8 @@ func merged(live, cached, want *argo.Operation) *argo.Operation {
 		return want
 	}
 	both, sync := *want, *want.Sync
-	sync.Revision, sync.Revisions, sync.Source, sync.Sources = live.Sync.Revision, live.Sync.Revisions, live.Sync.Source, live.Sync.Sources
+	sync.Revision, sync.Revisions, sync.Source, sync.Sources = live.Sync.Revision, live.Sync.Revisions, live.Sync.Source,
+		live.Sync.Sources
 	both.Sync = &sync
 	return &both
 }

@@ -91,15 +91,22 @@ func (r *replica) start() {
 	r.Histories = siblings.NewHistories(virtualClock{r.w})
 	r.asked = map[request]asked{}
 	r.starts, r.reconcileAt = r.starts+1, 0
-	config := settings.Config{ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes, Hold: !r.w.scenario.Refuses, Release: true}
+	config := settings.Config{
+		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
+		Hold: !r.w.scenario.Refuses, Release: true,
+	}
 	if r.w.scenario.Audit {
 		config.Mode = settings.Audit
 	}
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
 	// world.
-	j := judge.New(config, judge.Dependencies{Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Histories: r, Windows: r, Clock: virtualClock{r.w}})
+	j := judge.New(config, judge.Dependencies{
+		Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Histories: r, Windows: r, Clock: virtualClock{r.w},
+	})
 	recorder := r.records.recorder(virtualClock{r.w})
-	r.gate = webhook.NewGate(j, webhook.Dependencies{Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r})
+	r.gate = webhook.NewGate(j, webhook.Dependencies{
+		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r,
+	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
 	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
@@ -150,7 +157,10 @@ func (s *stepgate) Decide(write Write) Verdict {
 
 func (r *replica) decide(request admission.AdmissionRequest) Verdict {
 	answer := r.gate.Handle(r.w.heard(), request)
-	v := Verdict{Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]), Blockers: answer.AuditAnnotations["blockers"]}
+	v := Verdict{
+		Allowed: answer.Allowed, Reason: policy.Reason(answer.AuditAnnotations["reason"]),
+		Blockers: answer.AuditAnnotations["blockers"],
+	}
 	if answer.Result != nil {
 		v.Message = answer.Result.Message
 	}
@@ -277,7 +287,10 @@ func (r *replica) Versions(_ context.Context, _ string, selector labels.Selector
 	var all []siblings.Version
 	for _, name := range r.w.names {
 		if app := r.w.api.apps[name]; app != nil && selector.Matches(labels.Set(app.Labels)) {
-			all = append(all, siblings.Version{Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion, Labels: app.Labels})
+			all = append(all, siblings.Version{
+				Name: name, UID: app.UID, Owner: app.OwnerReferences[0].UID, ResourceVersion: app.ResourceVersion,
+				Labels: app.Labels,
+			})
 		}
 	}
 	return all, nil

@@ -14,19 +14,26 @@ import (
 // newSet is the ApplicationSet as it was left by a rollout long ago.
 func (w *world) newSet() *argo.ApplicationSet {
 	name := w.scenario.set()
-	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: w.api.setUID, Generation: 1}}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set := &argo.ApplicationSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: w.api.setUID, Generation: 1},
+	}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for i, step := range w.scenario.steps() {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
-			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "step", Operator: "In", Values: []string{strconv.Itoa(i + 1)}}},
-			MaxUpdate:        step.MaxUpdate,
+			MatchExpressions: []argo.ApplicationMatchExpression{
+				{Key: "step", Operator: "In", Values: []string{strconv.Itoa(i + 1)}},
+			},
+			MaxUpdate: step.MaxUpdate,
 		})
 	}
 	at := w.stampAt(-time.Hour)
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
 		m := w.members[name]
 		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
-			Application: name, Status: argo.ProgressiveSyncHealthy, Step: strconv.Itoa(m.generated), TargetRevisions: w.heads(m), LastTransitionTime: &at,
+			Application: name, Status: argo.ProgressiveSyncHealthy, Step: strconv.Itoa(m.generated),
+			TargetRevisions: w.heads(m), LastTransitionTime: &at,
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy",
 		})
 	}
@@ -69,7 +76,8 @@ func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec)
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name, w.api.setUID), ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
+			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name, w.api.setUID),
+			ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,
 	}

@@ -36,7 +36,9 @@ func TestACommitTrain(t *testing.T) {
 func commitTrain(t *testing.T, version string, jitter int) *simulation.Scenario {
 	t.Helper()
 	version, flags, _ := strings.Cut(version, " ")
-	text := fmt.Sprintf("argocd %s layout=shared poll=3m0s requeue=0s replicas=1 jitter=%d takes=2s %s\napp dev 1\napp qa 2\napp prod 3\n", version, jitter, flags)
+	text := fmt.Sprintf(
+		"argocd %s layout=shared poll=3m0s requeue=0s replicas=1 jitter=%d takes=2s %s\napp dev 1\napp qa 2\napp prod 3\n", version, jitter, flags,
+	)
 	for range trainCommits {
 		text += fmt.Sprintf("+%s commit app all slow\n+0s githook app\n", trainEvery)
 	}

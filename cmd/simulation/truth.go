@@ -114,9 +114,11 @@ type Early struct {
 
 func (e Early) String() string {
 	if e.Condition {
-		return fmt.Sprintf("EARLY at %s: %s is admitted, but %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Missing, e.Kind, e.Reason)
+		return fmt.Sprintf("EARLY at %s: %s is admitted, but %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Missing,
+			e.Kind, e.Reason)
 	}
-	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At), e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
+	return fmt.Sprintf("EARLY at %s: %s starts, and %s has not completed %s [%s; admitted as %s]", seconds(e.At),
+		e.Target, e.Behind, e.Missing, e.Kind, e.Reason)
 }
 
 // note brings up to date what an Application has reached.
@@ -154,7 +156,8 @@ func (w *world) noteAll() {
 // destination.
 func (w *world) started(m *member, at states, destination string) {
 	underWay := m.truth.seen.spec.Destination.Namespace != destination
-	ignoring := at[len(m.sources)+ofAround] >= 0 && w.around.text(at[len(m.sources)+ofAround]) != aroundOf(&m.truth.seen.spec)
+	ignoring := at[len(m.sources)+ofAround] >= 0 &&
+		w.around.text(at[len(m.sources)+ofAround]) != aroundOf(&m.truth.seen.spec)
 	for i := range m.components() {
 		n := at[i]
 		for n > 0 && w.same(m, i, n, n-1) {
@@ -188,7 +191,9 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 		w.note(e)
 		for j := range e.components() {
 			if need, missing := w.misses(m, at, i, n, e, j); missing && !w.proven(m, e, j, need) {
-				found := Early{At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason)}
+				found := Early{
+					At: w.now, Target: m.name, Behind: e.name, Missing: w.describe(e, j, need), Reason: string(m.truth.verdict.Reason),
+				}
 				found.Kind = w.kind(miss{m: m, e: e, at: at, i: i, j: j, need: need})
 				switch {
 				case e.truth.reached[j] >= need:

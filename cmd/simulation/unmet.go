@@ -41,7 +41,10 @@ func (w *world) admitted(m *member, old, app *argo.Application) {
 	}
 	found := w.unmet(&o)
 	for _, u := range found {
-		e := Early{At: w.now, Target: m.name, Behind: u.behind, Missing: u.text, Kind: u.kind, Reason: string(m.truth.latest.verdict.Reason), Condition: true}
+		e := Early{
+			At: w.now, Target: m.name, Behind: u.behind, Missing: u.text, Kind: u.kind,
+			Reason: string(m.truth.latest.verdict.Reason), Condition: true,
+		}
 		if u.limit {
 			w.limits = append(w.limits, e)
 		} else {
@@ -57,7 +60,8 @@ func (w *world) admitted(m *member, old, app *argo.Application) {
 func (w *world) sought(m *member, old, app *argo.Application) sought {
 	op := app.Operation.Sync
 	o := sought{m: m, step: stepOf(app), sources: app.Spec.GetSources(), revisions: op.Revisions}
-	if o.step != m.generated || old != nil && (stepOf(old) != o.step || m.settled > w.now-sameMoment) || w.api.orphaned(app) {
+	if o.step != m.generated || old != nil && (stepOf(old) != o.step || m.settled > w.now-sameMoment) ||
+		w.api.orphaned(app) {
 		o.step = 0
 	}
 	deployed := app.Spec
@@ -124,10 +128,16 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 		since := max(e.proof.deployed, e.proof.healthy)
 		behind := min(0, w.skew(e.name))
 		if unreadable || w.isUnhealthy(e) || w.now < since+wait+behind {
-			return unmet{kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait, seconds(since)), behind: e.name}, true
+			return unmet{
+				kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait,
+					seconds(since)), behind: e.name,
+			}, true
 		}
 		if w.now < e.proof.moved+wait+behind {
-			return unmet{kind: "soak, moved", text: fmt.Sprintf("%s is deployed to its destination since %s", e.name, seconds(e.proof.moved)), behind: e.name, limit: true}, true
+			return unmet{
+				kind: "soak, moved", text: fmt.Sprintf("%s is deployed to its destination since %s", e.name,
+					seconds(e.proof.moved)), behind: e.name, limit: true,
+			}, true
 		}
 	}
 	return unmet{}, false
@@ -139,7 +149,8 @@ func (w *world) before(step int) []*member {
 	for _, name := range w.names {
 		e := w.members[name]
 		app := w.api.apps[name]
-		if app != nil && app.DeletionTimestamp == nil && e.generated > 0 && e.generated < step && stepOf(app) == e.generated && e.settled < w.now-sameMoment {
+		if app != nil && app.DeletionTimestamp == nil && e.generated > 0 && e.generated < step &&
+			stepOf(app) == e.generated && e.settled < w.now-sameMoment {
 			all = append(all, e)
 		}
 	}
@@ -161,7 +172,10 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 	case w.hasStarted(a.by, o, false):
 		return unmet{kind: "four eyes", text: a.by + " has approved it, and started it"}, true
 	}
-	return unmet{kind: "four eyes, gone on", text: a.by + " has approved it, and started it where something else is deployed now", limit: true}, w.hasStarted(a.by, o, true)
+	return unmet{
+		kind: "four eyes, gone on", text: a.by + " has approved it, and started it where something else is deployed now",
+		limit: true,
+	}, w.hasStarted(a.by, o, true)
 }
 
 // hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where
@@ -169,7 +183,8 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 func (w *world) hasStarted(user string, o *sought, gone bool) bool {
 	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
 		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool {
-			return b.user == user && (gone || !b.gone && slices.Equal(b.revisions, w.api.apps[e.name].Status.GetRevisions())) && w.shareRevisions(e, b.revisions, o)
+			return b.user == user && (gone || !b.gone && slices.Equal(b.revisions, w.api.apps[e.name].Status.GetRevisions())) &&
+				w.shareRevisions(e, b.revisions, o)
 		})
 	})
 }

@@ -56,7 +56,10 @@ func (w *world) rollback(m *member) {
 		return
 	}
 	entry := app.Status.History[len(app.Status.History)-2]
-	sync := &argo.SyncOperation{Revision: entry.Revision, Revisions: entry.Revisions, SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}}}
+	sync := &argo.SyncOperation{
+		Revision: entry.Revision, Revisions: entry.Revisions,
+		SyncStrategy: &argo.SyncStrategy{Apply: &argo.SyncStrategyApply{}},
+	}
 	if len(entry.Sources) > 0 {
 		sync.Sources = entry.Sources
 	} else {
@@ -78,7 +81,9 @@ func (w *world) askRefresh(name, who string) {
 	if who == "stepgate" {
 		w.tell(Happening{Kind: Refreshed, Application: name})
 	}
-	w.api.edit(name, func(app *argo.Application) { annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal)) })
+	w.api.edit(name, func(app *argo.Application) {
+		annotated(app, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal))
+	})
 }
 
 // askRefreshAgain changes the refresh annotation, if it is still there.
@@ -89,7 +94,8 @@ func (w *world) askRefreshAgain(name string) {
 	}
 	w.logf("stepgate asks again for a refresh of %s", name)
 	w.api.edit(name, func(app *argo.Application) {
-		annotated(app, argo.AnnotationKeyRefresh, map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
+		annotated(app, argo.AnnotationKeyRefresh,
+			map[bool]string{true: "normal-again", false: "normal"}[app.Annotations[argo.AnnotationKeyRefresh] == "normal"])
 	})
 }
 
@@ -110,7 +116,8 @@ func (w *world) relabel(m *member, step int) {
 // controller has not said so yet.
 func (w *world) syncOwn(m *member, local bool) {
 	app := w.api.apps[m.name]
-	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 || w.api.orphaned(app) {
+	if app == nil || app.Operation != nil || app.DeletionTimestamp != nil || m.generated < 2 || w.stepOf(m) < 2 ||
+		w.api.orphaned(app) {
 		return
 	}
 	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }
@@ -132,6 +139,8 @@ func (w *world) syncOwn(m *member, local bool) {
 	v := w.gate.Decide(write)
 	w.logf("somebody syncs content of his own to %s: %s", m.name, v)
 	if v.Allowed && !w.bypassed() {
-		w.early = append(w.early, Early{At: w.now, Target: m.name, Missing: "content of its own", Kind: "foreign", Reason: string(v.Reason)})
+		w.early = append(w.early, Early{
+			At: w.now, Target: m.name, Missing: "content of its own", Kind: "foreign", Reason: string(v.Reason),
+		})
 	}
 }

@@ -108,7 +108,10 @@ type member struct {
 }
 
 func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
-	w := &world{scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{}, trace: trace, random: uint64(s.Jitter)}
+	w := &world{
+		scenario: s, traits: traitsOf(s.Version), members: map[string]*member{}, lags: map[string]time.Duration{},
+		trace: trace, random: uint64(s.Jitter),
+	}
 	w.forget()
 	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
 	w.hashes = s.Hashes
@@ -194,7 +197,8 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	case m.sources[0].dry != nil:
 		spec.SourceHydrator = &argo.SourceHydrator{
 			DrySource: argo.DrySource{
-				RepoURL: m.sources[0].dry.url, TargetRevision: m.sources[0].dry.name, Path: m.name, Helm: &argo.ApplicationSourceHelm{Values: of.values},
+				RepoURL: m.sources[0].dry.url, TargetRevision: m.sources[0].dry.name, Path: m.name,
+				Helm: &argo.ApplicationSourceHelm{Values: of.values},
 			},
 			SyncSource: argo.SyncSource{TargetBranch: m.sources[0].name, Path: m.name},
 		}

@@ -9,7 +9,9 @@ import (
 )
 
 // certificateSource makes the source of the serving certificate.
-func certificateSource(c *flags.Certificates, config *rest.Config, registry prometheus.Registerer) (certs.Source, error) {
+func certificateSource(
+	c *flags.Certificates, config *rest.Config, registry prometheus.Registerer,
+) (certs.Source, error) {
 	if c.Mode == "files" {
 		return certs.NewFiles(certs.FilesOptions{
 			Dir: c.Dir, Configurations: c.Configurations, RESTConfig: config, Metrics: registry,

@@ -27,7 +27,10 @@ func (e endpoint) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.flag, err)
 	}
-	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	server := &http.Server{
+		Handler: e.handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: time.Minute,
+	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

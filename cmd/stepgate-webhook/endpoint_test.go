@@ -43,5 +43,6 @@ func TestEndpointThatIsDisabled(t *testing.T) {
 func TestEndpointNamesItsFlag(t *testing.T) {
 	g := NewWithT(t)
 	e := endpoint{flag: "--metrics-bind-address", address: listen(t), handler: teapot}
-	g.Expect(e.serve(t.Context())).To(MatchError(And(HavePrefix("--metrics-bind-address: listen tcp "), HaveSuffix("address already in use"))))
+	g.Expect(e.serve(t.Context())).To(MatchError(And(HavePrefix("--metrics-bind-address: listen tcp "),
+		HaveSuffix("address already in use"))))
 }

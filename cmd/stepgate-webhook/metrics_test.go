@@ -19,7 +19,10 @@ func TestMetricsMux(t *testing.T) {
 	g.Expect(text).To(MatchRegexp(`stepgate_build_info\{commit="[^"]+",goversion="go[^"]+",version="[^"]+"\} 1`))
 	g.Expect(text).To(MatchRegexp(`workqueue_depth\{[^}]*name="release"[^}]*\} 0`))
 	g.Expect(text).To(ContainSubstring("go_goroutines"))
-	g.Expect(text).To(ContainSubstring(`stepgate_decisions_total{initiator="server",mode="audit",outcome="error",reason="ReadError"} 0`), "an alert rests on it")
+	g.Expect(text).To(
+		ContainSubstring(`stepgate_decisions_total{initiator="server",mode="audit",outcome="error",reason="ReadError"} 0`),
+		"an alert rests on it",
+	)
 	g.Expect(text).To(ContainSubstring("stepgate_applicationsets_without_progressive_syncs 0"))
 	code, _ = served(p.endpoints[1].handler, "/debug/pprof/")
 	g.Expect(code).To(Equal(http.StatusNotFound))

@@ -60,7 +60,8 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo(command.ThisBuild()))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(command.ThisBuild()))
 	if p.source, err = certificateSource(&o.Certificates, c.Config, registry); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,8 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	metrics, blocked := record.NewMetrics(registry), record.NewWaiting(p.known, clock.RealClock{})
 	metrics.Initialise()
 	registry.MustRegister(blocked)
-	p.recorder = record.NewRecorder(metrics, record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, metrics, log, hostname, clock.RealClock{}), blocked)
+	p.recorder = record.NewRecorder(metrics,
+		record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, metrics, log, hostname, clock.RealClock{}), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), metrics, p.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Objects, c.Versions, metrics)
 	j := judge.New(config, judge.Dependencies{
@@ -85,7 +87,9 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		Record: p.recorder, Lookup: siblings.NewLookup(live, p.known.Histories), Refresh: p.refreshes,
 	})
 	registry.MustRegister(record.NewWatches(p.known.Watched, o.Gate.Namespaces.Watched()))
-	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{Namespaces: o.Gate.Namespaces, versions: c.Versions}, log))
+	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{
+		Namespaces: o.Gate.Namespaces, versions: c.Versions,
+	}, log))
 	if config.Release {
 		p.releases = release.NewController(release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Reconcile)
 		p.known.OnChange(func(set types.NamespacedName) {
@@ -102,7 +106,8 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		Address: o.Addresses.Webhook,
 		Handlers: map[string]admission.Handler{
 			webhook.ValidatePath: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known),
-			webhook.MutateApplicationSetPath: webhook.NewStamper(clock.RealClock{}), webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, metrics, clock.RealClock{}),
+			webhook.MutateApplicationSetPath:   webhook.NewStamper(clock.RealClock{}),
+			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, metrics, clock.RealClock{}),
 		},
 		Wrap:           p.traces.serve,
 		Requests:       metrics,
@@ -111,7 +116,9 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	if err != nil {
 		return nil, err
 	}
-	ready := &readiness{server: p.server, source: p.source, known: p.known, discovery: c.Clientset.Discovery().RESTClient()}
+	ready := &readiness{
+		server: p.server, source: p.source, known: p.known, discovery: c.Clientset.Discovery().RESTClient(),
+	}
 	p.endpoints = []endpoint{
 		{flag: "--health-probe-bind-address", address: o.Addresses.Probe, handler: ready.mux()},
 		{flag: "--metrics-bind-address", address: o.Addresses.Metrics, handler: metricsMux(registry, o.Addresses.Profiling)},
@@ -169,7 +176,9 @@ func ended(ctx context.Context, part string, err error) error {
 }
 
 // readerOf proves what is known by the barrier, if there is one.
-func readerOf(b *flags.Barrier, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics) *siblings.Reader {
+func readerOf(
+	b *flags.Barrier, live *siblings.APIServer, known *siblings.Cache, c *kube.Cluster, metrics *record.Metrics,
+) *siblings.Reader {
 	reader := siblings.NewReader(live, known)
 	if b.Application == "" {
 		return reader

@@ -27,7 +27,8 @@ func build(t *testing.T, args string) (*program, error) {
 	o := &flags.Options{}
 	set := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.Bind(set)
-	g.Expect(set.Parse(strings.Fields(complete + " --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s --kubeconfig " + kubeconfig + " " + args))).To(Succeed())
+	g.Expect(set.Parse(strings.Fields(complete +
+		" --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s --kubeconfig " + kubeconfig + " " + args))).To(Succeed())
 	g.Expect(o.Validate()).To(Succeed())
 	config, err := o.Config()
 	g.Expect(err).NotTo(HaveOccurred())

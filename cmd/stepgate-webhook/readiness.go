@@ -45,7 +45,10 @@ func (r *readiness) check(ctx context.Context) error {
 		return err
 	}
 	if !r.known.Synced() {
-		return errors.New("the Applications and ApplicationSets have not been listed yet: if this lasts, see that Argo CD's CRDs are installed and that stepgate's service account may list and watch them")
+		return errors.New(
+			"the Applications and ApplicationSets have not been listed yet: if this lasts, see that Argo CD's CRDs are " +
+				"installed and that stepgate's service account may list and watch them",
+		)
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -67,7 +67,9 @@ func TestReadiness(t *testing.T) {
 				cancel()
 				g.Eventually(server.Draining).Should(BeTrue())
 			}
-			mux := (&readiness{server: server, source: source{tc.certificate}, known: known(!tc.unlisted), discovery: clientset.Discovery().RESTClient()}).mux()
+			mux := (&readiness{
+				server: server, source: source{tc.certificate}, known: known(!tc.unlisted), discovery: clientset.Discovery().RESTClient(),
+			}).mux()
 
 			rw := httptest.NewRecorder()
 			mux.ServeHTTP(rw, httptest.NewRequest(http.MethodGet, "/readyz", nil))

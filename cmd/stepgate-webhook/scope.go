@@ -36,9 +36,10 @@ var _ record.Scope = (*scope)(nil)
 
 // Ignored lists the gated namespaces that have the label of the emergency switch.
 func (s *scope) Ignored(ctx context.Context) ([]string, error) {
-	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), record.IgnoreLabel, func(o *metav1.PartialObjectMetadata) (string, bool) {
-		return o.Name, s.Gated(o.Name)
-	})
+	return s.list(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), record.IgnoreLabel,
+		func(o *metav1.PartialObjectMetadata) (string, bool) {
+			return o.Name, s.Gated(o.Name)
+		})
 }
 
 // Ungated lists the namespaces that have ApplicationSets and are not gated, as they were within the last minutes.
@@ -50,9 +51,10 @@ func (s *scope) Ungated(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); now.After(s.until) {
-		names, err := s.list(ctx, argo.SchemeGroupVersion.WithResource("applicationsets"), "", func(o *metav1.PartialObjectMetadata) (string, bool) {
-			return o.Namespace, !s.Gated(o.Namespace)
-		})
+		names, err := s.list(ctx, argo.SchemeGroupVersion.WithResource("applicationsets"), "",
+			func(o *metav1.PartialObjectMetadata) (string, bool) {
+				return o.Namespace, !s.Gated(o.Namespace)
+			})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return nil, err
 		}
@@ -62,8 +64,13 @@ func (s *scope) Ungated(ctx context.Context) ([]string, error) {
 }
 
 // list lists the metadata of objects of all namespaces, and returns the namespaces that pick finds, each once.
-func (s *scope) list(ctx context.Context, resource schema.GroupVersionResource, selector string, pick func(*metav1.PartialObjectMetadata) (string, bool)) ([]string, error) {
-	objects, err := s.versions.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+func (s *scope) list(
+	ctx context.Context, resource schema.GroupVersionResource, selector string,
+	pick func(*metav1.PartialObjectMetadata) (string, bool),
+) ([]string, error) {
+	objects, err := s.versions.Resource(resource).List(ctx, metav1.ListOptions{
+		LabelSelector: selector, ResourceVersion: "0",
+	})
 	if err != nil {
 		return nil, err
 	}

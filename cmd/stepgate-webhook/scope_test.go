@@ -21,7 +21,9 @@ func TestNamespacesThatAreNotGated(t *testing.T) {
 	g.Expect(metav1.AddMetaToScheme(scheme)).To(Succeed())
 	var objects []runtime.Object
 	for _, name := range []string{"argocd/a", "team-b/b", "team-a/a", "team-b/c"} {
-		o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet"}}
+		o := &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: argo.SchemeGroupVersion.String(), Kind: "ApplicationSet"},
+		}
 		o.Namespace, o.Name, _ = strings.Cut(name, "/")
 		objects = append(objects, o)
 	}

@@ -29,8 +29,12 @@ func startTracer(ctx context.Context, t *flags.Tracing, version string) (*tracer
 		return nil, nil
 	}
 	log := logr.FromContextOrDiscard(ctx)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.V(1).Info("trace not sent", "problem", err.Error()) }))
-	provider, err := tracing.NewProvider(ctx, &tracingapi.TracingConfiguration{Endpoint: &t.Endpoint, SamplingRatePerMillion: &t.Rate}, nil,
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.V(1).Info("trace not sent", "problem", err.Error())
+	}))
+	provider, err := tracing.NewProvider(ctx, &tracingapi.TracingConfiguration{
+		Endpoint: &t.Endpoint, SamplingRatePerMillion: &t.Rate,
+	}, nil,
 		[]resource.Option{resource.WithAttributes(semconv.ServiceName("stepgate"), semconv.ServiceVersion(version))})
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-endpoint: %w", err)

@@ -52,7 +52,10 @@ var contended = backoff.Backoff{Steps: 10, Duration: 20 * time.Millisecond, Fact
 // annotate changes annotations of an ApplicationSet, and leaves the others. decide sees the ApplicationSet as it is
 // stored. If somebody else writes it meanwhile, decide is asked again about the result, so that nobody overwrites what
 // they have not seen. It returns the ApplicationSet as it is afterwards, with what webhooks have added.
-func annotate(ctx context.Context, objects client.Client, name types.NamespacedName, dryRun bool, decide func(set *argo.ApplicationSet) (edits, error)) (set *argo.ApplicationSet, made edits, err error) {
+func annotate(
+	ctx context.Context, objects client.Client, name types.NamespacedName, dryRun bool,
+	decide func(set *argo.ApplicationSet) (edits, error),
+) (set *argo.ApplicationSet, made edits, err error) {
 	err = retry.RetryOnConflict(contended, func() error {
 		set = &argo.ApplicationSet{}
 		if err := objects.Get(ctx, name, set); apierrors.IsNotFound(err) {
@@ -63,7 +66,9 @@ func annotate(ctx context.Context, objects client.Client, name types.NamespacedN
 		if made, err = decide(set); err != nil || len(made) == 0 {
 			return err
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": set.ResourceVersion, "annotations": made}})
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": set.ResourceVersion, "annotations": made},
+		})
 		if err != nil {
 			return err
 		}

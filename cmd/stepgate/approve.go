@@ -33,11 +33,14 @@ type approve struct {
 
 func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &approve{verb: verb{cli: newCLI(streams)}}
-	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy", exactly("the name of an ApplicationSet"), a.run)
-	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with. Without --step, it is the step that waits for an
-approval now. A newer commit needs an approval of its own.
+	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
+		exactly("the name of an ApplicationSet"), a.run)
+	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with.
+Without --step, it is the step that waits for an approval now. A newer commit needs an approval of
+its own.
 
-It adds to an annotation of the ApplicationSet, as this does, and stepgate's webhook records who you are:
+It adds to an annotation of the ApplicationSet, as this does, and stepgate's webhook records who you
+are:
 
   kubectl -n argocd annotate applicationset guestbook --overwrite stepgate.io/approved=3@REVISION
 
@@ -46,7 +49,8 @@ Exit code 1 says that nobody was recorded. The approval does not count then.`
   stepgate approve guestbook -n argocd --step 3 --revision "$(git rev-parse HEAD)"`
 	f := cmd.Flags()
 	f.IntVar(&a.step, "step", 0, "the number of the step")
-	f.StringVar(&a.revision, "revision", "", "approve exactly this commit, chart version or digest, whatever the Applications are compared with")
+	f.StringVar(&a.revision, "revision", "",
+		"approve exactly this commit, chart version or digest, whatever the Applications are compared with")
 	a.bind(cmd)
 	return cmd
 }
@@ -81,7 +85,9 @@ func (a *approve) run(ctx context.Context, args []string) error {
 }
 
 // approve writes an approval, and shows it first.
-func (a *approve) approve(ctx context.Context, clients *kube.Cluster, set *argocd.ApplicationSet, gate installed, proposal *rollout.Proposal) error {
+func (a *approve) approve(
+	ctx context.Context, clients *kube.Cluster, set *argocd.ApplicationSet, gate installed, proposal *rollout.Proposal,
+) error {
 	name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
 	if err := a.print(proposal.Lines(a.screen())...); err != nil {
 		return err
@@ -92,7 +98,8 @@ func (a *approve) approve(ctx context.Context, clients *kube.Cluster, set *argoc
 	// An entry that is there and does not count was written without stepgate, or by somebody who may not approve this.
 	// The webhook records who writes it only if it is new.
 	if a.dryRun && hasApproval(set.Annotations[settings.ApprovedAnnotation], proposal.Step, proposal.Texts()) {
-		return a.print("It is in " + settings.ApprovedAnnotation + " and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
+		return a.print("It is in " + settings.ApprovedAnnotation +
+			" and does not count: it would be removed, and written again. This was a dry run: nothing is stored.")
 	}
 	if !a.dryRun {
 		_, _, err := annotate(ctx, clients.Objects, name, false, a.decide(set, func(text string) string {
@@ -115,18 +122,25 @@ func (a *approve) approve(ctx context.Context, clients *kube.Cluster, set *argoc
 	if recorded {
 		lines = append(lines, proposal.Next())
 	}
-	if err := a.show(name, made, append(lines, a.caveats(gate, after, settings.ApproveAnnotation)...)...); err != nil || recorded {
+	if err := a.show(name, made, append(lines, a.caveats(gate, after, settings.ApproveAnnotation)...)...); err != nil ||
+		recorded {
 		return err
 	}
 	return command.ErrFound
 }
 
 // decide changes the approvals of an ApplicationSet that is as it was looked at.
-func (a *approve) decide(seen *argocd.ApplicationSet, change func(text string) string) func(set *argo.ApplicationSet) (edits, error) {
+func (a *approve) decide(
+	seen *argocd.ApplicationSet, change func(text string) string,
+) func(set *argo.ApplicationSet) (edits, error) {
 	return func(set *argo.ApplicationSet) (edits, error) {
 		now := argocd.NewApplicationSet(set)
-		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) || now.Annotations[settings.ApproveAnnotation] != seen.Annotations[settings.ApproveAnnotation] {
-			return nil, fmt.Errorf("somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again", set.Namespace, set.Name)
+		if now.UID != seen.UID || !reflect.DeepEqual(now.Steps, seen.Steps) ||
+			now.Annotations[settings.ApproveAnnotation] != seen.Annotations[settings.ApproveAnnotation] {
+			return nil, fmt.Errorf(
+				"somebody has changed the steps of ApplicationSet %s/%s meanwhile: nothing is approved, look at it again",
+				set.Namespace, set.Name,
+			)
 		}
 		was := set.Annotations[settings.ApprovedAnnotation]
 		switch is := change(was); is {
@@ -157,14 +171,16 @@ func (a *approve) recorded(set *argo.ApplicationSet, proposal *rollout.Proposal)
 		i := slices.IndexFunc(stamps, func(s stamp) bool { return s.Step == proposal.Step && s.Of == what && s.By != "" })
 		if i < 0 {
 			warning := a.screen().Paint(screen.Busy, screen.SignWarning)
-			return []string{warning + " stepgate's webhook did not write into " + settings.ApprovedByAnnotation + " who has approved " + rollout.Short(what) +
+			return []string{warning + " stepgate's webhook did not write into " + settings.ApprovedByAnnotation +
+				" who has approved " + rollout.Short(what) +
 				", and so the approval does not count. See stepgate doctor, and then approve again."}, false
 		}
 		at := stamps[i].At
 		if t, err := time.Parse(time.RFC3339, at); err == nil {
 			at = t.UTC().Format(time.RFC3339)
 		}
-		if text := policy.Printable(stamps[i].By, mostShown) + " at " + policy.Printable(at, mostShown); !slices.Contains(who, text) {
+		if text := policy.Printable(stamps[i].By, mostShown) + " at " +
+			policy.Printable(at, mostShown); !slices.Contains(who, text) {
 			who = append(who, text)
 		}
 	}

@@ -11,21 +11,18 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 )
 
-const auditLong = `Finds rollouts of the past in which a later step deployed a change before an
-earlier one.
+const auditLong = `Finds rollouts of the past in which a later step deployed a change before an earlier one.
 
-It reads the syncs that Argo CD has recorded in the Applications of each
-ApplicationSet with RollingSync steps. It needs nothing installed in the
-cluster, only the right to list applications and applicationsets, and it writes
-nothing.
+It reads the syncs that Argo CD has recorded in the Applications of each ApplicationSet with
+RollingSync steps. It needs nothing installed in the cluster, only the right to list applications
+and applicationsets, and it writes nothing.
 
-A rollout is one revision of one repository and branch, or of one chart. An
-Application is early if its first sync of the revision started before the first
-sync of it in an earlier step had finished. Where the records allow another
-explanation, the rollout is unclear.
+A rollout is one revision of one repository and branch, or of one chart. An Application is early if
+its first sync of the revision started before the first sync of it in an earlier step had finished.
+Where the records allow another explanation, the rollout is unclear.
 
-Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error. What is
-unclear or was done by hand does not count.`
+Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error. What is unclear or was done
+by hand does not count.`
 
 const auditExample = `  stepgate audit -A --since 7d
   stepgate audit guestbook -n argocd -o wide
@@ -35,37 +32,41 @@ func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
 	c := newCLI(streams)
 	var allNamespaces bool
 	var since string
-	cmd := c.command("audit [APPSET...]", "Find rollouts of the past that went out of order", cobra.ArbitraryArgs, func(ctx context.Context, names []string) error {
-		options := audit.Options{Now: time.Now()}
-		if since != "" {
-			var err error
-			if options.Since, err = audit.ParseSince(since); err != nil {
-				return command.Usage("--since: %s", err)
+	cmd := c.command("audit [APPSET...]", "Find rollouts of the past that went out of order", cobra.ArbitraryArgs,
+		func(ctx context.Context, names []string) error {
+			options := audit.Options{Now: time.Now()}
+			if since != "" {
+				var err error
+				if options.Since, err = audit.ParseSince(since); err != nil {
+					return command.Usage("--since: %s", err)
+				}
 			}
-		}
-		report, err := c.audit(ctx, allNamespaces, names, options)
-		if err != nil {
-			return err
-		}
-		if err := c.printAudit(report); err != nil {
-			return err
-		}
-		if report.Found() {
-			return command.ErrFound
-		}
-		return nil
-	})
+			report, err := c.audit(ctx, allNamespaces, names, options)
+			if err != nil {
+				return err
+			}
+			if err := c.printAudit(report); err != nil {
+				return err
+			}
+			if report.Found() {
+				return command.ErrFound
+			}
+			return nil
+		})
 	cmd.Long, cmd.Example = auditLong, auditExample
 	c.bindCluster(cmd)
 	cmd.ValidArgsFunction = c.completeManySets
 	c.bindOutput(cmd, "json", "yaml", "html", "wide")
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "look at the ApplicationSets of all namespaces")
-	cmd.Flags().StringVar(&since, "since", "", "how far to look back, such as 2w, 7d or 24h; all that is on record when empty")
+	cmd.Flags().StringVar(&since, "since", "",
+		"how far to look back, such as 2w, 7d or 24h; all that is on record when empty")
 	return cmd
 }
 
 // audit reads the cluster, and judges.
-func (c *cli) audit(ctx context.Context, allNamespaces bool, names []string, options audit.Options) (*audit.Report, error) {
+func (c *cli) audit(
+	ctx context.Context, allNamespaces bool, names []string, options audit.Options,
+) (*audit.Report, error) {
 	namespace := ""
 	if !allNamespaces {
 		var err error

@@ -99,12 +99,16 @@ func (a *argoAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(path, "/namespaces/secret/"):
 		w.WriteHeader(http.StatusForbidden)
-		list = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "forbidden"}
+		list = metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "forbidden",
+		}
 	case r.Method != http.MethodGet || r.URL.Query().Get("limit") == "":
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	case strings.HasSuffix(path, "/applicationsets"):
-		list = argo.ApplicationSetList{TypeMeta: metav1.TypeMeta{Kind: "ApplicationSetList", APIVersion: "argoproj.io/v1alpha1"}, Items: twoSteps(path)}
+		list = argo.ApplicationSetList{
+			TypeMeta: metav1.TypeMeta{Kind: "ApplicationSetList", APIVersion: "argoproj.io/v1alpha1"}, Items: twoSteps(path),
+		}
 	default:
 		page := argo.ApplicationList{TypeMeta: metav1.TypeMeta{Kind: "ApplicationList", APIVersion: "argoproj.io/v1alpha1"}}
 		if r.URL.Query().Get("continue") == "" {
@@ -122,7 +126,9 @@ func twoSteps(path string) []argo.ApplicationSet {
 		return nil
 	}
 	set := argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "guestbook", UID: "guestbook"}}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for _, env := range []string{"dev", "prod"} {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
 			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},

@@ -54,7 +54,8 @@ func (c *cli) bindCluster(cmd *cobra.Command) {
 // bindOutput adds --output with these formats, beside text.
 func (c *cli) bindOutput(cmd *cobra.Command, outputs ...string) {
 	c.outputs = outputs
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "one of "+strings.Join(outputs, ", ")+"; without it, text for people")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "",
+		"one of "+strings.Join(outputs, ", ")+"; without it, text for people")
 }
 
 // validate looks at the flags that all commands have.
@@ -72,7 +73,9 @@ func (c *cli) cluster() (*kube.Cluster, error) {
 	}
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w; name one with --kubeconfig or KUBECONFIG, and a context of it with --context", err)
+		return nil, fmt.Errorf(
+			"kubeconfig: %w; name one with --kubeconfig or KUBECONFIG, and a context of it with --context", err,
+		)
 	}
 	config.QPS = -1
 	config.UserAgent = "stepgate-cli"
@@ -123,7 +126,9 @@ func (c *cli) printObject(object runtime.Object) error {
 
 // command is a command that answers questions. Its error says what could not be answered; command.ErrFound is an
 // answer.
-func (c *cli) command(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
+func (c *cli) command(
+	use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error,
+) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.validate(); err != nil {
@@ -147,7 +152,9 @@ func explained(err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask for the right to get and list applications and applicationsets of argoproj.io", err)
 	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource"):
-		return fmt.Errorf("%w; Argo CD's resources are not installed in this cluster, so look at the context of your kubeconfig", err)
+		return fmt.Errorf(
+			"%w; Argo CD's resources are not installed in this cluster, so look at the context of your kubeconfig", err,
+		)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w; log in to the cluster again", err)
 	}

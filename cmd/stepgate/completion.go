@@ -37,7 +37,9 @@ func (c *cli) completeBoth(cmd *cobra.Command, args []string, typed string) ([]s
 
 // complete gives the names that begin with what was typed. Where they cannot be read it gives none: a shell has no
 // place for an error.
-func (c *cli) complete(cmd *cobra.Command, args []string, typed string, resources ...string) ([]string, cobra.ShellCompDirective) {
+func (c *cli) complete(
+	cmd *cobra.Command, args []string, typed string, resources ...string,
+) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	clients, err := c.cluster()
 	if err != nil || len(args) > 0 {
@@ -51,7 +53,8 @@ func (c *cli) complete(cmd *cobra.Command, args []string, typed string, resource
 	defer cancel()
 	var names []string
 	for _, resource := range resources {
-		list, err := clients.Versions.Resource(argo.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := clients.Versions.Resource(argo.SchemeGroupVersion.WithResource(resource)).Namespace(namespace).List(ctx,
+			metav1.ListOptions{})
 		if err != nil {
 			return nil, none
 		}

@@ -36,25 +36,33 @@ type doctorCommand struct {
 
 func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
 	d := &doctorCommand{cli: newCLI(streams), terminal: isTerminal}
-	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", command.NoArgs, d.run)
+	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", command.NoArgs,
+		d.run)
 	cmd.Long = `Is the gate really working here?
 
-doctor looks at both webhook configurations, the certificate that is served, the replicas, Argo CD's accounts and settings, and at everything
-that is switched off now. It sends two syncs as server dry-runs: one that must be refused, and one that must be pinned. It changes nothing.
-A right that you lack costs the checks that need it, and no others.
+doctor looks at both webhook configurations, the certificate that is served, the replicas, Argo CD's
+accounts and settings, and at everything that is switched off now. It sends two syncs as server
+dry-runs: one that must be refused, and one that must be pinned. It changes nothing. A right that
+you lack costs the checks that need it, and no others.
 
---selftest creates an ApplicationSet without generators in a namespace, sees that a sync of it is refused, and deletes it.
+--selftest creates an ApplicationSet without generators in a namespace, sees that a sync of it is
+refused, and deletes it.
 
---emergency prints the commands that take the gate out of the way, the least drastic first. --emergency --apply runs them, after asking.
+--emergency prints the commands that take the gate out of the way, the least drastic first.
+--emergency --apply runs them, after asking.
 
-Exit code: 0 nothing is wrong (read what could not be checked), 1 a warning or a problem was found, 2 it could not look, or an error.`
+Exit code: 0 nothing is wrong (read what could not be checked), 1 a warning or a problem was found,
+2 it could not look, or an error.`
 	f := cmd.Flags()
 	f.SortFlags = false
 	d.bindOutput(cmd, "json", "yaml")
-	f.StringVar(&d.selfTest, "selftest", "", "namespace in which to create and delete an ApplicationSet, to see a sync of it refused; stepgate must gate it")
+	f.StringVar(&d.selfTest, "selftest", "",
+		"namespace in which to create and delete an ApplicationSet, to see a sync of it refused; stepgate must gate it")
 	f.BoolVar(&d.emergency, "emergency", false, "print the commands that take the gate out of the way")
 	f.BoolVar(&d.apply, "apply", false, "with --emergency: run those of --way, after asking")
-	f.StringVar(&d.way, "way", doctor.WayNamespace, "with --apply: namespace (label the gated namespaces, or the one of --namespace) or webhooks (delete both webhook configurations)")
+	f.StringVar(&d.way, "way", doctor.WayNamespace,
+		"with --apply: namespace (label the gated namespaces, or the one of --namespace) or webhooks (delete both webhook "+
+			"configurations)")
 	f.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
 	d.bindCluster(cmd)
 	return cmd
@@ -74,7 +82,8 @@ func (d *doctorCommand) run(ctx context.Context, _ []string) error {
 	}
 	var tested *doctor.SelfTest
 	if d.selfTest != "" {
-		if err := d.agree(fmt.Sprintf("This creates ApplicationSet stepgate-selftest in namespace %s and deletes it again.", d.selfTest)); err != nil {
+		if err := d.agree(fmt.Sprintf("This creates ApplicationSet stepgate-selftest in namespace %s and deletes it again.",
+			d.selfTest)); err != nil {
 			return err
 		}
 	}
@@ -121,9 +130,14 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 // test runs the selftest, as `stepgate selftest` does.
 func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) *doctor.SelfTest {
 	var out strings.Builder
-	t := &selftest.SelfTest{Namespace: d.selfTest, Name: selftest.DefaultName, Mutating: facts.Mutates(d.selfTest), Timeout: doctorSelfTest, Out: &out}
+	t := &selftest.SelfTest{
+		Namespace: d.selfTest, Name: selftest.DefaultName, Mutating: facts.Mutates(d.selfTest), Timeout: doctorSelfTest,
+		Out: &out,
+	}
 	err := t.Run(ctx, rest.CopyConfig(c.Config))
-	return &doctor.SelfTest{Namespace: d.selfTest, Passed: strings.TrimPrefix(strings.TrimSpace(out.String()), "passed: "), Err: err}
+	return &doctor.SelfTest{
+		Namespace: d.selfTest, Passed: strings.TrimPrefix(strings.TrimSpace(out.String()), "passed: "), Err: err,
+	}
 }
 
 // doctorSelfTest is shorter than the time of `helm test`, which may have to wait for an installation.
@@ -157,7 +171,8 @@ func (d *doctorCommand) applyWay(ctx context.Context, c *kube.Cluster, way docto
 	if err := way.Applicable(); err != nil {
 		return fmt.Errorf("--way %s: %w", way.Name, err)
 	}
-	if err := d.agree("This does the same as:\n    " + strings.Join(way.Commands, "\n    ") + "\n" + way.Effect); err != nil {
+	if err := d.agree("This does the same as:\n    " + strings.Join(way.Commands, "\n    ") + "\n" +
+		way.Effect); err != nil {
 		return err
 	}
 	err := way.Apply(ctx, c.Clientset, func(text string) { _ = d.print(text) })
@@ -213,14 +228,16 @@ func sourcesOf(c *kube.Cluster) *doctor.Sources {
 func settingsOf(d *appsv1.Deployment) (*doctor.Flags, error) {
 	o, found := flagsOf(d)
 	if !found {
-		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate-webhook serve", d.Namespace, d.Name)
+		return nil, fmt.Errorf("the arguments of Deployment %s/%s are not those of stepgate-webhook serve", d.Namespace,
+			d.Name)
 	}
 	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
 	s := &doctor.Flags{
-		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(), Barrier: o.Barrier.Name(), OwnCA: o.Certificates.Mode == "self",
+		Gate: config, Namespaces: o.Gate.Namespaces, Gated: o.Gate.Namespaces.Gated, Projects: o.Gate.Projects(),
+		Barrier: o.Barrier.Name(), OwnCA: o.Certificates.Mode == "self",
 		Validating: o.Certificates.Configurations.Validating, Mutating: o.Certificates.Configurations.Mutating,
 	}
 	if s.OwnCA {

@@ -20,13 +20,16 @@ import (
 // askDoctor runs a command line without a cluster, and returns the exit code and everything that was printed.
 func askDoctor(t *testing.T, args ...string) (code int, text string) {
 	var out bytes.Buffer
-	code = run(t.Context(), append([]string{"stepgate", "doctor"}, args...), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &out})
+	code = run(t.Context(), append([]string{"stepgate", "doctor"}, args...), genericiooptions.IOStreams{
+		In: &bytes.Buffer{}, Out: &out, ErrOut: &out,
+	})
 	return code, out.String()
 }
 
 func TestDoctorFlags(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "kubeconfig")
-	NewWithT(t).Expect(os.WriteFile(nowhere, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600)).To(Succeed())
+	NewWithT(t).Expect(os.WriteFile(nowhere,
+		[]byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"a","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"a","context":{"cluster":"a"}}],"current-context":"a"}`), 0o600)).To(Succeed())
 	for name, tc := range map[string]struct {
 		args []string
 		want string
@@ -79,9 +82,14 @@ func TestSettingsOf(t *testing.T) {
 
 // Somebody at a terminal is asked, and only "y" or "yes" agrees.
 func TestAgree(t *testing.T) {
-	for answer, agrees := range map[string]bool{"y\n": true, "Yes\n": true, "\n": false, "n\n": false, "yesterday\n": false, "": false} {
+	for answer, agrees := range map[string]bool{"y\n": true, "Yes\n": true, "\n": false, "n\n": false,
+		"yesterday\n": false, "": false} {
 		var out bytes.Buffer
-		d := &doctorCommand{cli: newCLI(genericiooptions.IOStreams{In: strings.NewReader(answer), Out: &out, ErrOut: &out}), terminal: func(io.Reader) bool { return true }}
+		d := &doctorCommand{cli: newCLI(genericiooptions.IOStreams{
+			In: strings.NewReader(answer), Out: &out, ErrOut: &out,
+		}), terminal: func(io.Reader) bool {
+			return true
+		}}
 		err := d.agree("This labels namespace argocd.")
 		g := NewWithT(t)
 		g.Expect(out.String()).To(Equal("This labels namespace argocd.\nGo on? [y/N] "))

@@ -33,17 +33,22 @@ type explain struct {
 
 func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	e := &explain{cli: newCLI(streams)}
-	cmd := e.command("explain APP", "Say whether a sync of an Application may start now, and who holds it up", exactly("the name of an Application"), e.run)
-	cmd.Long = `Say whether an operation on an Application would be let through now, held or refused, who holds it up, what to do about each of them, and what
-it would deploy.
+	cmd := e.command("explain APP", "Say whether a sync of an Application may start now, and who holds it up",
+		exactly("the name of an Application"), e.run)
+	cmd.Long = `Say whether an operation on an Application would be let through now, held or refused, who holds it
+up, what to do about each of them, and what it would deploy.
 
-The operation is the one that Argo CD would ask for by itself: the ApplicationSet controller, or auto-sync. --operation names another one.
-Nothing is written. Exit code 1 says that the sync waits.`
+The operation is the one that Argo CD would ask for by itself: the ApplicationSet controller, or
+auto-sync. --operation names another one. Nothing is written. Exit code 1 says that the sync waits.`
 	cmd.Example = `  stepgate explain guestbook-prod-eu -n argocd
   stepgate explain guestbook-prod-eu -n argocd --ask-gate`
 	f := cmd.Flags()
-	f.StringVar(&e.operation, "operation", "", "file with the operation (YAML or JSON: the value of Application.operation, or an Application that has one); - reads standard input")
-	f.BoolVar(&e.ask, "ask-gate", false, "also send the operation to the API server as a server dry run, and show the answer of the gate itself; you need the right to patch Applications")
+	f.StringVar(&e.operation, "operation", "",
+		"file with the operation (YAML or JSON: the value of Application.operation, or an Application that has one); - "+
+			"reads standard input")
+	f.BoolVar(&e.ask, "ask-gate", false,
+		"also send the operation to the API server as a server dry run, and show the answer of the gate itself; you need "+
+			"the right to patch Applications")
 	e.bindOutput(cmd, "json", "yaml")
 	e.bindCluster(cmd)
 	cmd.ValidArgsFunction = e.completeApps
@@ -81,10 +86,14 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	}
 	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	x := &rollout.Explanation{
-		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "Explanation"}, Namespace: name.Namespace, Application: name.Name,
-		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"), Settings: gate.by, By: rollout.WriterOf(app),
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: rollout.APIVersion, Kind: "Explanation",
+		}, Namespace: name.Namespace, Application: name.Name,
+		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
+		Settings: gate.by, By: rollout.WriterOf(app),
 	}
-	operation, account := rollout.NextOperation(app, x.By), "system:serviceaccount:"+name.Namespace+":argocd-applicationset-controller"
+	operation, account := rollout.NextOperation(app, x.By),
+		"system:serviceaccount:"+name.Namespace+":argocd-applicationset-controller"
 	switch {
 	case e.operation != "":
 		if operation, err = e.readOperation(); err != nil {
@@ -122,7 +131,8 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	if windows != "" {
 		x.Problems = append(x.Problems, windows)
 	}
-	if e.operation == "" && (app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
+	if e.operation == "" &&
+		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Blockers, x.Message = rollout.Running, nil, ""
 	}
 	x.Says = rollout.Says(app)
@@ -161,7 +171,9 @@ func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
 }
 
 // application reads an Application as it is stored, and as Argo CD's type.
-func (r *rollouts) application(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, *argo.Application, error) {
+func (r *rollouts) application(
+	ctx context.Context, name types.NamespacedName,
+) (*unstructured.Unstructured, *argo.Application, error) {
 	live, app := &unstructured.Unstructured{}, &argo.Application{}
 	live.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
 	if err := r.clients.Objects.Get(ctx, name, live); err != nil {
@@ -227,7 +239,9 @@ func (r *rollouts) askGate(ctx context.Context, name types.NamespacedName, opera
 
 // events returns the Events that the gate has posted on an Application.
 func (r *rollouts) events(ctx context.Context, name types.NamespacedName) ([]rollout.Event, error) {
-	list, err := r.clients.Clientset.EventsV1().Events(name.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.kind=Application,regarding.name=" + name.Name})
+	list, err := r.clients.Clientset.EventsV1().Events(name.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "regarding.kind=Application,regarding.name=" + name.Name,
+	})
 	if err != nil {
 		return nil, err
 	}

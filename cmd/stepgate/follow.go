@@ -33,7 +33,10 @@ const (
 
 // watch calls each with what the watches know, at first and after every change, until each returns true or ctx is done.
 // It also calls it every tick; where that is 0, from time to time.
-func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, tick time.Duration, each func(known *siblings.Cache, changed bool) (end bool, err error)) error {
+func (r *rollouts) watch(
+	ctx context.Context, namespace string, gate installed, tick time.Duration,
+	each func(known *siblings.Cache, changed bool) (end bool, err error),
+) error {
 	if err := r.mayWatch(ctx, namespace); err != nil {
 		return err
 	}
@@ -82,11 +85,12 @@ func (r *rollouts) watch(ctx context.Context, namespace string, gate installed, 
 // mayWatch asks the API server: an informer without the right tries for ever, and says nothing.
 func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
 	for _, resource := range []string{"applicationsets", "applications"} {
-		review, err := r.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: "watch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
-			}},
-		}, metav1.CreateOptions{})
+		review, err := r.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+			&authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: namespace, Verb: "watch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
+				}},
+			}, metav1.CreateOptions{})
 		if err != nil {
 			return fmt.Errorf("ask which rights you have: %w", err)
 		}
@@ -95,7 +99,8 @@ func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
 			if namespace == "" {
 				where = "in all namespaces"
 			}
-			return fmt.Errorf("you may not watch %s.%s %s; stepgate get without --watch needs only get and list", resource, argo.SchemeGroupVersion.Group, where)
+			return fmt.Errorf("you may not watch %s.%s %s; stepgate get without --watch needs only get and list", resource,
+				argo.SchemeGroupVersion.Group, where)
 		}
 	}
 	return nil
@@ -110,7 +115,9 @@ const (
 
 // follow shows rollouts, and shows them again when they change. On a terminal it draws in place; elsewhere it prints a
 // line per change.
-func (g *get) follow(ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName) error {
+func (g *get) follow(
+	ctx context.Context, r *rollouts, gate installed, namespace string, name *types.NamespacedName,
+) error {
 	if g.output == "json" || g.output == "yaml" {
 		return command.Usage("--watch shows text; for JSON use stepgate wait, or repeat stepgate get")
 	}
@@ -152,9 +159,12 @@ func (g *get) draw(lines []string, at time.Time) error {
 	s := g.screen()
 	if most := s.Height - footer; s.Height > footer+1 && len(lines) > most {
 		hidden := len(lines) - most + 1
-		lines = append(lines[:most-1], fmt.Sprintf("... %d more lines: make the terminal higher, or use stepgate get without --watch", hidden))
+		lines = append(lines[:most-1], fmt.Sprintf(
+			"... %d more lines: make the terminal higher, or use stepgate get without --watch", hidden,
+		))
 	}
-	lines = append(lines, "", screenNote(s.Width, fmt.Sprintf("Last change at %s. Ctrl-C ends.", at.Format(time.TimeOnly))))
+	lines = append(lines, "", screenNote(s.Width,
+		fmt.Sprintf("Last change at %s. Ctrl-C ends.", at.Format(time.TimeOnly))))
 	_, err := fmt.Fprint(g.Out, clearScreen+strings.Join(lines, "\r\n"))
 	return err
 }

@@ -24,8 +24,9 @@ func newGet(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := g.command("get [APPSET]", "Show where rollouts are, and who holds them up", atMost(1), g.run)
 	cmd.Long = `Show every ApplicationSet with steps in one line, or the steps and Applications of one of them.
 
-The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet controller takes for something else than it is
-has a note. Exit code 1 says that a rollout is not complete.`
+The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet
+controller takes for something else than it is has a note. Exit code 1 says that a rollout is not
+complete.`
 	cmd.Example = `  stepgate get -A
   stepgate get guestbook -n argocd
   stepgate get guestbook -n argocd --watch`
@@ -84,7 +85,9 @@ func (g *get) run(ctx context.Context, args []string) error {
 // judge is the state of one ApplicationSet, or of all that have steps.
 func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *types.NamespacedName) *rollout.List {
 	preview := r.preview(gate, known)
-	list := &rollout.List{TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "RolloutList"}, Items: []*rollout.Rollout{}}
+	list := &rollout.List{
+		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "RolloutList"}, Items: []*rollout.Rollout{},
+	}
 	for _, set := range known.Sets() {
 		if name != nil && (set.Namespace != name.Namespace || set.Name != name.Name) {
 			continue

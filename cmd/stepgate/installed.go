@@ -44,9 +44,13 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 		}
 		config, err := o.Config()
 		if err != nil {
-			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s", d.Namespace, d.Name, err))
+			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s",
+				d.Namespace, d.Name, err))
 		}
-		return installed{config: config, projects: o.Gate.Projects(), by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true}
+		return installed{
+			config: config, projects: o.Gate.Projects(),
+			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
+		}
 	}
 	return defaults("the default settings of stepgate, because no installation was found")
 }

@@ -33,22 +33,28 @@ type linter struct {
 func newLint(streams genericiooptions.IOStreams) *cobra.Command {
 	l := &linter{cli: newCLI(streams)}
 	cmd := l.command("lint [APPSET...]", "Find mistakes in the steps of ApplicationSets", cobra.ArbitraryArgs, l.run)
-	cmd.Long = `Find mistakes in the steps of ApplicationSets: in files, or, without -f, in a cluster, together with the Applications that exist.
+	cmd.Long = `Find mistakes in the steps of ApplicationSets: in files, or, without -f, in a cluster, together with
+the Applications that exist.
 
-Generators such as git and clusters cannot be evaluated offline. lint then says what it did not check. It does check that if it gets the Applications:
+Generators such as git and clusters cannot be evaluated offline. lint then says what it did not
+check. It does check that if it gets the Applications:
 
   argocd appset generate appset.yaml -o yaml | stepgate lint -f appset.yaml -f -
 
 The exit code is 0 if nothing was found, 1 if something was, and 2 if something could not be read.`
-	cmd.Example = "  stepgate lint -f appsets/\n  stepgate lint -f appset.yaml -o sarif > lint.sarif\n  stepgate lint -n argocd guestbook"
+	cmd.Example = "  stepgate lint -f appsets/\n  stepgate lint -f appset.yaml -o sarif > lint.sarif\n  stepgate lint " +
+		"-n argocd guestbook"
 	l.bindCluster(cmd)
 	cmd.ValidArgsFunction = l.completeManySets
 	l.bindOutput(cmd, "json", "yaml", "sarif", "github")
 	f := cmd.Flags()
-	f.StringArrayVarP(&l.files, "filename", "f", nil, "file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")
+	f.StringArrayVarP(&l.files, "filename", "f", nil,
+		"file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")
 	f.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "check the ApplicationSets of all namespaces")
-	f.StringVar(&l.severity, "severity", lint.Warning.String(), "the least severity that makes the exit code 1: error, warning or note")
-	f.BoolVar(&l.progressiveSyncs, "progressive-syncs", true, "whether the ApplicationSet controller runs with progressive syncs; for files, which do not show it")
+	f.StringVar(&l.severity, "severity", lint.Warning.String(),
+		"the least severity that makes the exit code 1: error, warning or note")
+	f.BoolVar(&l.progressiveSyncs, "progressive-syncs", true,
+		"whether the ApplicationSet controller runs with progressive syncs; for files, which do not show it")
 	return cmd
 }
 
@@ -73,7 +79,9 @@ func (l *linter) run(ctx context.Context, names []string) error {
 		}
 	}
 	in.Link()
-	report := in.Check(lint.Options{Clock: clock.RealClock{}, ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed})
+	report := in.Check(lint.Options{
+		Clock: clock.RealClock{}, ProgressiveSyncs: l.progressiveSyncs, Installation: l.installed,
+	})
 	if err := l.printReport(report); err != nil {
 		return err
 	}

@@ -29,7 +29,9 @@ func lintCommand(t *testing.T, kubeconfig, stdin string, args ...string) (code i
 	t.Setenv("KUBECONFIG", kubeconfig)
 	t.Setenv("COLUMNS", "")
 	var out, errOut bytes.Buffer
-	code = run(t.Context(), append([]string{"stepgate", "lint"}, args...), genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut})
+	code = run(t.Context(), append([]string{"stepgate", "lint"}, args...), genericiooptions.IOStreams{
+		In: strings.NewReader(stdin), Out: &out, ErrOut: &errOut,
+	})
 	return code, out.String(), errOut.String()
 }
 
@@ -72,12 +74,15 @@ func TestLintLive(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		status := func(code int, reason string) {
 			w.WriteHeader(code)
-			_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason})
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason,
+			})
 		}
 		text := ""
 		switch r.URL.Path {
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "/apis/argoproj.io/v1alpha1/applicationsets":
-			text = `{"kind": "ApplicationSetList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + linted + `]}`
+			text = `{"kind": "ApplicationSetList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + linted +
+				`]}`
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook":
 			text = linted
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "/apis/argoproj.io/v1alpha1/applications":
@@ -85,7 +90,8 @@ func TestLintLive(t *testing.T) {
 				status(http.StatusForbidden, "Forbidden")
 				return
 			}
-			text = `{"kind": "ApplicationList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + lintedApp + `]}`
+			text = `{"kind": "ApplicationList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + lintedApp +
+				`]}`
 		default:
 			status(http.StatusNotFound, "NotFound")
 			return
@@ -94,7 +100,8 @@ func TestLintLive(t *testing.T) {
 	}))
 	defer server.Close()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	NewWithT(t).Expect(os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, namespace: argocd}}], clusters: [{name: a, cluster: {server: "`+server.URL+`"}}]}`), 0o600)).To(Succeed())
+	NewWithT(t).Expect(os.WriteFile(kubeconfig,
+		[]byte(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, namespace: argocd}}], clusters: [{name: a, cluster: {server: "`+server.URL+`"}}]}`), 0o600)).To(Succeed())
 
 	for name, tc := range map[string]struct {
 		args      []string

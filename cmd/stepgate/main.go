@@ -24,7 +24,10 @@ const (
 
 // subCommands are all sub-commands. Each has its own file.
 func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
-	ask := []*cobra.Command{newAudit(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams), newDoctor(streams)}
+	ask := []*cobra.Command{
+		newAudit(streams), newGet(streams), newExplain(streams), newWait(streams), newLint(streams), newSimulate(streams),
+		newDoctor(streams),
+	}
 	act := []*cobra.Command{newPause(streams), newResume(streams), newApprove(streams)}
 	for _, c := range ask {
 		c.GroupID = groupAsk
@@ -39,7 +42,9 @@ func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := command.Root("stepgate", "Tells what holds a rollout of Argo CD, and acts on it")
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: calledAs(args[0])}
-	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about rollouts:"}, &cobra.Group{ID: groupAct, Title: "Act on rollouts:"})
+	root.AddGroup(&cobra.Group{
+		ID: groupAsk, Title: "Ask about rollouts:",
+	}, &cobra.Group{ID: groupAct, Title: "Act on rollouts:"})
 	for _, cmd := range subCommands(streams) {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  stepgate ", "  "+calledAs(args[0])+" ")
 		root.AddCommand(cmd)

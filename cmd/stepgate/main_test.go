@@ -47,7 +47,8 @@ func TestTheNameThatWasUsed(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			g := NewWithT(t)
 			var stdout, stderr bytes.Buffer
-			g.Expect(run(t.Context(), []string{program, "version", "--help"}, genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})).To(Equal(0))
+			g.Expect(run(t.Context(), []string{program, "version", "--help"},
+				genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})).To(Equal(0))
 			g.Expect(stdout.String()).To(ContainSubstring("Usage:\n  " + want + " version [flags]"))
 		})
 	}
@@ -61,5 +62,7 @@ func TestNoCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	var stderr bytes.Buffer
 	g.Expect(cmdline.Execute(t, []string{"get", "--kubeconfig", empty}, nil, &stderr)).To(Equal(2))
-	g.Expect(stderr.String()).To(Equal("stepgate: no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG\n"))
+	g.Expect(stderr.String()).To(
+		Equal("stepgate: no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG\n"),
+	)
 }

@@ -25,9 +25,10 @@ type pause struct {
 
 func newPause(streams genericiooptions.IOStreams) *cobra.Command {
 	p := &pause{verb: verb{cli: newCLI(streams)}}
-	cmd := p.command("pause APPSET", "Let nothing new start in a rollout, or in some of its steps", exactly("the name of an ApplicationSet"), p.run)
-	cmd.Long = `Let nothing new start in the steps of an ApplicationSet. Syncs that run go on. Without --step, every step is paused; with --step, this one beside
-those that are paused already.
+	cmd := p.command("pause APPSET", "Let nothing new start in a rollout, or in some of its steps",
+		exactly("the name of an ApplicationSet"), p.run)
+	cmd.Long = `Let nothing new start in the steps of an ApplicationSet. Syncs that run go on. Without --step, every
+step is paused; with --step, this one beside those that are paused already.
 
 It sets annotations of the ApplicationSet, as this does:
 
@@ -64,14 +65,16 @@ func (p *pause) pause(ctx context.Context, clients *kube.Cluster, name types.Nam
 		what = name.String() + ": " + named(of, len(known.Steps)) + " paused"
 	}
 	if len(made) == 0 {
-		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."}, p.caveats(gate, set, settings.PauseAnnotation)...)...)
+		return p.show(name, made, append([]string{what + " already" + byWhom(set) + "."},
+			p.caveats(gate, set, settings.PauseAnnotation)...)...)
 	}
 	lines := []string{what + ". Syncs that run go on, and no new one starts."}
 	end := "To end it: stepgate resume " + name.Name + " -n " + name.Namespace
 	if by := byWhom(set); by != "" {
 		lines = append(lines, "Paused"+strings.TrimPrefix(by, ",")+". "+end)
 	} else {
-		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+settings.PausedByAnnotation+"; see stepgate doctor. "+end)
+		lines = append(lines, "Nobody is recorded: stepgate's webhook did not write "+settings.PausedByAnnotation+"; see "+
+			"stepgate doctor. "+end)
 	}
 	return p.show(name, made, append(lines, p.caveats(gate, set, settings.PauseAnnotation)...)...)
 }

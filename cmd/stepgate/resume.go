@@ -22,8 +22,10 @@ type resume struct {
 
 func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	r := &resume{verb: verb{cli: newCLI(streams)}}
-	cmd := r.command("resume APPSET", "End the pause of a rollout, or of some of its steps", exactly("the name of an ApplicationSet"), r.run)
-	cmd.Long = `End the pause of an ApplicationSet, or with --step the pause of one step. stepgate then starts the syncs that wait, in their order.
+	cmd := r.command("resume APPSET", "End the pause of a rollout, or of some of its steps",
+		exactly("the name of an ApplicationSet"), r.run)
+	cmd.Long = `End the pause of an ApplicationSet, or with --step the pause of one step. stepgate then starts the
+syncs that wait, in their order.
 
 It changes annotations of the ApplicationSet, as this does:
 

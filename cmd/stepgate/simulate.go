@@ -31,26 +31,34 @@ type simulator struct {
 
 func newSimulate(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &simulator{cli: newCLI(streams)}
-	cmd := s.command("simulate [APPSET]", "Play a rollout offline: who starts when, and who waits for whom", atMost(1), s.run)
-	cmd.Long = `Plays a rollout offline, step by step: who starts when, who waits for whom and why, and what people would read.
+	cmd := s.command("simulate [APPSET]", "Play a rollout offline: who starts when, and who waits for whom", atMost(1),
+		s.run)
+	cmd.Long = `Plays a rollout offline, step by step: who starts when, who waits for whom and why, and what people
+would read.
 
-It plays a model of Argo CD, with Argo CD's own code for progressive syncs and stepgate's own code. It writes nothing.
-The ApplicationSet and its Applications come from files, or, without -f, from the cluster. The Applications of list
-generators are rendered; those of other generators have to be in the files.
+It plays a model of Argo CD, with Argo CD's own code for progressive syncs and stepgate's own code.
+It writes nothing. The ApplicationSet and its Applications come from files, or, without -f, from the
+cluster. The Applications of list generators are rendered; those of other generators have to be in
+the files.
 
-Exit code 0: the rollout completes in order. 1: something waits in the end, or an Application starts too early. 2: an error.`
+Exit code 0: the rollout completes in order. 1: something waits in the end, or an Application starts
+too early. 2: an error.`
 	cmd.Example = `  stepgate simulate -f appset.yaml
   argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
   stepgate simulate guestbook -n argocd --fail guestbook-qa
   stepgate simulate -f appset.yaml --without-gate --seed 7`
 	f := cmd.Flags()
-	f.StringArrayVarP(&s.files, "filename", "f", nil, "file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
-	f.StringArrayVar(&s.failures, "fail", nil, "APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
+	f.StringArrayVarP(&s.files, "filename", "f", nil,
+		"file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
+	f.StringArrayVar(&s.failures, "fail", nil,
+		"APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
 	f.StringVar(&s.mode, "mode", "enforce", "mode of stepgate: enforce or audit")
 	f.BoolVar(&s.withoutGate, "without-gate", false, "play Argo CD alone, to see who would start too early")
 	f.StringVar(&s.options.Version, "argocd", "3.5", "version of Argo CD: 3.2, 3.4, 3.5 or 3.6")
-	f.Uint32Var(&s.options.Seed, "seed", 1, "draws when Argo CD polls each Application and how long everything takes; 0 is without delays that vary")
-	f.DurationVar(&s.options.Healthy, "healthy-after", 20*time.Second, "how long an Application takes to become Healthy after a sync")
+	f.Uint32Var(&s.options.Seed, "seed", 1,
+		"draws when Argo CD polls each Application and how long everything takes; 0 is without delays that vary")
+	f.DurationVar(&s.options.Healthy, "healthy-after", 20*time.Second,
+		"how long an Application takes to become Healthy after a sync")
 	f.DurationVar(&s.options.Poll, "poll", 3*time.Minute, "timeout.reconciliation of Argo CD")
 	f.BoolVar(&s.options.GitWebhook, "git-webhook", false, "a git webhook tells Argo CD of the commit at once")
 	s.bindOutput(cmd, "json", "yaml")

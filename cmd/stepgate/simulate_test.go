@@ -30,7 +30,9 @@ type ran struct {
 
 func runWith(in string, args ...string) ran {
 	var out, errOut bytes.Buffer
-	code := run(context.Background(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &errOut})
+	code := run(context.Background(), append([]string{"stepgate"}, args...), genericiooptions.IOStreams{
+		In: strings.NewReader(in), Out: &out, ErrOut: &errOut,
+	})
 	return ran{code, out.String(), errOut.String()}
 }
 
@@ -96,7 +98,9 @@ func TestSimulateFromCluster(t *testing.T) {
 	list := argo.ApplicationList{TypeMeta: metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationList"}}
 	yes := true
 	for _, name := range []string{"dev", "qa", "other"} {
-		owner := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "guestbook", UID: "u1", Controller: &yes}
+		owner := metav1.OwnerReference{
+			APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "guestbook", UID: "u1", Controller: &yes,
+		}
 		if name == "other" {
 			owner.UID = "u2"
 		}
@@ -109,11 +113,15 @@ func TestSimulateFromCluster(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls = append(calls, r.Method+" "+r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
-		answers := map[string]any{"/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook": set, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications": list}
+		answers := map[string]any{
+			"/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook": set, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications": list,
+		}
 		answer, found := answers[r.URL.Path]
 		if !found {
 			w.WriteHeader(http.StatusNotFound)
-			answer = metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Message: "not found", Code: http.StatusNotFound}
+			answer = metav1.Status{
+				Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Message: "not found", Code: http.StatusNotFound,
+			}
 		}
 		g.Expect(json.NewEncoder(w).Encode(answer)).To(Succeed())
 	}))

@@ -233,7 +233,8 @@ func TestConflict(t *testing.T) {
 	g.Expect(p.pause(t.Context(), &kube.Cluster{Objects: s}, acted, enforcing)).To(Succeed())
 	g.Expect(s.patches).To(HaveLen(2))
 	g.Expect(s.patches).To(HaveEach(ContainSubstring("resourceVersion")))
-	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(settings.PauseAnnotation, "2,3"), HaveKeyWithValue(settings.PauseReasonAnnotation, "bob's")))
+	g.Expect(s.annotations(t)).To(And(HaveKeyWithValue(settings.PauseAnnotation, "2,3"),
+		HaveKeyWithValue(settings.PauseReasonAnnotation, "bob's")))
 }
 
 // approved runs approve of step 3 on the ApplicationSet of a stage.
@@ -291,7 +292,8 @@ func TestApprove(t *testing.T) {
 		"somebody approves another":  {between: func(set *argo.ApplicationSet) { set.Annotations[settings.ApprovedAnnotation] = "2@abc" }, want: "2@abc," + entry, patches: 2, says: says},
 		"somebody changes the steps": {between: func(set *argo.ApplicationSet) {
 			set.Spec.Strategy.RollingSync.Steps = set.Spec.Strategy.RollingSync.Steps[:2]
-		}, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
+		}, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing " +
+			"is approved, look at it again"},
 		"somebody takes the need away":  {between: func(set *argo.ApplicationSet) { delete(set.Annotations, settings.ApproveAnnotation) }, patches: 1, wantError: "somebody has changed the steps of ApplicationSet argocd/guestbook meanwhile: nothing is approved, look at it again"},
 		"an entry written with a space": {before: " 3@" + guestbook.NewCommit + " ", want: entry, patches: 2, says: says},
 	} {
@@ -322,7 +324,8 @@ func TestApprove(t *testing.T) {
 			}
 			g.Expect(s.annotations(t)[settings.ApprovedAnnotation]).To(Equal(tc.want))
 			g.Expect(s.patches).To(HaveLen(tc.patches))
-			g.Expect(out.String()).To(And(HavePrefix("ApplicationSet  argocd/guestbook\nApproval of     step 3 of 3"), HaveSuffix(tc.says)))
+			g.Expect(out.String()).To(And(HavePrefix("ApplicationSet  argocd/guestbook\nApproval of     step 3 of 3"),
+				HaveSuffix(tc.says)))
 		})
 	}
 }
@@ -336,5 +339,6 @@ func TestExplainedRefusals(t *testing.T) {
 	g.Expect(explained(refusal)).To(MatchError(refusal.ErrStatus.Message))
 	lacking := apierrors.NewForbidden(sets, "guestbook", nil)
 	lacking.ErrStatus.Message = `applicationsets.argoproj.io "guestbook" is forbidden: User "bob" cannot patch resource "applicationsets"`
-	g.Expect(explained(lacking)).To(MatchError(lacking.ErrStatus.Message + "; ask for the right to patch applicationsets of argoproj.io"))
+	g.Expect(explained(lacking)).To(MatchError(lacking.ErrStatus.Message +
+		"; ask for the right to patch applicationsets of argoproj.io"))
 }

@@ -26,16 +26,20 @@ type wait struct {
 
 func newWait(streams genericiooptions.IOStreams) *cobra.Command {
 	w := &wait{cli: newCLI(streams)}
-	cmd := w.command("wait APP|APPSET", "Wait until an Application may start, or a rollout is complete", exactly("the name of an Application or ApplicationSet"), w.run)
-	cmd.Long = `Wait until a sync of an Application may start, or until every Application of an ApplicationSet is done. Write app/NAME or appset/NAME where
-both have the same name.
+	cmd := w.command("wait APP|APPSET", "Wait until an Application may start, or a rollout is complete",
+		exactly("the name of an Application or ApplicationSet"), w.run)
+	cmd.Long = `Wait until a sync of an Application may start, or until every Application of an ApplicationSet is
+done. Write app/NAME or appset/NAME where both have the same name.
 
-Right after a commit, Argo CD has not noticed it yet, and the rollout of the commit before is complete. --revision waits until every Application is
-compared with this commit. On a terminal it shows one line, elsewhere it prints a line for each change. Exit code 1 says that the time is over.`
+Right after a commit, Argo CD has not noticed it yet, and the rollout of the commit before is
+complete. --revision waits until every Application is compared with this commit. On a terminal it
+shows one line, elsewhere it prints a line for each change. Exit code 1 says that the time is over.`
 	cmd.Example = `  stepgate wait guestbook -n argocd --revision "$(git rev-parse HEAD)" --timeout 30m
   stepgate wait app/guestbook-prod-eu -n argocd --timeout 10m`
 	f := cmd.Flags()
-	f.StringVar(&w.revision, "revision", "", "the commit, chart version or digest, or its first characters (4 at least), that every Application has to be compared with")
+	f.StringVar(&w.revision, "revision", "",
+		"the commit, chart version or digest, or its first characters (4 at least), that every Application has to be "+
+			"compared with")
 	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait; 0 waits without end")
 	w.bindCluster(cmd)
 	cmd.ValidArgsFunction = w.completeBoth
@@ -92,7 +96,8 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		_, _ = fmt.Fprintf(w.ErrOut, "stepgate: after %s it still waits; stepgate get %s -n %s says for whom\n", w.timeout, set.Name, set.Namespace)
+		_, _ = fmt.Fprintf(w.ErrOut, "stepgate: after %s it still waits; stepgate get %s -n %s says for whom\n", w.timeout,
+			set.Name, set.Namespace)
 		return command.ErrFound
 	case errors.Is(err, context.Canceled):
 		return command.ErrFound
@@ -141,7 +146,9 @@ func (p *progress) leave() {
 }
 
 // goal finds out for what to wait: KIND/NAME says it, and otherwise the name has to belong to one object only.
-func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.Goal, set types.NamespacedName, err error) {
+func (w *wait) goal(
+	ctx context.Context, r *rollouts, arg string,
+) (goal rollout.Goal, set types.NamespacedName, err error) {
 	goal.Revision = w.revision
 	kind := ""
 	if before, after, found := strings.Cut(arg, "/"); found {
@@ -167,7 +174,8 @@ func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.
 		case found != nil && kind == "":
 			app, err := r.live.Application(ctx, name)
 			if err == nil && app != nil {
-				return goal, set, command.Usage("%s is an Application and an ApplicationSet: write app/%s or appset/%s", name, name.Name, name.Name)
+				return goal, set, command.Usage("%s is an Application and an ApplicationSet: write app/%s or appset/%s", name,
+					name.Name, name.Name)
 			}
 			return goal, name, err
 		case found != nil:
@@ -181,9 +189,11 @@ func (w *wait) goal(ctx context.Context, r *rollouts, arg string) (goal rollout.
 	case app == nil && kind == "app":
 		return goal, set, fmt.Errorf("no Application %q in namespace %s", name.Name, name.Namespace)
 	case app == nil:
-		return goal, set, fmt.Errorf("neither an Application nor an ApplicationSet %q in namespace %s", name.Name, name.Namespace)
+		return goal, set, fmt.Errorf("neither an Application nor an ApplicationSet %q in namespace %s", name.Name,
+			name.Namespace)
 	case app.Set == "":
-		return goal, set, fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name) //nolint:staticcheck // the kind of an object
+		//nolint:staticcheck // the kind of an object
+		return goal, set, fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name)
 	}
 	goal.Application = name.Name
 	return goal, types.NamespacedName{Namespace: name.Namespace, Name: app.Set}, nil

@@ -155,7 +155,8 @@ func (a *ArgoCD) components(addresses []string) []component {
 		{
 			name: "argocd-repo-server", address: a.repoServer,
 			args: append([]string{
-				"--address=127.0.0.1", "--port=" + port(a.repoServer), "--metrics-address=127.0.0.1", "--metrics-port=" + port(addresses[2]),
+				"--address=127.0.0.1", "--port=" + port(a.repoServer), "--metrics-address=127.0.0.1", "--metrics-port=" +
+					port(addresses[2]),
 				"--redis=" + a.redis.Addr(), "--logformat=text",
 			}, a.options.repoServer...),
 		},
@@ -169,9 +170,12 @@ func (a *ArgoCD) components(addresses []string) []component {
 		{
 			name: "argocd-applicationset-controller", account: true, url: a.setMetrics,
 			args: append([]string{
-				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs=" + strconv.FormatBool(!a.options.Unordered), "--enable-scm-providers=false",
-				"--enable-leader-election=false", "--applicationset-namespaces=" + namespaces, "--argocd-repo-server=" + a.repoServer,
-				"--metrics-addr=" + addresses[1], "--probe-addr=" + addresses[4], "--webhook-addr=" + addresses[5], "--logformat=text",
+				"--namespace=" + cluster.ArgoNamespace, "--enable-progressive-syncs=" + strconv.FormatBool(!a.options.Unordered),
+				"--enable-scm-providers=false",
+				"--enable-leader-election=false", "--applicationset-namespaces=" + namespaces, "--argocd-repo-server=" +
+					a.repoServer,
+				"--metrics-addr=" + addresses[1], "--probe-addr=" + addresses[4], "--webhook-addr=" + addresses[5],
+				"--logformat=text",
 			}, a.options.ApplicationSetFlags...),
 		},
 	}

@@ -60,7 +60,8 @@ func (a *ArgoCD) NewChartRepository() (*ChartRepository, error) {
 func (c *ChartRepository) Publish(patch string) (string, error) {
 	version := "1.0." + patch
 	archive, err := pack(map[string]string{
-		"Chart.yaml":               fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\nappVersion: %q\n", ChartName, version, patch),
+		"Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\nappVersion: %q\n", ChartName,
+			version, patch),
 		"templates/configmap.yaml": chartManifest,
 	})
 	if err != nil {

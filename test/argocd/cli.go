@@ -131,8 +131,10 @@ func (a *ArgoCD) startKubelet(ctx context.Context) error {
 // pretendPod creates a Pod for a process of this machine, so that the CLI finds it.
 func (a *ArgoCD) pretendPod(ctx context.Context, namespace, name string) error {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": name}},
-		Spec:       corev1.PodSpec{NodeName: "local", Containers: []corev1.Container{{Name: name, Image: name}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": name},
+		},
+		Spec: corev1.PodSpec{NodeName: "local", Containers: []corev1.Container{{Name: name, Image: name}}},
 	}
 	if err := a.env.Admin.Create(ctx, pod); err != nil {
 		return fmt.Errorf("create Pod %s/%s: %w", namespace, name, err)

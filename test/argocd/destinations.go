@@ -64,8 +64,12 @@ func (a *ArgoCD) AddCluster(ctx context.Context, name string, other *cluster.Clu
 	return a.env.Admin.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cluster.ArgoNamespace, Name: "cluster-" + name,
-			Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}, Annotations: map[string]string{"managed-by": "argocd.argoproj.io"},
+			Labels: map[string]string{
+				"argocd.argoproj.io/secret-type": "cluster",
+			}, Annotations: map[string]string{"managed-by": "argocd.argoproj.io"},
 		},
-		StringData: map[string]string{"name": name, "server": server.String(), "config": string(config), "shard": fmt.Sprint(shard)},
+		StringData: map[string]string{
+			"name": name, "server": server.String(), "config": string(config), "shard": fmt.Sprint(shard),
+		},
 	})
 }

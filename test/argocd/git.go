@@ -66,7 +66,8 @@ func (r *Repository) parent(ref string) string {
 // commit writes a commit with one call of git.
 func (r *Repository) commit(ref, parent string, files map[string]string) (string, error) {
 	var input strings.Builder
-	fmt.Fprintf(&input, "feature done\ncommit %s\nmark :1\ncommitter somebody <somebody@example.com> now\ndata 8\na change\n", ref)
+	fmt.Fprintf(&input, "feature done\ncommit %s\nmark :1\ncommitter somebody <somebody@example.com> now\ndata 8\na "+
+		"change\n", ref)
 	if parent != "" {
 		fmt.Fprintf(&input, "from %s^0\n", parent)
 	}

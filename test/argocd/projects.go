@@ -19,7 +19,9 @@ func (a *ArgoCD) CreateProject(ctx context.Context, name string) error {
 
 // ShutWindow lets an Application of a project start no sync until OpenWindow is called.
 func (a *ArgoCD) ShutWindow(ctx context.Context, name, application string) error {
-	return a.setWindows(ctx, name, argo.SyncWindows{{Kind: "deny", Schedule: "* * * * *", Duration: "1h", Applications: []string{application}}})
+	return a.setWindows(ctx, name, argo.SyncWindows{
+		{Kind: "deny", Schedule: "* * * * *", Duration: "1h", Applications: []string{application}},
+	})
 }
 
 // OpenWindow ends the sync windows of a project.
@@ -37,7 +39,9 @@ func (a *ArgoCD) DenyUntil(ctx context.Context, name string, until time.Time, ap
 
 // AllowFrom lets some Applications of a project sync from a moment on, which has whole minutes.
 func (a *ArgoCD) AllowFrom(ctx context.Context, name string, from time.Time, applications ...string) error {
-	return a.setWindows(ctx, name, argo.SyncWindows{{Kind: "allow", Schedule: daily(from), Duration: "1h", Applications: applications}})
+	return a.setWindows(ctx, name, argo.SyncWindows{
+		{Kind: "allow", Schedule: daily(from), Duration: "1h", Applications: applications},
+	})
 }
 
 // daily is the cron schedule of a minute of every day.

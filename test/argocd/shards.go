@@ -47,7 +47,9 @@ func (a *ArgoCD) sharded(all []component, addresses []string) []component {
 
 // variables tell a process its shard.
 func (s *shard) variables() []string {
-	return []string{fmt.Sprintf("ARGOCD_CONTROLLER_REPLICAS=%d", s.of), fmt.Sprintf("ARGOCD_CONTROLLER_SHARD=%d", s.number)}
+	return []string{
+		fmt.Sprintf("ARGOCD_CONTROLLER_REPLICAS=%d", s.of), fmt.Sprintf("ARGOCD_CONTROLLER_SHARD=%d", s.number),
+	}
 }
 
 // start starts a process, with the clock of its shard.

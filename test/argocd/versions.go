@@ -67,7 +67,8 @@ func Versions() []string {
 func Locate(root, version string) (Options, error) {
 	i := slices.Index(Versions(), version)
 	if i < 0 {
-		return Options{}, fmt.Errorf("unknown version of Argo CD: %s is not one of %s", version, strings.Join(Versions(), ", "))
+		return Options{}, fmt.Errorf("unknown version of Argo CD: %s is not one of %s", version,
+			strings.Join(Versions(), ", "))
 	}
 	o := Options{release: releases()[i], Binary: filepath.Join(root, "bin", "argocd-"+version)}
 	if _, err := os.Stat(o.Binary); err != nil {

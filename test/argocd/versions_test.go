@@ -33,7 +33,9 @@ func TestTheDefaultVersionIsTheOneOfTheTypes(t *testing.T) {
 
 func TestLocateRefusesAnUnknownVersion(t *testing.T) {
 	_, err := Locate("../..", "v1.0.0")
-	NewWithT(t).Expect(err).To(MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7, v3.6.1, v3.4.13, v3.2.12"))
+	NewWithT(t).Expect(err).To(
+		MatchError("unknown version of Argo CD: v1.0.0 is not one of v3.5.7, v3.6.1, v3.4.13, v3.2.12"),
+	)
 }
 
 func TestTheMakefileRunsTheSameVersions(t *testing.T) {
@@ -45,5 +47,6 @@ func TestTheMakefileRunsTheSameVersions(t *testing.T) {
 		less, _ := version.MustParseSemantic(a).Compare(b)
 		return less
 	})
-	g.Expect(string(text)).To(ContainSubstring("\nARGOCD_OLDEST := "+oldest+"\n"), "the oldest version, which CI runs as well")
+	g.Expect(string(text)).To(ContainSubstring("\nARGOCD_OLDEST := "+oldest+"\n"),
+		"the oldest version, which CI runs as well")
 }

@@ -41,7 +41,9 @@ type rollout struct {
 }
 
 // newRollout creates a rollout. Labels of the namespace may switch the webhooks off.
-func newRollout(ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int) *rollout {
+func newRollout(
+	ctx context.Context, admin client.Client, namespace string, labels map[string]string, siblings int,
+) *rollout {
 	began := time.Now()
 	script.Must(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: labels}}))
 	set := guestbook.Set(namespace)
@@ -55,11 +57,15 @@ func newRollout(ctx context.Context, admin client.Client, namespace string, labe
 	}
 	script.Must(group.Wait())
 	script.Must(recordRollout(ctx, admin, set, siblings))
-	r := &rollout{siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1)}
+	r := &rollout{
+		siblings: siblings, namespace: namespace, first: "app-00000", target: fmt.Sprintf("app-%05d", siblings-1),
+	}
 	var target argo.Application
 	script.Must(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: r.target}, &target))
-	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has %d bytes (%s)",
-		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)), time.Since(began).Round(100*time.Millisecond))
+	progress("%d Applications in %s, of %d bytes of JSON each, with %d managedFields entries; the ApplicationSet has "+
+		"%d bytes (%s)",
+		siblings, namespace, len(encode(&target)), len(target.ManagedFields), len(encode(set)),
+		time.Since(began).Round(100*time.Millisecond))
 	r.review = review(&target)
 	r.unpinned = encode(map[string]any{"operation": guestbook.RollingSync()})
 	r.pinned = encode(map[string]any{"operation": guestbook.Pinned(guestbook.RollingSync(), &target)})
@@ -87,7 +93,8 @@ func patchStatus(ctx context.Context, admin client.Client, app *argo.Application
 	if err != nil {
 		return err
 	}
-	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("argocd-application-controller"))
+	return admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner("argocd-application-controller"))
 }
 
 // done makes an Application one that was synced some times, the last time successfully and at the newest commit.
@@ -110,7 +117,10 @@ func done(app *argo.Application) {
 	app.Status.SourceType = argo.ApplicationSourceTypeKustomize
 	// Since Argo CD 3.0, the health of resources is not kept here by default.
 	for i := range resources / 2 {
-		service := argo.ResourceStatus{Version: "v1", Kind: "Service", Namespace: "guestbook", Name: fmt.Sprintf("guestbook-backend-%02d", i), Status: argo.SyncStatusCodeSynced}
+		service := argo.ResourceStatus{
+			Version: "v1", Kind: "Service", Namespace: "guestbook", Name: fmt.Sprintf("guestbook-backend-%02d", i),
+			Status: argo.SyncStatusCodeSynced,
+		}
 		deployment := service
 		deployment.Group, deployment.Kind = "apps", "Deployment"
 		app.Status.Resources = append(app.Status.Resources, service, deployment)
@@ -138,17 +148,21 @@ func recordRollout(ctx context.Context, admin client.Client, set *argo.Applicati
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	for i := range siblings {
 		status := argo.ApplicationSetApplicationStatus{
-			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy", Step: fmt.Sprint(i*3/siblings + 1),
-			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{guestbook.NewCommit},
+			Application: fmt.Sprintf("app-%05d", i), LastTransitionTime: &now, Status: "Healthy",
+			Step:            fmt.Sprint(i*3/siblings + 1),
+			Message:         "Application resource became Healthy, updating status from Progressing to Healthy.",
+			TargetRevisions: []string{guestbook.NewCommit},
 		}
 		if i == siblings-1 {
-			status.Status, status.Message = "Pending", "Application moved to Pending status, watching for the Application resource to start Progressing."
+			status.Status, status.Message = "Pending",
+				"Application moved to Pending status, watching for the Application resource to start Progressing."
 		}
 		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, status)
 	}
 	for i := range min(siblings, setResources) {
 		set.Status.Resources = append(set.Status.Resources, argo.ResourceStatus{
-			Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: set.Namespace, Name: fmt.Sprintf("app-%05d", i),
+			Group: "argoproj.io", Version: "v1alpha1", Kind: "Application", Namespace: set.Namespace,
+			Name:   fmt.Sprintf("app-%05d", i),
 			Status: argo.SyncStatusCodeSynced, Health: &argo.HealthStatus{Status: health.HealthStatusHealthy},
 		})
 	}

@@ -80,7 +80,9 @@ type poster struct {
 
 func newPoster(address string) *poster {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: concurrent}
-	return &poster{client: &http.Client{Transport: transport}, url: "https://" + address + webhook.ValidatePath + "?timeout=30s"}
+	return &poster{
+		client: &http.Client{Transport: transport}, url: "https://" + address + webhook.ValidatePath + "?timeout=30s",
+	}
 }
 
 // post sends one AdmissionReview. The wrong answer is an error.
@@ -106,7 +108,8 @@ func (p *poster) post(ctx context.Context, r *rollout, want answer) error {
 		verdict, reason = `"allowed":false`, "NotHealthy"
 	}
 	if !strings.Contains(string(text), verdict) || !strings.Contains(string(text), reason) {
-		return fmt.Errorf("post %s/%s: want %s because of %s: %s %.500s", r.namespace, r.target, verdict, reason, response.Status, text)
+		return fmt.Errorf("post %s/%s: want %s because of %s: %s %.500s", r.namespace, r.target, verdict, reason,
+			response.Status, text)
 	}
 	return nil
 }
@@ -122,6 +125,7 @@ func review(target *argo.Application) []byte {
 		Object: runtime.RawExtension{Raw: encode(changed)}, OldObject: runtime.RawExtension{Raw: encode(target)},
 	}}
 	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
-	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
+	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1",
+		"Application"
 	return encode(review)
 }

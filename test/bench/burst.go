@@ -31,7 +31,9 @@ func burst(ctx context.Context, s *suite) []goal {
 	}
 	s.out.Line("\n%d concurrent allows at %d siblings, %d times: %v metadata LISTs at most, wall time p50 %s, at most %s",
 		concurrent, r.siblings, bursts, slices.Max(lists), ms(quantile(took, 0.5)), ms(slices.Max(took)))
-	return []goal{{what: "metadata LISTs for 100 concurrent allows, the worst of 10 bursts", measured: slices.Max(lists), most: 10}}
+	return []goal{
+		{what: "metadata LISTs for 100 concurrent allows, the worst of 10 bursts", measured: slices.Max(lists), most: 10},
+	}
 }
 
 // together asks for all decisions at once, and returns how many metadata LISTs and how much time they needed.

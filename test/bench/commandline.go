@@ -46,7 +46,10 @@ func commandLine(ctx context.Context, s *suite) []goal {
 		p50 := quantile(took, 0.5)
 		s.out.Line("bench: command=%q applications=%d p50=%s max=%s", c.args, s.options.asked, ms(p50), ms(quantile(took, 1)))
 		if c.most > 0 {
-			goals = append(goals, goal{what: fmt.Sprintf("stepgate %s with %d Applications, p50", c.args, s.options.asked), measured: p50.Seconds(), most: c.most, unit: " s"})
+			goals = append(goals, goal{
+				what: fmt.Sprintf("stepgate %s with %d Applications, p50", c.args, s.options.asked), measured: p50.Seconds(),
+				most: c.most, unit: " s",
+			})
 		}
 	}
 	return goals

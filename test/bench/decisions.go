@@ -51,9 +51,21 @@ func (e *experiment) allows(ctx context.Context, r *rollout) {
 	few := min(max(20000/r.siblings, 10), e.options.samples)
 	rows := []*row{
 		{sampled: sampled{name: "floor", run: floor}, counted: metered, readsSoFar: noReads, fixed: 1},
-		{sampled: sampled{name: "floor-uncompressed", run: e.floor(r, uncompressed(e.reader))}, counted: e.floor(r, uncompressed(e.counter)), readsSoFar: noReads, fixed: 1},
-		{sampled: sampled{name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads},
-		{sampled: sampled{name: "allow", run: e.post(e.gate.Webhook, r, allow)}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads},
+		{
+			sampled: sampled{
+				name: "floor-uncompressed", run: e.floor(r, uncompressed(e.reader)),
+			}, counted: e.floor(r, uncompressed(e.counter)), readsSoFar: noReads, fixed: 1,
+		},
+		{
+			sampled: sampled{
+				name: "plain", run: e.post(e.plain, r, allow), samples: few, heavy: true,
+			}, counted: e.post(e.metered, r, allow), readsSoFar: e.plainReads,
+		},
+		{
+			sampled: sampled{
+				name: "allow", run: e.post(e.gate.Webhook, r, allow),
+			}, counted: e.post(e.counted.Webhook, r, allow), readsSoFar: e.gateReads,
+		},
 		{sampled: sampled{name: "allow-barrier", run: e.post(e.barrier.Webhook, r, allow)}, readsSoFar: e.barrierReads},
 		{sampled: sampled{name: "write-no-webhook", run: e.write(noWebhook, e.none, allow)}},
 		{sampled: sampled{name: "write-always-allow", run: e.write(alwaysUser, r, allow)}},
@@ -74,10 +86,18 @@ func (e *experiment) denials(ctx context.Context) {
 		script.Must(r.setHealth(ctx, e.Admin, "Degraded"))
 		e.settled(ctx, r, deny)
 		rows = append(rows,
-			&row{sampled: sampled{siblings: siblings, name: "deny", run: e.post(e.gate.Webhook, r, deny)}, counted: e.post(e.counted.Webhook, r, deny), readsSoFar: e.gateReads},
+			&row{
+				sampled: sampled{
+					siblings: siblings, name: "deny", run: e.post(e.gate.Webhook, r, deny),
+				}, counted: e.post(e.counted.Webhook, r, deny), readsSoFar: e.gateReads,
+			},
 			&row{sampled: sampled{siblings: siblings, name: "write-deny", run: e.write(gateUser, r, deny)}, like: "deny"},
 			&row{sampled: sampled{siblings: siblings, name: "write-always-deny", run: e.write(deniedUser, r, deny)}},
-			&row{sampled: sampled{siblings: siblings, name: "write-held", run: e.write(controller, r, hold)}, readsSoFar: e.writeReads},
+			&row{
+				sampled: sampled{
+					siblings: siblings, name: "write-held", run: e.write(controller, r, hold),
+				}, readsSoFar: e.writeReads,
+			},
 			&row{sampled: sampled{siblings: siblings, name: "write-no-webhook-again", run: e.write(noWebhook, e.none, allow)}},
 		)
 	}
@@ -90,7 +110,9 @@ func (e *experiment) denials(ctx context.Context) {
 
 // measure samples the rows together, and then measures the cost of each in a block of its own.
 func (e *experiment) measure(ctx context.Context, rows []*row, siblings int) {
-	rows = slices.DeleteFunc(rows, func(r *row) bool { return len(e.options.cases) > 0 && !slices.Contains(e.options.cases, r.name) })
+	rows = slices.DeleteFunc(rows, func(r *row) bool {
+		return len(e.options.cases) > 0 && !slices.Contains(e.options.cases, r.name)
+	})
 	var cases []*sampled
 	for _, r := range rows {
 		r.siblings, r.samples = cmp.Or(r.siblings, siblings), cmp.Or(r.samples, e.options.samples)

@@ -22,9 +22,11 @@ type pins struct {
 // Handle pins.
 func (p pins) Handle(context.Context, admission.AdmissionRequest) admission.AdmissionResponse {
 	p.calls.Add(1)
-	return admission.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true}, Patches: []jsonpatch.Operation{
-		jsonpatch.NewOperation("add", "/operation/sync/revision", guestbook.NewCommit), jsonpatch.NewOperation("add", "/operation/sync/source", p.source),
-	}}
+	return admission.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: true},
+		Patches: []jsonpatch.Operation{
+			jsonpatch.NewOperation("add", "/operation/sync/revision", guestbook.NewCommit),
+			jsonpatch.NewOperation("add", "/operation/sync/source", p.source),
+		}}
 }
 
 // denies is a validating webhook that denies everything, and reads nothing. Behind pins, it shows the least that a
@@ -36,6 +38,7 @@ func (d denies) Handle(context.Context, admission.AdmissionRequest) admission.Ad
 	d.calls.Add(1)
 	return admission.AdmissionResponse{AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
 		Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
-		Message: "stepgate: step 3 waits: 1 Application of an earlier step is not done: app-00000 (step 1): NotHealthy (Degraded)",
+		Message: "stepgate: step 3 waits: 1 Application of an earlier step is not done: app-00000 (step 1): NotHealthy " +
+			"(Degraded)",
 	}}}
 }

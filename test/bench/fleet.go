@@ -96,7 +96,8 @@ type instance struct {
 func (f *fleet) measure(ctx context.Context, groups ...[]string) {
 	var instances []*instance
 	for i, namespaces := range groups {
-		instances = append(instances, f.instance(ctx, fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i), namespaces, len(groups) > 1))
+		instances = append(instances, f.instance(ctx, fmt.Sprintf("stepgate-%d-%d-%d", f.sets*perSet, len(groups), i),
+			namespaces, len(groups) > 1))
 	}
 	f.rest(ctx, instances)
 	load := f.load(ctx)
@@ -143,7 +144,9 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 	i.ready, i.start = time.Since(began), script.Get(i.PeakMiB())
 	for user, want := range map[string]answer{gateUser: deny, controller: hold} {
 		for _, r := range f.mine(i, f.denied) {
-			script.Mustf(eventually.Succeeds(ctx, func() error { return f.patchers[user].patch(ctx, r, want) }), "the webhooks of %s are called", i.Name)
+			script.Mustf(eventually.Succeeds(ctx, func() error {
+				return f.patchers[user].patch(ctx, r, want)
+			}), "the webhooks of %s are called", i.Name)
 		}
 	}
 	return i
@@ -151,7 +154,9 @@ func (f *fleet) instance(ctx context.Context, name string, namespaces []string, 
 
 // mine are the rollouts in the namespaces of an instance.
 func (f *fleet) mine(i *instance, all []*rollout) []*rollout {
-	return slices.DeleteFunc(slices.Clone(all), func(r *rollout) bool { return !slices.Contains(i.namespaces, r.namespace) })
+	return slices.DeleteFunc(slices.Clone(all), func(r *rollout) bool {
+		return !slices.Contains(i.namespaces, r.namespace)
+	})
 }
 
 // rest measures the instances while nothing is written.

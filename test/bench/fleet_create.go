@@ -49,7 +49,8 @@ func (f *fleet) grow(ctx context.Context, applications int) {
 		}
 	}
 	if f.sets > before {
-		progress("%d ApplicationSets with %d Applications of %d bytes of JSON each (%s)", f.sets, f.sets*perSet, f.bytes(ctx), time.Since(began).Round(time.Second))
+		progress("%d ApplicationSets with %d Applications of %d bytes of JSON each (%s)", f.sets, f.sets*perSet,
+			f.bytes(ctx), time.Since(began).Round(time.Second))
 	}
 }
 
@@ -57,7 +58,8 @@ func (f *fleet) grow(ctx context.Context, applications int) {
 // new as it has to be.
 func (f *fleet) caughtUp(ctx context.Context) {
 	for began := time.Now(); ; {
-		err := f.raw.Get().Resource("applications").Param("limit", "1").Param("labelSelector", "nobody=has-it").Do(ctx).Error()
+		err := f.raw.Get().Resource("applications").Param("limit", "1").Param("labelSelector",
+			"nobody=has-it").Do(ctx).Error()
 		if err == nil {
 			return
 		}
@@ -128,7 +130,9 @@ func (s *fleetSet) create(ctx context.Context, f *fleet) error {
 	s.record()
 	objects := []stored{{Key: keyOf("applicationsets", s.Namespace, s.Name), Value: encode(s.ApplicationSet)}}
 	for j := range perSet {
-		objects = append(objects, stored{Key: keyOf("applications", s.Namespace, s.application(j)), Value: s.body(j, f.managed)})
+		objects = append(objects, stored{
+			Key: keyOf("applications", s.Namespace, s.application(j)), Value: s.body(j, f.managed),
+		})
 	}
 	for _, o := range objects { // each has a revision of its own, as by the API server
 		if err := f.store.put(ctx, o); err != nil {
@@ -150,8 +154,10 @@ func (s *fleetSet) body(j int, managed []metav1.ManagedFieldsEntry) []byte {
 	app := guestbook.Application(s.ApplicationSet, []string{"dev", "qa", "prod"}[j*3/perSet])
 	stamp(app)
 	app.Name, app.ManagedFields = s.application(j), managed
-	app.Labels["app.kubernetes.io/name"], app.Labels["team"], app.Labels["region"] = s.Name, s.Namespace, fmt.Sprint("region-", j%5)
-	app.Spec.Source.Path, app.Spec.Destination.Server = "apps/"+app.Name, fmt.Sprintf("https://cluster-%02d.example.com", j)
+	app.Labels["app.kubernetes.io/name"], app.Labels["team"], app.Labels["region"] = s.Name, s.Namespace,
+		fmt.Sprint("region-", j%5)
+	app.Spec.Source.Path, app.Spec.Destination.Server = "apps/"+app.Name,
+		fmt.Sprintf("https://cluster-%02d.example.com", j)
 	done(app)
 	app.Status.Resources = app.Status.Resources[:fleetResources]
 	for i := range app.Status.History[:history-1] {
@@ -183,7 +189,8 @@ func (s *fleetSet) record() {
 	for j := range perSet {
 		status := argo.ApplicationSetApplicationStatus{
 			Application: s.application(j), LastTransitionTime: &now, Status: "Healthy", Step: fmt.Sprint(j*3/perSet + 1),
-			Message: "Application resource became Healthy, updating status from Progressing to Healthy.", TargetRevisions: []string{commit(s.repository, history-1)},
+			Message:         "Application resource became Healthy, updating status from Progressing to Healthy.",
+			TargetRevisions: []string{commit(s.repository, history-1)},
 		}
 		if s.waits && j == perSet-1 {
 			status.Status = "Pending"

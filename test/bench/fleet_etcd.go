@@ -54,7 +54,9 @@ func (s *store) change(ctx context.Context, key []byte, how func([]byte) []byte)
 			Succeeded bool `json:"succeeded"`
 		}
 		err := s.call(ctx, "txn", map[string]any{
-			"compare": []any{map[string]any{"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": fmt.Sprint(at.Revision)}},
+			"compare": []any{
+				map[string]any{"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": fmt.Sprint(at.Revision)},
+			},
 			"success": []any{map[string]any{"request_put": stored{Key: key, Value: how(at.Value)}}},
 		}, &done)
 		if err != nil || done.Succeeded {

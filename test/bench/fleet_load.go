@@ -43,7 +43,10 @@ type load struct {
 // Applications an operation comes, and ends, by the API server.
 func (f *fleet) load(ctx context.Context) *load {
 	n := float64(f.sets * perSet)
-	l := &load{fleet: f, rate: n / f.options.compared.Seconds(), operations: n * rolloutsPerDay / (24 * time.Hour).Seconds(), began: time.Now()}
+	l := &load{
+		fleet: f, rate: n / f.options.compared.Seconds(), operations: n * rolloutsPerDay / (24 * time.Hour).Seconds(),
+		began: time.Now(),
+	}
 	until, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	due := make(chan types.NamespacedName)
@@ -114,7 +117,9 @@ var reconciled = regexp.MustCompile(`"reconciledAt":"[^"]*"`)
 // compared writes what the application controller writes when a comparison has found nothing new.
 func (l *load) compared(ctx context.Context, at types.NamespacedName) error {
 	now := fmt.Appendf(nil, `"reconciledAt":%q`, time.Now().UTC().Format(time.RFC3339))
-	return l.store.change(ctx, keyOf("applications", at.Namespace, at.Name), func(stored []byte) []byte { return reconciled.ReplaceAllLiteral(stored, now) })
+	return l.store.change(ctx, keyOf("applications", at.Namespace, at.Name), func(stored []byte) []byte {
+		return reconciled.ReplaceAllLiteral(stored, now)
+	})
 }
 
 func (l *load) patch(ctx context.Context, at types.NamespacedName, patch []byte) error {
@@ -126,7 +131,8 @@ func (l *load) patch(ctx context.Context, at types.NamespacedName, patch []byte)
 // does at its end. The rest of the status stays, so that the next sync is judged like this one.
 func (l *load) sync(ctx context.Context, r *rollout) error {
 	at := types.NamespacedName{Namespace: r.namespace, Name: r.target}
-	result := l.patchers[controller].client.Patch(types.MergePatchType).Namespace(r.namespace).Resource("applications").Name(r.target).Body(r.unpinned).Do(ctx)
+	result := l.patchers[controller].client.Patch(types.MergePatchType).Namespace(r.namespace).
+		Resource("applications").Name(r.target).Body(r.unpinned).Do(ctx)
 	if err := result.Error(); err != nil {
 		return fmt.Errorf("sync of %s: %w", at, err)
 	}
@@ -169,7 +175,10 @@ func (f *fleet) window(ctx context.Context, l *load, instances []*instance) {
 	script.Must(sleep(ctx, f.options.window))
 	after, took := cpu(), time.Since(began)
 	used := func(n int) float64 { return cores(after[n]-before[n], took) }
-	w := windowed{took: took, statuses: l.statuses.Load() - statuses, synced: l.synced.Load() - synced, server: used(0), etcd: used(1), this: used(2)}
+	w := windowed{
+		took: took, statuses: l.statuses.Load() - statuses, synced: l.synced.Load() - synced, server: used(0), etcd: used(1),
+		this: used(2),
+	}
 	w.statusRate, w.syncedRate = float64(w.statuses)/took.Seconds(), float64(w.synced)/took.Seconds()
 	w.serverMiB, w.etcdMiB = script.Get(process.ResidentMiB(f.server)), script.Get(process.ResidentMiB(f.etcd))
 	l.seen = w
@@ -184,7 +193,8 @@ func (f *fleet) statusWrite(ctx context.Context) time.Duration {
 	before := script.Get(process.CPUTime(f.server))
 	for i := range times {
 		at := f.applications[i%len(f.applications)]
-		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q}}`, time.Now().Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
+		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q}}`,
+			time.Now().Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
 		script.Must((&load{fleet: f}).patch(ctx, at, patch))
 	}
 	return (script.Get(process.CPUTime(f.server)) - before) / time.Duration(times)

@@ -68,8 +68,10 @@ func (f *fleet) lag(ctx context.Context, i *instance) {
 	}
 	until := time.Now().Add(longestSampling)
 	for range min(lagProbes, f.options.samples) {
-		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q,"health":{"lastTransitionTime":%[1]q}}}`, time.Now().UTC().Format(time.RFC3339Nano))
-		text, err := f.raw.Patch(types.MergePatchType).Namespace(at.Namespace).Resource("applications").Name(at.Name).Body(patch).DoRaw(ctx)
+		patch := fmt.Appendf(nil, `{"status":{"reconciledAt":%q,"health":{"lastTransitionTime":%[1]q}}}`,
+			time.Now().UTC().Format(time.RFC3339Nano))
+		text, err := f.raw.Patch(types.MergePatchType).Namespace(at.Namespace).Resource("applications").Name(at.Name).
+			Body(patch).DoRaw(ctx)
 		began := time.Now()
 		script.Must(err)
 		var written struct {
@@ -77,12 +79,14 @@ func (f *fleet) lag(ctx context.Context, i *instance) {
 		}
 		script.Must(json.Unmarshal(text, &written))
 		version := script.Get(strconv.ParseFloat(written.Metadata.ResourceVersion, 64))
-		for script.Get(i.Metric(ctx, "stepgate_watch_resource_version", "resource", "applications", "watched_namespace", watched)) < version && time.Now().Before(until) {
+		for script.Get(i.Metric(ctx, "stepgate_watch_resource_version", "resource", "applications", "watched_namespace",
+			watched)) < version && time.Now().Before(until) {
 			script.Must(sleep(ctx, time.Millisecond))
 		}
 		i.lag = append(i.lag, time.Since(began))
 		if time.Now().After(until) {
-			progress("%s has not been told of a write for %s: this machine is too slow for the load", i.Name, time.Since(began).Round(time.Second))
+			progress("%s has not been told of a write for %s: this machine is too slow for the load", i.Name,
+				time.Since(began).Round(time.Second))
 			return
 		}
 	}

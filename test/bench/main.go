@@ -63,7 +63,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // the processes that it has started end with it
+	// the processes that it has started end with it
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = run(ctx, o, page.Printer)
 	err = errors.Join(err, ctx.Err())
 	err = errors.Join(err, page.Close(err))
@@ -75,9 +76,12 @@ func main() {
 }
 
 func parse() (options, error) {
-	o := options{siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000, sizes: []int{10000, 50000}}
+	o := options{
+		siblings: []int{10, 100, 1000, 5000}, burst: 1000, rest: 10 * time.Second, asked: 2000, sizes: []int{10000, 50000},
+	}
 	flag.Func("siblings", "numbers of Applications of one ApplicationSet (default 10,100,1000,5000)", numbers(&o.siblings))
-	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many Applications that Argo CD writes (default 1,2,3,4; with --quick all)", numbers(&o.parts))
+	flag.Func("parts", "1: cost of a decision; 2: 100 concurrent decisions; 3: memory; 4: the command line; 5: many "+
+		"Applications that Argo CD writes (default 1,2,3,4; with --quick all)", numbers(&o.parts))
 	flag.IntVar(&o.samples, "samples", 200, "samples of every case; of the plain reader fewer, where it is slow")
 	flag.IntVar(&o.applications, "applications", 10000, "Applications in the cluster in part 3")
 	flag.StringVar(&o.features, "feature-gates", "", "feature gates of the kube-apiserver, such as WatchList=false")
@@ -85,10 +89,14 @@ func parse() (options, error) {
 		o.cases = strings.Split(text, ",")
 		return nil
 	})
-	flag.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of the kube-apiserver and of stepgate in part 1, and for profiles of stepgate in part 5 (default: none)")
-	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 10000,50000)", numbers(&o.sizes))
+	flag.StringVar(&o.profiles, "profiles", "",
+		"folder for CPU profiles of the kube-apiserver and of stepgate in part 1, and for profiles of stepgate in part 5 "+
+			"(default: none)")
+	flag.Func("sizes", "numbers of Applications in part 5, of 20 each in an ApplicationSet (default 10000,50000)",
+		numbers(&o.sizes))
 	flag.IntVar(&o.namespaces, "namespaces", 10, "namespaces of the Applications in part 5; two instances share them")
-	flag.DurationVar(&o.compared, "compared", 150*time.Second, "how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")
+	flag.DurationVar(&o.compared, "compared", 150*time.Second,
+		"how often Argo CD compares an Application in part 5: timeout.reconciliation, and half of its jitter")
 	flag.DurationVar(&o.window, "window", time.Minute, "how long the load of part 5 is measured")
 	flag.StringVar(&o.memoryLimit, "memory-limit", "off", "GOMEMLIMIT of the instances of part 5")
 	flag.BoolVar(&o.barrier, "barrier", false, "give the instance of part 5 that watches all namespaces the write barrier")
@@ -114,7 +122,10 @@ func parse() (options, error) {
 // suite says which page the results are for.
 func (o options) suite() report.Suite {
 	if slices.Equal(o.parts, []int{5}) {
-		return report.Suite{Name: "bench-size", Title: "what stepgate needs with tens of thousands of Applications whose statuses Argo CD writes"}
+		return report.Suite{
+			Name: "bench-size", Title: "what stepgate needs with tens of thousands of Applications whose statuses Argo CD " +
+				"writes",
+		}
 	}
 	return report.Suite{Name: "bench", Title: "what a decision costs, in time and in reads, and the memory of an instance"}
 }
@@ -141,7 +152,9 @@ func run(ctx context.Context, o options, out *report.Printer) (err error) {
 		}
 	}
 	progress("starting etcd and kube-apiserver, building stepgate")
-	e, err := environment.Start(ctx, environment.Options{Options: cluster.Options{FeatureGates: o.features, Large: slices.Contains(o.parts, 5)}, OnlyArgoCD: true})
+	e, err := environment.Start(ctx, environment.Options{
+		Options: cluster.Options{FeatureGates: o.features, Large: slices.Contains(o.parts, 5)}, OnlyArgoCD: true,
+	})
 	if err != nil {
 		return err
 	}

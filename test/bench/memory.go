@@ -15,7 +15,9 @@ func memory(ctx context.Context, s *suite) []goal {
 	have := s.fill(ctx)
 	progress("memory of a stepgate that starts with %d Applications", have)
 	start := time.Now()
-	gate := s.startGate(ctx, release.Options{Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}}})
+	gate := s.startGate(ctx, release.Options{
+		Registration: release.Registration{Name: "stepgate-memory", Namespaces: []string{"none"}},
+	})
 	s.out.Line("\nstepgate with %d Applications: ready after %s", have, time.Since(start).Round(10*time.Millisecond))
 	s.printMemory(ctx, gate, "when ready")
 	select {
@@ -59,5 +61,6 @@ func (s *suite) printMemory(ctx context.Context, gate *release.Replica, moment s
 	resident, peak := script.Get(gate.ResidentMiB()), script.Get(gate.PeakMiB())
 	heap := script.Get(gate.Metric(ctx, "go_memstats_heap_inuse_bytes"))
 	system := script.Get(gate.Metric(ctx, "go_memstats_sys_bytes"))
-	s.out.Line("  %-20s resident %6.1f MiB, at most %6.1f MiB so far, heap in use %6.1f MiB, obtained from the system %6.1f MiB", moment, resident, peak, heap/mib, system/mib)
+	s.out.Line("  %-20s resident %6.1f MiB, at most %6.1f MiB so far, heap in use %6.1f MiB, obtained from the system "+
+		"%6.1f MiB", moment, resident, peak, heap/mib, system/mib)
 }

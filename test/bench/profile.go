@@ -21,7 +21,10 @@ import (
 // profiled is for how long a case is repeated for a profile, and profiledCases are the cases of which there is one.
 const profiled = 10 * time.Second
 
-var profiledCases = map[string]bool{"floor": true, "write-no-webhook": true, "allow-barrier": true, "write-allow-barrier": true, "deny": true, "write-deny": true}
+var profiledCases = map[string]bool{
+	"floor": true, "write-no-webhook": true, "allow-barrier": true, "write-allow-barrier": true, "deny": true,
+	"write-deny": true,
+}
 
 // profile writes CPU profiles of the kube-apiserver and of stepgate while one case is repeated, and prints their sums
 // and the API server's largest entries.
@@ -35,7 +38,9 @@ func (s *suite) profile(ctx context.Context, siblings int, name string, run func
 	seconds, times := fmt.Sprint(int(profiled.Seconds())), 0
 	group.Go(func() error {
 		defer stop()
-		text, err := script.Get(discovery.NewDiscoveryClientForConfig(s.Config)).RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).Do(ctx).Raw()
+		text, err := script.Get(
+			discovery.NewDiscoveryClientForConfig(s.Config),
+		).RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", seconds).Do(ctx).Raw()
 		return errors.Join(err, os.WriteFile(file("kube-apiserver"), text, 0o600))
 	})
 	group.Go(func() error {
@@ -81,10 +86,15 @@ func (s *suite) profiledInstance(name string) *release.Replica {
 // profiledFunctions are the functions whose shares are printed: what the API server does for a LIST of metadata, and
 // for a write.
 var profiledFunctions = []string{
-	"handlers.asPartialObjectMetadataList", "meta.AsPartialObjectMetadata", "unstructured.(*Unstructured).GetManagedFields",
-	"handlers.doTransformObject", "handlers.transformObject", "handlers.transformResponseObject", "cacher.(*Cacher).GetList", "cacher.(*CacheDelegator).GetList",
+	"handlers.asPartialObjectMetadataList", "meta.AsPartialObjectMetadata",
+	"unstructured.(*Unstructured).GetManagedFields",
+	"handlers.doTransformObject", "handlers.transformObject", "handlers.transformResponseObject",
+	"cacher.(*Cacher).GetList", "cacher.(*CacheDelegator).GetList",
 	"responsewriters.SerializeObject", "responsewriters.(*deferredResponseWriter).Write", "gzip.(*Writer).Write",
-	"handlers.(*patcher).patchResource", "fieldmanager.(*FieldManager).Update", "handlers.(*patcher).applyPatchToCurrentObject",
-	"schema/defaulting.Default", "pruning.PruneWithOptions", "validation.ValidateCustomResource", "cel.(*Validator).Validate",
-	"registry.(*Store).Update", "etcd3.(*store).GuaranteedUpdate", "dispatcher.Dispatch", "runtime.gcBgMarkWorker", "runtime.mallocgc", "filters.WithAuthentication.func1",
+	"handlers.(*patcher).patchResource", "fieldmanager.(*FieldManager).Update",
+	"handlers.(*patcher).applyPatchToCurrentObject",
+	"schema/defaulting.Default", "pruning.PruneWithOptions", "validation.ValidateCustomResource",
+	"cel.(*Validator).Validate",
+	"registry.(*Store).Update", "etcd3.(*store).GuaranteedUpdate", "dispatcher.Dispatch", "runtime.gcBgMarkWorker",
+	"runtime.mallocgc", "filters.WithAuthentication.func1",
 }

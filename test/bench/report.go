@@ -52,7 +52,8 @@ func (e *experiment) ratio(siblings int, name, over string) float64 {
 // webhook.
 func baselines(r *row) (plain, none string) {
 	switch r.name {
-	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-allow-barrier", "write-named", "write-pinned":
+	case "write-no-webhook", "write-always-allow", "write-plain", "write-allow", "write-allow-barrier", "write-named",
+		"write-pinned":
 		return "write-plain", "write-no-webhook"
 	case "write-deny", "write-always-deny", "write-held", "write-no-webhook-again":
 		return "write-plain", "write-no-webhook-again"
@@ -68,25 +69,34 @@ func (e *experiment) print() {
 			r.reads, r.bytes = same.reads, same.bytes
 		}
 	}
-	e.out.Line("\nfloor, plain, allow and deny are decisions, as the webhook's client sees them; write-* are server dry-run merge PATCHes")
-	e.out.Line("through the API server. write-named and write-pinned are by the ApplicationSet controller: one names its revision and meets the")
-	e.out.Line("validating webhook only, the other meets both webhooks and is pinned. write-held is by the controller, too. Reads, bytes on the")
+	e.out.Line("\nfloor, plain, allow and deny are decisions, as the webhook's client sees them; write-* are server " +
+		"dry-run merge PATCHes")
+	e.out.Line("through the API server. write-named and write-pinned are by the ApplicationSet controller: one names " +
+		"its revision and meets the")
+	e.out.Line("validating webhook only, the other meets both webhooks and is pinned. write-held is by the controller, " +
+		"too. Reads, bytes on the")
 	e.out.Line("wire (both ways, with TLS) and CPU time of the API server are per decision.")
 	e.out.Line("")
 	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "siblings\tcase\tsamples\tp50\tp99\treads\tbytes\tAPI server CPU\tfaster than plain\tover floor\tover no webhook\t")
+	_, _ = fmt.Fprintln(
+		table, "siblings\tcase\tsamples\tp50\tp99\treads\tbytes\tAPI server CPU\tfaster than plain\tover floor\tover no "+
+			"webhook\t",
+	)
 	for _, r := range e.rows {
 		plain, none := baselines(r)
 		_, _ = fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%.1f\t%.0f\t%s\t%s\t%s\t%s\t\n", r.siblings, r.name, len(r.took),
 			ms(r.p50()), ms(quantile(r.took, 0.99)), r.reads, r.bytes, ms(r.cpu),
-			times(e.ratio(r.siblings, plain, r.name)), times(e.ratio(r.siblings, r.name, "floor")), times(e.ratio(r.siblings, r.name, none)))
+			times(e.ratio(r.siblings, plain, r.name)), times(e.ratio(r.siblings, r.name, "floor")),
+			times(e.ratio(r.siblings, r.name, none)))
 	}
 	_ = table.Flush()
 	e.out.Line("")
 	for _, r := range e.rows {
 		plain, _ := baselines(r)
-		e.out.Line("bench: siblings=%d case=%s p50=%s p99=%s reads=%.1f bytes=%.0f vs_plain=%.2fx vs_floor=%.2fx", r.siblings, r.name,
-			ms(r.p50()), ms(quantile(r.took, 0.99)), r.reads, r.bytes, e.ratio(r.siblings, plain, r.name), e.ratio(r.siblings, r.name, "floor"))
+		e.out.Line("bench: siblings=%d case=%s p50=%s p99=%s reads=%.1f bytes=%.0f vs_plain=%.2fx vs_floor=%.2fx",
+			r.siblings, r.name,
+			ms(r.p50()), ms(quantile(r.took, 0.99)), r.reads, r.bytes, e.ratio(r.siblings, plain, r.name),
+			e.ratio(r.siblings, r.name, "floor"))
 	}
 	for _, siblings := range e.options.siblings {
 		e.out.Line("bench: siblings=%d pinned_over_named=%.2fx held_over_denied=%.2fx", siblings,
@@ -115,15 +125,38 @@ func (e *experiment) goals() []goal {
 		barrier = float64(most.p50()) / float64(least.p50())
 	}
 	return []goal{
-		{what: "write allowed at 5,000 siblings with the write barrier, p50 over one at 10", measured: barrier, most: 2, unit: "x"},
-		{what: "write allowed at 1,000 siblings with the write barrier, p50 over no webhook", measured: e.ratio(1000, "write-allow-barrier", "write-no-webhook"), most: 3.6, unit: "x"},
-		{what: "allow at 1,000 siblings, p50 over the floor", measured: e.ratio(1000, "allow", "floor"), most: 1.5, unit: "x"},
-		{what: "allow at 1,000 siblings, times faster than the plain reader", measured: e.ratio(1000, "plain", "allow"), least: 15, unit: "x"},
-		{what: "write allowed at 1,000 siblings, p50 over no webhook", measured: e.ratio(1000, "write-allow", "write-no-webhook"), most: 3.5, unit: "x"},
-		{what: "write denied, p50 over no webhook, the worst of all sizes", measured: e.worst("write-deny", "write-no-webhook-again"), most: 2, unit: "x"},
+		{
+			what: "write allowed at 5,000 siblings with the write barrier, p50 over one at 10", measured: barrier, most: 2,
+			unit: "x",
+		},
+		{
+			what:     "write allowed at 1,000 siblings with the write barrier, p50 over no webhook",
+			measured: e.ratio(1000, "write-allow-barrier", "write-no-webhook"), most: 3.6, unit: "x",
+		},
+		{
+			what: "allow at 1,000 siblings, p50 over the floor", measured: e.ratio(1000, "allow", "floor"), most: 1.5, unit: "x",
+		},
+		{
+			what: "allow at 1,000 siblings, times faster than the plain reader", measured: e.ratio(1000, "plain", "allow"),
+			least: 15, unit: "x",
+		},
+		{
+			what:     "write allowed at 1,000 siblings, p50 over no webhook",
+			measured: e.ratio(1000, "write-allow", "write-no-webhook"), most: 3.5, unit: "x",
+		},
+		{
+			what:     "write denied, p50 over no webhook, the worst of all sizes",
+			measured: e.worst("write-deny", "write-no-webhook-again"), most: 2, unit: "x",
+		},
 		{what: "deny at 5,000 siblings, p50 over deny at 10", measured: growth, most: 1.5, unit: "x"},
-		{what: "write allowed with the pin, p50 over one that needs none, the worst of all sizes", measured: e.worst("write-pinned", "write-named"), most: 1.25, unit: "x"},
-		{what: "write held, p50 over one denied, the worst of all sizes", measured: e.worst("write-held", "write-deny"), most: 1.1, unit: "x"},
+		{
+			what:     "write allowed with the pin, p50 over one that needs none, the worst of all sizes",
+			measured: e.worst("write-pinned", "write-named"), most: 1.25, unit: "x",
+		},
+		{
+			what: "write held, p50 over one denied, the worst of all sizes", measured: e.worst("write-held", "write-deny"),
+			most: 1.1, unit: "x",
+		},
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 // routed waits until the write of every user calls its own webhooks and no other.
 func (e *experiment) routed(ctx context.Context, r *rollout) {
 	for user, webhooks := range map[string][]string{
-		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, deniedUser: {pinning, deniedUser}, gateUser: {webhook.MutatePath, webhook.ValidatePath},
-		controller: {webhook.MutatePath, webhook.ValidatePath}, unmutatedController: {webhook.ValidatePath}, barrierUser: {barrierUser},
+		noWebhook: nil, alwaysUser: {alwaysUser}, plainUser: {plainUser}, deniedUser: {pinning, deniedUser},
+		gateUser:   {webhook.MutatePath, webhook.ValidatePath},
+		controller: {webhook.MutatePath, webhook.ValidatePath}, unmutatedController: {webhook.ValidatePath},
+		barrierUser: {barrierUser},
 	} {
 		where := r
 		if user == noWebhook {
@@ -48,7 +50,8 @@ func (e *experiment) callsOnly(ctx context.Context, user string, r *rollout, web
 // calls counts, by webhook, something that shows that it was called.
 func (e *experiment) calls(ctx context.Context) map[string]float64 {
 	return map[string]float64{
-		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()), pinning: float64(e.pinsCalls.Load()), deniedUser: float64(e.deniesCalls.Load()),
+		alwaysUser: float64(e.alwaysCalls.Load()), plainUser: float64(e.hosted.plainReads.Load()),
+		pinning: float64(e.pinsCalls.Load()), deniedUser: float64(e.deniesCalls.Load()),
 		webhook.MutatePath:   script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.MutatePath)),
 		barrierUser:          script.Get(e.barrier.Metric(ctx, "stepgate_requests_total", "path", webhook.ValidatePath)),
 		webhook.ValidatePath: script.Get(e.gate.Metric(ctx, "stepgate_requests_total", "path", webhook.ValidatePath)),

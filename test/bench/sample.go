@@ -68,7 +68,9 @@ type cost struct {
 }
 
 // block runs one case some times in a row and returns its cost for the API server. reads counts the reads so far.
-func (s *suite) block(ctx context.Context, times int, reads func(context.Context) float64, run func(context.Context) error) cost {
+func (s *suite) block(
+	ctx context.Context, times int, reads func(context.Context) float64, run func(context.Context) error,
+) cost {
 	script.Must(run(ctx)) // to warm up
 	readsBefore, bytesBefore := reads(ctx), s.meter.Bytes()
 	used := script.Get(process.CPUTime(s.server))

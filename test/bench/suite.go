@@ -106,8 +106,11 @@ func (s *suite) users(ctx context.Context) {
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"argoproj.io"}, Resources: []string{"applications"}, Verbs: []string{"patch"},
 	}}}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
-	for _, user := range []string{noWebhook, alwaysUser, plainUser, deniedUser, gateUser, barrierUser, controller, unmutatedController} {
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+	}
+	for _, user := range []string{noWebhook, alwaysUser, plainUser, deniedUser, gateUser, barrierUser, controller,
+		unmutatedController} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 		s.patchers[user] = s.patcher(user)
 	}

@@ -78,7 +78,8 @@ func host(ctx context.Context, s *suite) *hosted {
 	h.certificate, h.bundle = script.Get(tls.X509KeyPair(certificate, key)), certificate
 	h.always = script.Get(h.serve(ctx, yes{&h.alwaysCalls}, nil, record.NewMetrics(prometheus.NewRegistry())))
 	source := guestbook.Application(guestbook.Set("bench"), "prod").Spec.GetSource()
-	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls}, record.NewMetrics(prometheus.NewRegistry())))
+	denying := script.Get(h.serve(ctx, denies{&h.deniesCalls}, pins{&source, &h.pinsCalls},
+		record.NewMetrics(prometheus.NewRegistry())))
 	h.plain = script.Get(h.servePlain(ctx, s, s.reader, &h.plainReads))
 	h.metered = script.Get(h.servePlain(ctx, s, s.counter, &h.meteredReads))
 	script.Must(h.register(ctx, s, alwaysUser, h.always))
@@ -91,7 +92,9 @@ func host(ctx context.Context, s *suite) *hosted {
 
 // serve serves a validating webhook, and a mutating one unless that is nil, until the program ends, and returns its
 // address.
-func (h *hosted) serve(ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *record.Metrics) (string, error) {
+func (h *hosted) serve(
+	ctx context.Context, validating, mutating admission.AdmissionHandler, metrics *record.Metrics,
+) (string, error) {
 	handlers := map[string]admission.AdmissionHandler{webhook.ValidatePath: validating}
 	if mutating != nil {
 		handlers[webhook.MutatePath] = mutating
@@ -120,8 +123,12 @@ func (h *hosted) servePlain(ctx context.Context, s *suite, config *rest.Config, 
 	}
 	metrics := record.NewMetrics(prometheus.NewRegistry())
 	known := siblings.NewCache()
-	recorder := record.NewRecorder(metrics, record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}), record.NewWaiting(known, clock.RealClock{}))
-	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{Live: oracle.New(live, counting{metrics, reads}), Histories: known, Clock: clock.RealClock{}})
+	recorder := record.NewRecorder(metrics,
+		record.NewEvents(events{}, metrics, logr.Discard(), "bench", clock.RealClock{}),
+		record.NewWaiting(known, clock.RealClock{}))
+	j := judge.New(settings.Config{Pin: settings.PinOff}, judge.Dependencies{
+		Live: oracle.New(live, counting{metrics, reads}), Histories: known, Clock: clock.RealClock{},
+	})
 	gate := webhook.NewGate(j, webhook.Dependencies{Lookup: always{}, Record: recorder})
 	return h.serve(ctx, gate, nil, metrics)
 }
@@ -166,14 +173,17 @@ func (h *hosted) registerMutating(ctx context.Context, s *suite, user, address s
 func restrict(ctx context.Context, s *suite) error {
 	meta, barrier := metav1.ObjectMeta{Name: s.gate.Name}, metav1.ObjectMeta{Name: s.barrier.Name}
 	limit := func(configuration client.Object, users ...string) error {
-		patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(users...)}})
+		patch, err := json.Marshal([]map[string]any{
+			{"op": "add", "path": "/webhooks/0/matchConditions/0", "value": isUser(users...)},
+		})
 		if err != nil {
 			return err
 		}
 		return s.Admin.Patch(ctx, configuration, client.RawPatch(types.JSONPatchType, patch))
 	}
 	return errors.Join(
-		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller, unmutatedController),
+		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller,
+			unmutatedController),
 		limit(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, gateUser, controller),
 		limit(&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: barrier}, barrierUser),
 		limit(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: barrier}, barrierUser),
@@ -182,5 +192,7 @@ func restrict(ctx context.Context, s *suite) error {
 
 func isUser(users ...string) admissionregistrationv1.MatchCondition {
 	list := "'" + strings.Join(users, "', '") + "'"
-	return admissionregistrationv1.MatchCondition{Name: "user", Expression: fmt.Sprintf("request.userInfo.username in [%s]", list)}
+	return admissionregistrationv1.MatchCondition{
+		Name: "user", Expression: fmt.Sprintf("request.userInfo.username in [%s]", list),
+	}
 }

@@ -94,7 +94,8 @@ func open(width, height uint16) (terminal, program *os.File, err error) {
 	if program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
 		return nil, nil, err
 	}
-	return terminal, program, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: height, Col: width})
+	return terminal, program, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: height, Col: width})
 }
 
 // Frame is a screen, and when it was drawn.

@@ -38,7 +38,10 @@ const (
 )
 
 // colours are those of the SGR parameters that package screen uses, on a dark ground.
-var colours = map[string]string{"1": "font-weight:bold;fill:#ffffff", "2": "fill:#7d8590", "32": "fill:#3fb950", "33": "fill:#d29922", "31": "fill:#f85149"}
+var colours = map[string]string{
+	"1": "font-weight:bold;fill:#ffffff", "2": "fill:#7d8590", "32": "fill:#3fb950", "33": "fill:#d29922",
+	"31": "fill:#f85149",
+}
 
 // WriteSVG writes the frames as one picture that plays them again and again. It needs no script, and no font but the
 // reader's.
@@ -46,20 +49,24 @@ func WriteSVG(w io.Writer, r *Recording, title string, frames []Frame) error {
 	total := frames[len(frames)-1].At - frames[0].At + rest
 	var b strings.Builder
 	width, height := float64(r.Width)*column+2*margin, float64(r.Height)*line+2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `+
+		`width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n",
 		width, height, width, height, html.EscapeString(title))
 	b.WriteString("<title>" + html.EscapeString(title) + "</title>\n<style>\n")
-	b.WriteString("text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;font-size:13px;fill:#e6edf3;white-space:pre}\n")
+	b.WriteString("text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans " +
+		"Mono\",monospace;font-size:13px;fill:#e6edf3;white-space:pre}\n")
 	for _, code := range slices.Sorted(maps.Keys(colours)) {
 		fmt.Fprintf(&b, ".c%s{%s}\n", code, colours[code])
 	}
-	fmt.Fprintf(&b, ".f{visibility:hidden;animation-duration:%.2fs;animation-iteration-count:infinite;animation-timing-function:step-end}\n", total.Seconds())
+	fmt.Fprintf(&b, ".f{visibility:hidden;animation-duration:%.2fs;animation-iteration-count:infinite;"+
+		"animation-timing-function:step-end}\n", total.Seconds())
 	for i, f := range frames {
 		from, to := percent(f.At-frames[0].At, total), 100.0
 		if i+1 < len(frames) {
 			to = percent(frames[i+1].At-frames[0].At, total)
 		}
-		fmt.Fprintf(&b, "@keyframes k%d{0%%{visibility:hidden}%.3f%%{visibility:visible}%.3f%%{visibility:hidden}}\n", i, from, to)
+		fmt.Fprintf(&b, "@keyframes k%d{0%%{visibility:hidden}%.3f%%{visibility:visible}%.3f%%{visibility:hidden}}\n", i,
+			from, to)
 		fmt.Fprintf(&b, "#f%d{animation-name:k%d}\n", i, i)
 	}
 	// Who wants no motion sees the last frame.
@@ -69,7 +76,8 @@ func WriteSVG(w io.Writer, r *Recording, title string, frames []Frame) error {
 		fmt.Fprintf(&b, "<g class=\"f\" id=\"f%d\">\n", i)
 		for n, text := range f.Lines {
 			if strings.TrimSpace(escapes.ReplaceAllString(text, "")) != "" {
-				fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" xml:space=\"preserve\">%s</text>\n", margin, margin+(n+1)*line-4, spans(text))
+				fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" xml:space=\"preserve\">%s</text>\n", margin, margin+(n+1)*line-4,
+					spans(text))
 			}
 		}
 		b.WriteString("</g>\n")

@@ -33,9 +33,12 @@ func crds(t *testing.T) []string {
 	certManager := filepath.Join(dir("list", "-m", "-json", "github.com/cert-manager/cert-manager"), "deploy", "crds")
 	prometheus := filepath.Join(dir("mod", "download", "-json", prometheusOperator), "example", "prometheus-operator-crd")
 	return []string{
-		filepath.Join(certManager, "cert-manager.io_certificates.yaml"), filepath.Join(certManager, "cert-manager.io_issuers.yaml"),
-		filepath.Join(certManager, "cert-manager.io_clusterissuers.yaml"), filepath.Join(certManager, "cert-manager.io_certificaterequests.yaml"),
-		filepath.Join(prometheus, "monitoring.coreos.com_servicemonitors.yaml"), filepath.Join(prometheus, "monitoring.coreos.com_prometheusrules.yaml"),
+		filepath.Join(certManager, "cert-manager.io_certificates.yaml"),
+		filepath.Join(certManager, "cert-manager.io_issuers.yaml"),
+		filepath.Join(certManager, "cert-manager.io_clusterissuers.yaml"),
+		filepath.Join(certManager, "cert-manager.io_certificaterequests.yaml"),
+		filepath.Join(prometheus, "monitoring.coreos.com_servicemonitors.yaml"),
+		filepath.Join(prometheus, "monitoring.coreos.com_prometheusrules.yaml"),
 	}
 }
 
@@ -45,7 +48,9 @@ func crds(t *testing.T) []string {
 func installCRDs(t *testing.T) {
 	t.Helper()
 	// The ten seconds of envtest are not enough on a busy machine.
-	_, err := envtest.InstallCRDs(shared.Config, envtest.CRDInstallOptions{Paths: crds(t), ErrorIfPathMissing: true, MaxTime: 2 * time.Minute})
+	_, err := envtest.InstallCRDs(shared.Config, envtest.CRDInstallOptions{
+		Paths: crds(t), ErrorIfPathMissing: true, MaxTime: 2 * time.Minute,
+	})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
@@ -67,7 +72,9 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 		}
 		return err
 	}
-	withoutCRDs := map[string]string{"cert-manager": `no matches for kind "Certificate"`, "issuer": `no matches for kind "Certificate"`}
+	withoutCRDs := map[string]string{
+		"cert-manager": `no matches for kind "Certificate"`, "issuer": `no matches for kind "Certificate"`,
+	}
 	for name := range sets {
 		if text := withoutCRDs[name]; text != "" {
 			g.Expect(install(name)).To(MatchError(ContainSubstring(text)), name)
@@ -94,7 +101,8 @@ func accept(g *WithT, t *testing.T, values string) {
 		if o.GetNamespace() == "" && namespaced(g, o.GroupVersionKind()) {
 			o.SetNamespace("accepted")
 		}
-		g.Expect(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strict"), client.ForceOwnership)).To(Succeed(), o.GetKind())
+		g.Expect(admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strict"),
+			client.ForceOwnership)).To(Succeed(), o.GetKind())
 	}
 	if strings.HasSuffix(values, "monitoring-values.yaml") {
 		g.Expect(kinds["ServiceMonitor"]).To(Equal(served(g, "ServiceMonitor")))

@@ -80,7 +80,9 @@ func TestPermissions(t *testing.T) {
 			var text strings.Builder
 			for _, namespace := range []string{"permissions", "argocd", "team-a", "elsewhere"} {
 				everybody := rules(t, nobody, namespace) // Kubernetes 1.37 gives everybody more rights than 1.36
-				own := slices.DeleteFunc(rules(t, stepgate, namespace), func(line string) bool { return slices.Contains(everybody, line) })
+				own := slices.DeleteFunc(rules(t, stepgate, namespace), func(line string) bool {
+					return slices.Contains(everybody, line)
+				})
 				fmt.Fprintf(&text, "in namespace %s\n%s", namespace, strings.Join(own, ""))
 			}
 			golden.Expect(t, "permissions-"+name+".golden", text.String())
@@ -94,14 +96,16 @@ func rules(t *testing.T, config *rest.Config, namespace string) []string {
 	g := NewWithT(t)
 	clients, err := kubernetes.NewForConfig(config)
 	g.Expect(err).NotTo(HaveOccurred())
-	review, err := clients.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
-		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
-	}, metav1.CreateOptions{})
+	review, err := clients.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
+		&authorizationv1.SelfSubjectRulesReview{
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace},
+		}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(review.Status.Incomplete).To(BeFalse())
 	var lines []string
 	for _, r := range review.Status.ResourceRules {
-		line := "  " + strings.Join(r.Resources, ",") + " of " + strings.Join(r.APIGroups, ",") + ": " + strings.Join(r.Verbs, ",")
+		line := "  " + strings.Join(r.Resources, ",") + " of " + strings.Join(r.APIGroups, ",") + ": " +
+			strings.Join(r.Verbs, ",")
 		if len(r.ResourceNames) > 0 {
 			line += " (only " + strings.Join(r.ResourceNames, ",") + ")"
 		}
@@ -123,7 +127,8 @@ func attempts() map[string]attempt {
 	annotate := func(key, value string) func(*argo.Application) {
 		return func(a *argo.Application) { a.Annotations[key] = value }
 	}
-	onlyRefresh := "of an Application's annotations, stepgate may only set argocd.argoproj.io/refresh to normal or normal-again"
+	onlyRefresh := "of an Application's annotations, stepgate may only set argocd.argoproj.io/refresh to normal or " +
+		"normal-again"
 	return map[string]attempt{
 		"a refresh":                    {annotate(argo.AnnotationKeyRefresh, "normal"), ""},
 		"nothing":                      {func(*argo.Application) {}, ""},
@@ -162,7 +167,9 @@ func TestTheAccountWritesNothingButTheRefreshAnnotation(t *testing.T) {
 	g.Expect(shared.Admin.Create(ctx, app)).To(Succeed())
 	// Nobody serves the webhook here; only the refusals before it count.
 	install(t, "stepgate", "confined", "webhook.failurePolicy=Ignore")
-	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
+	stepgate, err := client.New(account(t, "confined", "stepgate"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	try := func(change func(*argo.Application), patch func(before *argo.Application) client.Patch) error {
 		changed := app.DeepCopy()

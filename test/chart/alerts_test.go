@@ -39,7 +39,8 @@ func healthy(minutes int) map[string]string {
 			`stepgate_decisions_total{$R,outcome="notgated",reason="Bypassed"}`:                        "0x",
 			`kube_deployment_status_replicas_available{namespace="$NAMESPACE",deployment="$FULLNAME"}`: "2x",
 		} {
-			all[strings.NewReplacer("$R", labelsOf(r.name, r.namespace), "$NAMESPACE", r.namespace, "$FULLNAME", r.fullname).Replace(series)] = values + fmt.Sprint(minutes)
+			all[strings.NewReplacer("$R", labelsOf(r.name, r.namespace), "$NAMESPACE", r.namespace, "$FULLNAME",
+				r.fullname).Replace(series)] = values + fmt.Sprint(minutes)
 		}
 	}
 	return all
@@ -63,7 +64,8 @@ func TestAlertsFire(t *testing.T) {
 	validate := `stepgate_requests_total{$R,path="/validate",code="200"}`
 	bypassed := `stepgate_decisions_total{$R,outcome="notgated",reason="Bypassed"}`
 	replicas := `kube_deployment_status_replicas_available{namespace="team-a",deployment="stepgate"}`
-	failedOpen, rejected := `apiserver_admission_webhook_fail_open_count{name="%s.stepgate.io"}`, `apiserver_admission_webhook_rejection_count{name="operation.stepgate.io",error_type="%s"}`
+	failedOpen, rejected := `apiserver_admission_webhook_fail_open_count{name="%s.stepgate.io"}`,
+		`apiserver_admission_webhook_rejection_count{name="operation.stepgate.io",error_type="%s"}`
 	all := map[string]bool{}
 	for name, tc := range map[string]struct {
 		series  map[string]string
@@ -147,7 +149,8 @@ func fire(t *testing.T, rules []rule, different map[string]string, minutes int) 
 		})
 		g.Expect(i).To(BeNumerically(">=", 0), "%s has the labels %v", f.Alert, f.Labels)
 		for name, text := range f.Annotations {
-			g.Expect(text).NotTo(Or(ContainSubstring("  "), ContainSubstring("<"), ContainSubstring("$")), "%s: %s", f.Alert, name)
+			g.Expect(text).NotTo(Or(ContainSubstring("  "), ContainSubstring("<"), ContainSubstring("$")), "%s: %s", f.Alert,
+				name)
 		}
 		names = append(names, f.Alert+" "+string("abc"[i]))
 	}

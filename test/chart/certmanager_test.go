@@ -34,13 +34,16 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	installCRDs(t)
 	startCertManager(t)
 	set := rollout(t, "managed")
-	_, err := helm.Run(t.Context(), "install", "stepgate", helm.Chart, "--namespace=managed", "--set=certs.mode=certManager", "--set=webhook.url=https://127.0.0.1:1/validate")
+	_, err := helm.Run(t.Context(), "install", "stepgate", helm.Chart, "--namespace=managed",
+		"--set=certs.mode=certManager", "--set=webhook.url=https://127.0.0.1:1/validate")
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	mounted := mount(t, "managed", "stepgate-tls", dir)
 	g.Eventually(mounted).ShouldNot(BeEmpty(), "a certificate is issued")
 
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"}})
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "managed", CertDir: dir, Values: []string{"certs.mode=certManager"},
+	})
 	denied(t, set)
 	calls := callAllTheTime(t, set)
 
@@ -48,15 +51,21 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 	renew(t, "stepgate-tls")
 	g.Eventually(mounted).ShouldNot(Equal(before), "the leaf is renewed")
 	g.Expect(caBundle(t)).To(Equal(injected), "by the same CA")
-	g.Eventually(func() error { return servedBy(replica, injected, mounted()) }).Should(Succeed(), "the new leaf is served")
+	g.Eventually(func() error {
+		return servedBy(replica, injected, mounted())
+	}).Should(Succeed(), "the new leaf is served")
 
 	renew(t, "stepgate-ca")
-	g.Eventually(func() string { return secretOf(t, "stepgate-cert-manager-ca") }).ShouldNot(Equal(injected), "the CA is renewed")
+	g.Eventually(func() string {
+		return secretOf(t, "stepgate-cert-manager-ca")
+	}).ShouldNot(Equal(injected), "the CA is renewed")
 	before = mounted()
 	renew(t, "stepgate-tls")
 	g.Eventually(mounted).ShouldNot(Equal(before))
 	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Or(BeEmpty(), Equal(injected)), "the new CA is injected")
-	g.Eventually(func() error { return servedBy(replica, caBundle(t), mounted()) }).Should(Succeed(), "the new leaf is served")
+	g.Eventually(func() error {
+		return servedBy(replica, caBundle(t), mounted())
+	}).Should(Succeed(), "the new leaf is served")
 	atTheEnd := calls.n.Load()
 	g.Eventually(calls.n.Load).Should(BeNumerically(">", atTheEnd+5), "calls go on")
 	failures := calls.end()
@@ -98,7 +107,8 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 	var version string
 	sync := func() error {
 		var secret corev1.Secret
-		if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil || secret.ResourceVersion == version {
+		if err := shared.Admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil ||
+			secret.ResourceVersion == version {
 			return client.IgnoreNotFound(err)
 		}
 		// A folder per version, and one rename that swaps all files at once.
@@ -134,13 +144,17 @@ func mount(t *testing.T, namespace, name, dir string) func() string {
 func renew(t *testing.T, name string) {
 	t.Helper()
 	g := NewWithT(t)
-	certificate := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate"}}
+	certificate := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate"},
+	}
 	key := client.ObjectKey{Namespace: "managed", Name: name}
 	g.Eventually(func(g Gomega) {
 		g.Expect(shared.Admin.Get(t.Context(), key, certificate)).To(Succeed())
 		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
 		g.Expect(err).NotTo(HaveOccurred())
-		conditions = append(conditions, map[string]any{"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test"})
+		conditions = append(conditions, map[string]any{
+			"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "by a test",
+		})
 		g.Expect(unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions")).To(Succeed())
 		g.Expect(shared.Admin.Status().Update(t.Context(), certificate)).To(Succeed())
 	}).Should(Succeed())
@@ -172,7 +186,8 @@ func servedBy(replica *release.Replica, ca, mounted string) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(ca))
 	leaf, err := replica.Leaf(roots)
-	if err == nil && !strings.HasPrefix(mounted, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))) {
+	if err == nil && !strings.HasPrefix(mounted,
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))) {
 		err = errors.New("another certificate is served than the one that is mounted")
 	}
 	return err
@@ -207,7 +222,8 @@ func callAllTheTime(t *testing.T, set *argo.ApplicationSet) *caller {
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
-			err := controller.Patch(context.WithoutCancel(t.Context()), guestbook.Application(set, "prod"), patch, client.DryRunAll)
+			err := controller.Patch(context.WithoutCancel(t.Context()), guestbook.Application(set, "prod"), patch,
+				client.DryRunAll)
 			if c.n.Add(1); err == nil || !strings.Contains(err.Error(), "may not sync yet") {
 				c.failures = append(c.failures, errors.Join(errors.New("not denied"), err))
 			}

@@ -45,7 +45,8 @@ type doctored struct {
 func (d *doctored) asks(args ...string) (text string, code int) {
 	d.Helper()
 	var stdout, stderr bytes.Buffer
-	command := exec.CommandContext(d.Context(), shared.Binary, append([]string{"doctor", "--kubeconfig=" + d.kubeconfig}, args...)...)
+	command := exec.CommandContext(d.Context(), shared.Binary,
+		append([]string{"doctor", "--kubeconfig=" + d.kubeconfig}, args...)...)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); command.ProcessState == nil {
 		d.Expect(err).NotTo(HaveOccurred())
@@ -81,11 +82,16 @@ func argoCD(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
 	template := func(name string) (metav1.ObjectMeta, *metav1.LabelSelector, corev1.PodTemplateSpec) {
-		labels := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": strings.TrimPrefix(name, "argocd-")}
-		return metav1.ObjectMeta{Namespace: cluster.ArgoNamespace, Name: name, Labels: labels}, &metav1.LabelSelector{MatchLabels: labels},
-			corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{ServiceAccountName: name, Containers: []corev1.Container{{
-				Name: name, Image: "quay.io/argoproj/argocd:v3.5.7", Args: []string{"--enable-progressive-syncs"},
-			}}}}
+		labels := map[string]string{
+			"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": strings.TrimPrefix(name, "argocd-"),
+		}
+		return metav1.ObjectMeta{
+				Namespace: cluster.ArgoNamespace, Name: name, Labels: labels,
+			}, &metav1.LabelSelector{MatchLabels: labels},
+			corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{ServiceAccountName: name, Containers: []corev1.Container{{
+					Name: name, Image: "quay.io/argoproj/argocd:v3.5.7", Args: []string{"--enable-progressive-syncs"},
+				}}}}
 	}
 	server, sets, controller := &appsv1.Deployment{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
 	server.ObjectMeta, server.Spec.Selector, server.Spec.Template = template("argocd-server")
@@ -128,9 +134,12 @@ func newDoctored(t *testing.T, namespace string, values ...string) *doctored {
 	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
 	d := &doctored{T: t, Gomega: g, kubeconfig: kubeconfig}
-	d.replica = serve(t, release.Chart{Name: "stepgate", Namespace: namespace, Values: append(values, "argocd.namespaces={argocd,"+namespace+"-apps}")})
+	d.replica = serve(t, release.Chart{
+		Name: "stepgate", Namespace: namespace, Values: append(values, "argocd.namespaces={argocd,"+namespace+"-apps}"),
+	})
 	deployment := &appsv1.Deployment{}
-	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "stepgate"}, deployment)).To(Succeed())
+	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "stepgate"},
+		deployment)).To(Succeed())
 	deployment.Status.Replicas, deployment.Status.ReadyReplicas, deployment.Status.AvailableReplicas = 2, 2, 2
 	g.Expect(shared.Admin.Status().Update(t.Context(), deployment)).To(Succeed())
 	return d
@@ -223,7 +232,10 @@ type broken struct {
 func breaks() map[string]broken {
 	validating := func(how func(*admissionregistrationv1.ValidatingWebhook)) func(*doctored) {
 		return func(d *doctored) {
-			change(d, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "stepgate", func(c *admissionregistrationv1.ValidatingWebhookConfiguration) { how(&c.Webhooks[0]) })
+			change(d, &admissionregistrationv1.ValidatingWebhookConfiguration{}, "stepgate",
+				func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+					how(&c.Webhooks[0])
+				})
 		}
 	}
 	ignore := admissionregistrationv1.Ignore
@@ -233,7 +245,9 @@ func breaks() map[string]broken {
 			d.Expect(err).NotTo(HaveOccurred())
 			d.Expect(mutating.Delete(d.Context(), shared)).To(Succeed())
 			d.Cleanup(func() { d.Expect(mutating.Create(contextOfCleanup(), shared)).To(Succeed()) })
-		}, []string{"Mutating webhook: registered problem", "Calls of the API server (dry-runs): pin problem"}, "helm upgrade stepgate CHART --namespace doctored"},
+		}, []string{
+			"Mutating webhook: registered problem", "Calls of the API server (dry-runs): pin problem",
+		}, "helm upgrade stepgate CHART --namespace doctored"},
 		"failurePolicy Ignore": {
 			validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.FailurePolicy = &ignore }),
 			[]string{"Validating webhook: failure policy warning"}, "--set webhook.failurePolicy=Fail",
@@ -246,7 +260,9 @@ func breaks() map[string]broken {
 					}
 				}
 			}),
-			[]string{"Validating webhook: selectors problem", "Calls of the API server (dry-runs): early sync problem"}, "kubectl get validatingwebhookconfiguration stepgate -o yaml",
+			[]string{
+				"Validating webhook: selectors problem", "Calls of the API server (dry-runs): early sync problem",
+			}, "kubectl get validatingwebhookconfiguration stepgate -o yaml",
 		},
 		"a condition less": {
 			validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.MatchConditions = w.MatchConditions[1:] }),
@@ -254,23 +270,37 @@ func breaks() map[string]broken {
 		},
 		"a condition that fails": {
 			validating(func(w *admissionregistrationv1.ValidatingWebhook) {
-				w.MatchConditions = append(w.MatchConditions, admissionregistrationv1.MatchCondition{Name: "of-mine", Expression: "object.spec.owner == 'me'"})
+				w.MatchConditions = append(w.MatchConditions, admissionregistrationv1.MatchCondition{
+					Name: "of-mine", Expression: "object.spec.owner == 'me'",
+				})
 			}),
-			[]string{"Calls of the API server (dry-runs): early sync problem", "Calls of the API server (dry-runs): pin problem", "Validating webhook: match conditions warning"}, "--set webhook.matchConditions=null",
+			[]string{
+				"Calls of the API server (dry-runs): early sync problem", "Calls of the API server (dry-runs): pin problem", "Validating webhook: match conditions warning",
+			}, "--set webhook.matchConditions=null",
 		},
 		"a wrong account flag": {func(d *doctored) {
-			change(d, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "doctored"}}, "stepgate", func(o *appsv1.Deployment) {
+			change(d, &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "doctored"},
+			}, "stepgate", func(o *appsv1.Deployment) {
 				args := o.Spec.Template.Spec.Containers[0].Args
 				i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--argocd-server-account=") })
 				args[i] = "--argocd-server-account=system:serviceaccount:openshift-gitops:openshift-gitops-argocd-server"
 			})
 		}, []string{"server account warning"}, "'argocd.serverAccounts={system:serviceaccount:argocd:argocd-server}'"},
 		"the emergency switch": {func(d *doctored) {
-			change(d, &corev1.Namespace{}, "doctored-apps", func(n *corev1.Namespace) { n.Labels["stepgate.io/ignore"] = "true" })
-		}, []string{"Off or exempt: switched off warning", "Calls of the API server (dry-runs): early sync unknown"}, "kubectl label namespace doctored-apps stepgate.io/ignore-"},
+			change(d, &corev1.Namespace{}, "doctored-apps", func(n *corev1.Namespace) {
+				n.Labels["stepgate.io/ignore"] = "true"
+			})
+		}, []string{
+			"Off or exempt: switched off warning", "Calls of the API server (dry-runs): early sync unknown",
+		}, "kubectl label namespace doctored-apps stepgate.io/ignore-"},
 		"an ApplicationSet is off": {func(d *doctored) {
-			change(d, guestbook.Set("doctored-apps"), "guestbook", func(s *argo.ApplicationSet) { s.Annotations = map[string]string{"stepgate.io/mode": "off"} })
-		}, []string{"Off or exempt: ApplicationSets warning", "Calls of the API server (dry-runs): early sync unknown"}, "kubectl -n doctored-apps annotate applicationset guestbook stepgate.io/mode-"},
+			change(d, guestbook.Set("doctored-apps"), "guestbook", func(s *argo.ApplicationSet) {
+				s.Annotations = map[string]string{"stepgate.io/mode": "off"}
+			})
+		}, []string{
+			"Off or exempt: ApplicationSets warning", "Calls of the API server (dry-runs): early sync unknown",
+		}, "kubectl -n doctored-apps annotate applicationset guestbook stepgate.io/mode-"},
 	}
 }
 
@@ -325,7 +355,8 @@ func TestDoctorWhileStepgateDoesNotAnswer(t *testing.T) {
 	set := rollout(t, "silent-apps")
 	denied(t, set)
 	d.replica.Kill()
-	early, pin := "Calls of the API server (dry-runs): early sync problem", "Calls of the API server (dry-runs): pin problem"
+	early, pin := "Calls of the API server (dry-runs): early sync problem",
+		"Calls of the API server (dry-runs): pin problem"
 	for _, tc := range []struct {
 		name   string
 		listen func(*doctored)
@@ -350,7 +381,8 @@ func TestDoctorWhileStepgateDoesNotAnswer(t *testing.T) {
 	}
 	d.Run("a selftest says so, too", func(t *testing.T) {
 		d := d.in(t)
-		d.Expect(d.bad("--selftest=silent-apps", "--yes")).To(ContainElement("Calls of the API server (dry-runs): selftest problem"))
+		d.Expect(d.bad("--selftest=silent-apps",
+			"--yes")).To(ContainElement("Calls of the API server (dry-runs): selftest problem"))
 	})
 	d.Run("the emergency switch lets the sync through", func(t *testing.T) {
 		d := d.in(t)
@@ -416,7 +448,9 @@ func TestDoctorWithoutRights(t *testing.T) {
 	d := newDoctored(t, "unseen")
 	denied(t, rollout(t, "unseen-apps"))
 	g, ctx := NewWithT(t), t.Context()
-	g.Expect(shared.Admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "unseen", Name: "reader"}})).To(Succeed())
+	g.Expect(shared.Admin.Create(ctx, &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "unseen", Name: "reader"},
+	})).To(Succeed())
 	kubeconfig, err := shared.Kubeconfig(ctx, "unseen", "reader", "")
 	g.Expect(err).NotTo(HaveOccurred())
 	d.kubeconfig = kubeconfig
@@ -429,7 +463,9 @@ func TestDoctorWithoutRights(t *testing.T) {
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"list"}},
 		{APIGroups: []string{"argoproj.io"}, Resources: []string{"applications", "applicationsets"}, Verbs: []string{"list", "create"}},
 	}}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "unseen", Name: "reader"}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "unseen", Name: "reader"}},
+	}
 	for _, o := range []client.Object{role, binding} {
 		g.Expect(shared.Admin.Create(ctx, o)).To(Succeed())
 		t.Cleanup(func() { g.Expect(shared.Admin.Delete(contextOfCleanup(), o)).To(Succeed()) })

@@ -33,8 +33,9 @@ type rule struct {
 func monitoring(t *testing.T, name, namespace string, values ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
-	args := []string{"template", name, helm.Chart, "--namespace=" + namespace, "--set=metrics.serviceMonitor.renderMode=alwaysRender,metrics.serviceMonitor.enabled=true," +
-		"metrics.prometheusRule.enabled=true,metrics.prometheusRule.argocdAlerts=true,metrics.grafanaDashboard.enabled=true"}
+	args := []string{"template", name, helm.Chart, "--namespace=" + namespace,
+		"--set=metrics.serviceMonitor.renderMode=alwaysRender,metrics.serviceMonitor.enabled=true," +
+			"metrics.prometheusRule.enabled=true,metrics.prometheusRule.argocdAlerts=true,metrics.grafanaDashboard.enabled=true"}
 	for _, value := range values {
 		args = append(args, "--set="+value)
 	}
@@ -149,7 +150,8 @@ func TestAlertsAndDashboardNameRealMetrics(t *testing.T) {
 					if m.Type == "=" {
 						value = regexp.QuoteMeta(value)
 					}
-					g.Expect(samples).To(MatchRegexp(`[{,]%s="%s"`, m.Name, value), "%s: %s has no label %s=%q", where, s.Metric, m.Name, m.Value)
+					g.Expect(samples).To(MatchRegexp(`[{,]%s="%s"`, m.Name, value), "%s: %s has no label %s=%q", where, s.Metric,
+						m.Name, m.Value)
 				}
 			}
 		}
@@ -166,7 +168,9 @@ func observedMetrics(t *testing.T) string {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	set := rollout(t, "observed")
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"}})
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"},
+	})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
 	mutating, err := release.Mutating(ctx, shared, "stepgate")
@@ -182,7 +186,9 @@ func observedMetrics(t *testing.T) string {
 	}
 	annotate("stepgate.io/mode", "none")
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())
-	g.Eventually(func() (float64, error) { return replica.Metric(ctx, "stepgate_events_total", "result", "sent") }).Should(BeNumerically(">", 0))
+	g.Eventually(func() (float64, error) {
+		return replica.Metric(ctx, "stepgate_events_total", "result", "sent")
+	}).Should(BeNumerically(">", 0))
 	since, err := replica.Metric(ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(since).To(BeNumerically(">", 1e9))
@@ -192,10 +198,13 @@ func observedMetrics(t *testing.T) string {
 	g.Eventually(func() (string, error) {
 		bypassed, err = replica.MetricsText(ctx)
 		return bypassed, err
-	}).Should(ContainSubstring(`stepgate_exemption{applicationset="guestbook",applicationset_namespace="observed",kind="bypass"} 1`))
+	}).Should(ContainSubstring(
+		`stepgate_exemption{applicationset="guestbook",applicationset_namespace="observed",kind="bypass"} 1`,
+	))
 	// A read that fails: the roles are gone.
 	annotate("stepgate.io/mode", "enforce")
-	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values", "--set=rbac.create=false")
+	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values",
+		"--set=rbac.create=false")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() (float64, error) {
 		_ = sync(t, set, "prod")
@@ -205,7 +214,8 @@ func observedMetrics(t *testing.T) string {
 	g.Expect(err).NotTo(HaveOccurred())
 	replica.Kill()
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed(), "failurePolicy Fail")
-	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values", "--set=webhook.failurePolicy=Ignore")
+	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=observed", "--reuse-values",
+		"--set=webhook.failurePolicy=Ignore")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() error { return sync(t, set, "prod") }).Should(Succeed())
 	clients, err := kubernetes.NewForConfig(shared.Config)
@@ -220,6 +230,8 @@ func bypass(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
-	set.Annotations = map[string]string{"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1"}
+	set.Annotations = map[string]string{
+		"stepgate.io/bypass-until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "stepgate.io/bypass-reason": "INC-1",
+	}
 	g.Expect(shared.Admin.Update(t.Context(), set)).To(Succeed())
 }

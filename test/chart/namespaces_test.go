@@ -14,7 +14,9 @@ import (
 func TestPatternsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	outside := rollout(t, "my-pattern-a")
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "patterns", Values: []string{"argocd.namespaces={argocd-p,pattern-?,/^regexp-[a-c]+$/}"}})
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "patterns", Values: []string{"argocd.namespaces={argocd-p,pattern-?,/^regexp-[a-c]+$/}"},
+	})
 	for _, namespace := range []string{"argocd-p", "pattern-b", "regexp-abc"} {
 		denied(t, rollout(t, namespace))
 	}
@@ -23,7 +25,9 @@ func TestPatternsOfNamespaces(t *testing.T) {
 	}
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed())
 	g.Expect(replica.MetricsText(t.Context())).To(And(
-		ContainSubstring(`stepgate_exemption{applicationset="",applicationset_namespace="my-pattern-a",kind="ungated_namespace"} 1`),
+		ContainSubstring(
+			`stepgate_exemption{applicationset="",applicationset_namespace="my-pattern-a",kind="ungated_namespace"} 1`,
+		),
 		Not(ContainSubstring(`applicationset_namespace="pattern-b",kind="ungated_namespace"`))))
 }
 
@@ -34,10 +38,15 @@ func TestNamespacesThatAreNotGatedAreShown(t *testing.T) {
 	rollout(t, "listed")
 	rollout(t, "forgotten")
 	const shown = `stepgate_exemption{applicationset="",applicationset_namespace="forgotten",kind="ungated_namespace"} 1`
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "lists", Values: []string{"argocd.namespaces={listed}"}})
-	g.Expect(replica.MetricsText(t.Context())).To(And(ContainSubstring(shown), Not(ContainSubstring(`"listed",kind="ungated_namespace"`))))
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "lists", Values: []string{"argocd.namespaces={listed}"},
+	})
+	g.Expect(replica.MetricsText(t.Context())).To(And(ContainSubstring(shown),
+		Not(ContainSubstring(`"listed",kind="ungated_namespace"`))))
 
-	silent := serve(t, release.Chart{Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.namespaces={listed}", "metrics.ungatedNamespaces=false"}})
+	silent := serve(t, release.Chart{
+		Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.namespaces={listed}", "metrics.ungatedNamespaces=false"},
+	})
 	g.Expect(silent.MetricsText(t.Context())).NotTo(ContainSubstring("ungated_namespace"))
 	g.Expect(silent.Log()).NotTo(ContainSubstring("cannot be listed"))
 }

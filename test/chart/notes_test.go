@@ -38,7 +38,8 @@ func TestTheNotesSayThatNothingRestrictsTheAccount(t *testing.T) {
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	g.Expect(e.Admin.Get(ctx, client.ObjectKey{Name: "notes-stepgate"}, validating)).To(Succeed())
 	for _, w := range validating.Webhooks {
-		g.Expect(w.MatchConditions).NotTo(BeEmpty(), "an API server that drops match conditions sends every status write: %s", w.Name)
+		g.Expect(w.MatchConditions).NotTo(BeEmpty(),
+			"an API server that drops match conditions sends every status write: %s", w.Name)
 	}
 	if shared.HasAdmissionPolicies() {
 		g.Expect(text).NotTo(ContainSubstring(unrestricted))

@@ -48,7 +48,8 @@ func TestSpread(t *testing.T) {
 				}
 				return found
 			}
-			g.Expect(keys([]string{"podAffinityTerm", "topologyKey"}, "affinity", "podAntiAffinity", "preferredDuringSchedulingIgnoredDuringExecution")).
+			g.Expect(keys([]string{"podAffinityTerm", "topologyKey"}, "affinity", "podAntiAffinity",
+				"preferredDuringSchedulingIgnoredDuringExecution")).
 				To(Equal(tc.wantAffinity))
 			g.Expect(keys([]string{"topologyKey"}, "topologySpreadConstraints")).To(Equal(tc.wantSpread))
 		})

@@ -23,7 +23,9 @@ import (
 
 // stored are the names of all objects that the cluster stores, except the objects that the cluster writes by itself.
 func stored(ctx context.Context, g Gomega) []string {
-	byItself := []string{"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices"}
+	byItself := []string{
+		"events", "leases", "componentstatuses", "configmaps/kube-system", "endpointslices", "endpoints", "apiservices",
+	}
 	clients, err := discovery.NewDiscoveryClientForConfig(shared.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	objects, err := metadata.NewForConfig(shared.Config)
@@ -104,9 +106,12 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		}
 		return policies
 	}
-	all := []string{"operation.stepgate.io Fail", "approval.stepgate.io Fail", "hold.stepgate.io Ignore", "annotations.stepgate.io Ignore"}
+	all := []string{
+		"operation.stepgate.io Fail", "approval.stepgate.io Fail", "hold.stepgate.io Ignore", "annotations.stepgate.io Ignore",
+	}
 	g.Expect(registered()).To(Equal(all))
-	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values", "--set=pin.mode=proven,webhook.labels.a=b")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values",
+		"--set=pin.mode=proven,webhook.labels.a=b")
 	g.Expect(registered()).To(Equal(all))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
 	g.Expect(registered()).To(Equal(all))
@@ -118,7 +123,8 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	g.Expect(registered()).To(Equal(unchanged("Ignore")), "failurePolicy follows the mode, and nothing is changed")
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=audit,webhook.failurePolicy=Fail")
 	g.Expect(registered()).To(Equal(unchanged("Fail")), "an explicit value wins")
-	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--set=config.mode=enforce,pin.mode=off,hold.enabled=false")
+	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle",
+		"--set=config.mode=enforce,pin.mode=off,hold.enabled=false")
 	g.Expect(registered()).To(Equal(unchanged("Fail")), "nothing is changed")
 
 	run("uninstall", "stepgate", "--namespace=lifecycle")

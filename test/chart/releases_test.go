@@ -49,7 +49,8 @@ func TestReleasesSelectTheirOwnSeries(t *testing.T) {
 			expressions := map[string]string{}
 			for _, rule := range rulesOf(g, objects) {
 				expressions[rule.Alert] = rule.Expr
-				g.Expect(rule.Labels).To(And(HaveKeyWithValue("namespace", r.namespace), HaveKeyWithValue("release", r.name)), rule.Alert)
+				g.Expect(rule.Labels).To(And(HaveKeyWithValue("namespace", r.namespace), HaveKeyWithValue("release", r.name)),
+					rule.Alert)
 			}
 			for alert, found := range selectorsOf(t, expressions) {
 				for _, s := range found {
@@ -58,7 +59,8 @@ func TestReleasesSelectTheirOwnSeries(t *testing.T) {
 						g.Expect(s.matches("namespace", r.namespace) && s.matches("release", r.name)).To(BeTrue(), "%s: %v", alert, s)
 					case "kube-state-metrics":
 						g.Expect(objects["Deployment"].GetName()).To(Equal(r.fullname))
-						g.Expect(s.matches("namespace", r.namespace) && s.matches("deployment", r.fullname)).To(BeTrue(), "%s: %v", alert, s)
+						g.Expect(s.matches("namespace", r.namespace) &&
+							s.matches("deployment", r.fullname)).To(BeTrue(), "%s: %v", alert, s)
 					case "Argo CD":
 						g.Expect(s.matches("namespace", "argocd")).To(BeTrue(), "%s: %v", alert, s)
 					case "API server": // It does not tell releases apart.
@@ -76,14 +78,16 @@ func TestReleasesSelectTheirOwnSeries(t *testing.T) {
 func TestServiceMonitorsSelectTheirOwnService(t *testing.T) {
 	g := NewWithT(t)
 	for _, r := range installed {
-		matching, _, err := unstructured.NestedStringMap(monitoring(t, r.name, r.namespace, "fullnameOverride="+r.fullname)["ServiceMonitor"].Object, "spec", "selector", "matchLabels")
+		matching, _, err := unstructured.NestedStringMap(monitoring(t, r.name, r.namespace,
+			"fullnameOverride="+r.fullname)["ServiceMonitor"].Object, "spec", "selector", "matchLabels")
 		g.Expect(err).NotTo(HaveOccurred())
 		var selected []string
 		for _, other := range installed {
 			if other.namespace != r.namespace {
 				continue
 			}
-			text, err := helm.Run(t.Context(), "template", other.name, helm.Chart, "--namespace="+other.namespace, "--set=fullnameOverride="+other.fullname)
+			text, err := helm.Run(t.Context(), "template", other.name, helm.Chart, "--namespace="+other.namespace,
+				"--set=fullnameOverride="+other.fullname)
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, o := range decode(g, text) {
 				if o.GetKind() == "Service" && labels.SelectorFromSet(matching).Matches(labels.Set(o.GetLabels())) {
@@ -147,8 +151,10 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	}
 	for _, r := range rulesOf(g, monitoring(t, "stepgate", "stepgate")) {
 		alerts = append(alerts, r.Alert)
-		g.Expect(r.Annotations).To(And(HaveKeyWithValue("summary", Not(BeEmpty())), HaveKeyWithValue("description", Not(BeEmpty()))), r.Alert)
-		g.Expect(r.Annotations).To(HaveKeyWithValue("runbook_url", "https://github.com/stepgate/stepgate/blob/main/docs/runbook.md#"+strings.ToLower(r.Alert)))
+		g.Expect(r.Annotations).To(And(HaveKeyWithValue("summary", Not(BeEmpty())),
+			HaveKeyWithValue("description", Not(BeEmpty()))), r.Alert)
+		g.Expect(r.Annotations).To(HaveKeyWithValue("runbook_url",
+			"https://github.com/stepgate/stepgate/blob/main/docs/runbook.md#"+strings.ToLower(r.Alert)))
 		g.Expect([]string{"info", "warning", "critical"}).To(ContainElement(r.Labels["severity"]), r.Alert)
 	}
 	g.Expect(sections).To(ConsistOf(alerts))

@@ -47,13 +47,14 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
-	made, err := guestbook.Create(ctx, shared.Admin, namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
-		sync := argo.SyncStatusCodeSynced
-		if env == "prod" {
-			sync = argo.SyncStatusCodeOutOfSync
-		}
-		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusProgressing)
-	})
+	made, err := guestbook.Create(ctx, shared.Admin, namespace,
+		func(made *guestbook.Rollout, env string, app *argo.Application) {
+			sync := argo.SyncStatusCodeSynced
+			if env == "prod" {
+				sync = argo.SyncStatusCodeOutOfSync
+			}
+			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusProgressing)
+		})
 	g.Expect(err).NotTo(HaveOccurred())
 	return made.Set
 }
@@ -76,7 +77,8 @@ func sync(t *testing.T, set *argo.ApplicationSet, env string, options ...client.
 func denied(t *testing.T, set *argo.ApplicationSet) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(
-		MatchError(And(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace), Not(ContainSubstring("NotPinned")))))
+		MatchError(And(ContainSubstring("step 3 of ApplicationSet %s/guestbook may not sync yet", set.Namespace),
+			Not(ContainSubstring("NotPinned")))))
 }
 
 // requests counts the calls of the validating webhook.
@@ -102,8 +104,12 @@ func TestTheDemoPassesUnderTheChart(t *testing.T) {
 func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
-	replicaA := serve(t, release.Chart{Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"}})
-	replicaB := serve(t, release.Chart{Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"}})
+	replicaA := serve(t, release.Chart{
+		Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"},
+	})
+	replicaB := serve(t, release.Chart{
+		Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"},
+	})
 	denied(t, a)
 	denied(t, b)
 
@@ -115,7 +121,9 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g.Expect(requests(t, replicaA) + requests(t, replicaB)).To(Equal(beforeA + beforeB + 1))
 
 	for release, elsewhere := range map[string]string{"a": "apps-b", "b": "apps-a"} {
-		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
+		reader, err := client.New(account(t, "argocd-"+release, "stepgate-"+release), client.Options{
+			Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+		})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(reader.List(t.Context(), &argo.ApplicationList{}, client.InNamespace("apps-"+release))).To(Succeed())
 		for _, namespace := range []string{elsewhere, "apps-nobody", ""} {
@@ -129,7 +137,9 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"}})
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"},
+	})
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -161,7 +171,9 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 	pod := &corev1.Pod{}
 	g.Eventually(func(g Gomega) {
 		// Not the one of an earlier run, which helm deletes.
-		g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: release + "-selftest"}, pod)).To(Succeed())
+		g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{
+			Namespace: namespace, Name: release + "-selftest",
+		}, pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodPending))
 	}).Should(Succeed())
 	kubeconfig, err := shared.Kubeconfig(t.Context(), namespace, pod.Spec.ServiceAccountName, "")
@@ -179,7 +191,9 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 // helm test fails when a sync that must be refused is not, and leaves nothing behind when it passes.
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	replica := serve(t, release.Chart{Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"}})
+	replica := serve(t, release.Chart{
+		Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"},
+	})
 	before := stored(ctx, g)
 
 	text, err := helmTest(t, "stepgate", "tested")
@@ -195,7 +209,8 @@ func TestHelmTest(t *testing.T) {
 	// The same test with somebody's own kubeconfig.
 	kubeconfig, err := shared.AdminKubeconfig()
 	g.Expect(err).NotTo(HaveOccurred())
-	own, err := exec.CommandContext(ctx, shared.Binary, "selftest", "--kubeconfig="+kubeconfig, "--namespace=tested").CombinedOutput()
+	own, err := exec.CommandContext(ctx, shared.Binary, "selftest", "--kubeconfig="+kubeconfig,
+		"--namespace=tested").CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(own))
 	g.Expect(string(own)).To(HavePrefix("passed: "))
 
@@ -206,7 +221,9 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func() string {
 		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
 		return text
-	}).WithTimeout(time.Minute).Should(ContainSubstring("the validating webhook answered, but the mutating webhook did not"))
+	}).WithTimeout(time.Minute).Should(
+		ContainSubstring("the validating webhook answered, but the mutating webhook did not"),
+	)
 	g.Expect(mutating.Create(ctx, shared)).To(Succeed())
 	_, err = helmTest(t, "stepgate", "tested")
 	g.Expect(err).NotTo(HaveOccurred(), "stepgate has filled its caBundle")
@@ -220,10 +237,14 @@ func TestHelmTest(t *testing.T) {
 	g.Eventually(func() string {
 		text, _ := helmTest(t, "stepgate", "tested", "--timeout=1s")
 		return text
-	}).WithTimeout(time.Minute).Should(ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"))
+	}).WithTimeout(time.Minute).Should(
+		ContainSubstring("the sync was admitted: the API server does not call stepgate for namespace tested"),
+	)
 	_, err = helmTest(t, "stepgate", "tested", "--timeout=1s")
 	g.Expect(err).To(HaveOccurred(), "helm test fails with it")
-	g.Expect(shared.Admin.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"}})).To(Succeed())
+	g.Expect(shared.Admin.Delete(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tested", Name: "stepgate-selftest"},
+	})).To(Succeed())
 	g.Eventually(func(g Gomega) { g.Expect(stored(ctx, g)).To(Equal(before)) }).Should(Succeed())
 }
 
@@ -231,7 +252,9 @@ func TestHelmTest(t *testing.T) {
 // step 1.
 func TestHelmTestWithoutMutating(t *testing.T) {
 	g := NewWithT(t)
-	serve(t, release.Chart{Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off", "hold.enabled=false"}})
+	serve(t, release.Chart{
+		Name: "stepgate", Namespace: "unpinned", Values: []string{"pin.mode=off", "hold.enabled=false"},
+	})
 	text, err := helmTest(t, "stepgate", "unpinned")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix(`passed: the API server answered: admission webhook "operation.stepgate.io" denied the request: ` +
@@ -245,7 +268,10 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	serve(t, release.Chart{Name: "stepgate", Namespace: "audited", Values: []string{"config.mode=audit"}})
 	text, err := helmTest(t, "stepgate", "audited")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: step 2 of ApplicationSet audited/stepgate-selftest"))
+	g.Expect(text).To(
+		HavePrefix("passed: stepgate is in audit mode; the API server warned: stepgate (audit mode) would deny this sync: " +
+			"step 2 of ApplicationSet audited/stepgate-selftest"),
+	)
 	g.Expect(text).NotTo(ContainSubstring("mutating"))
 	text, _ = helmTest(t, "stepgate", "audited", "--mutating", "--timeout=1s")
 	g.Expect(text).To(ContainSubstring("the mutating webhook did not: the API server does not call it"))

@@ -18,7 +18,8 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 	g := NewWithT(t)
 	names := map[string]bool{}
 	for _, name := range []string{"share-a", "share-b"} {
-		text, err := helm.Run(t.Context(), "template", name, helm.Chart, "--namespace=shares", "--set=config.mode=enforce,argocd.namespaces={"+name+"-1,"+name+"-2}",
+		text, err := helm.Run(t.Context(), "template", name, helm.Chart, "--namespace=shares",
+			"--set=config.mode=enforce,argocd.namespaces={"+name+"-1,"+name+"-2}",
 			"--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.renderMode=alwaysRender,metrics.prometheusRule.enabled=true,metrics.grafanaDashboard.enabled=true")
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, o := range decode(g, text) {
@@ -32,8 +33,12 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 	for _, empty := range []string{"share-a-2", "share-b-2"} {
 		g.Expect(shared.CreateNamespace(t.Context(), empty)).To(Succeed())
 	}
-	a := serve(t, release.Chart{Name: "share-a", Namespace: "shares", Values: []string{"argocd.namespaces={share-a-1,share-a-2}"}})
-	b := serve(t, release.Chart{Name: "share-b", Namespace: "shares", Values: []string{"argocd.namespaces={share-b-1,share-b-2}"}})
+	a := serve(t, release.Chart{
+		Name: "share-a", Namespace: "shares", Values: []string{"argocd.namespaces={share-a-1,share-a-2}"},
+	})
+	b := serve(t, release.Chart{
+		Name: "share-b", Namespace: "shares", Values: []string{"argocd.namespaces={share-b-1,share-b-2}"},
+	})
 	denied(t, first)
 	denied(t, second)
 	for replica, own := range map[*release.Replica]string{a: "share-a", b: "share-b"} {
@@ -45,16 +50,19 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 				watched = append(watched, rest)
 			}
 		}
-		g.Expect(watched).To(And(ContainElement(HavePrefix(`watched_namespace="`+own+`-1"`)), HaveEach(HavePrefix(`watched_namespace="`+own))))
+		g.Expect(watched).To(And(ContainElement(HavePrefix(`watched_namespace="`+own+`-1"`)),
+			HaveEach(HavePrefix(`watched_namespace="`+own))))
 	}
 
 	_, err := helm.Run(t.Context(), "install", "share-a", helm.Chart, "--namespace=shares-elsewhere", "--create-namespace")
-	g.Expect(err).To(MatchError(ContainSubstring("invalid ownership metadata")), "a second release of that name would take the first one's cluster-scoped objects")
+	g.Expect(err).To(MatchError(ContainSubstring("invalid ownership metadata")),
+		"a second release of that name would take the first one's cluster-scoped objects")
 	denied(t, first)
 
 	later := rollout(t, "share-later")
 	g.Expect(sync(t, later, "prod", client.DryRunAll)).To(Succeed(), "a namespace that no release names is not gated")
-	g.Expect(diagnosis(t)).To(And(ContainSubstring("share-later"), ContainSubstring("No namespace is gated by more than one release.")))
+	g.Expect(diagnosis(t)).To(And(ContainSubstring("share-later"),
+		ContainSubstring("No namespace is gated by more than one release.")))
 
 	a.Kill()
 	g.Expect(sync(t, first, "prod", client.DryRunAll)).To(MatchError(ContainSubstring("failed calling webhook")))
@@ -72,7 +80,11 @@ func TestANamespaceOfTwoReleasesIsDecidedByBoth(t *testing.T) {
 		denied(t, both)
 		return requests(t, a) > beforeA && requests(t, b) > beforeB
 	}).Should(BeTrue())
-	g.Expect(diagnosis(t)).To(ContainSubstring("Namespace both (by both-a and both-b): the API server asks each of these releases about every sync there"))
+	g.Expect(diagnosis(t)).To(
+		ContainSubstring(
+			"Namespace both (by both-a and both-b): the API server asks each of these releases about every sync there",
+		),
+	)
 }
 
 // diagnosis is what the doctor says of the cluster, as JSON.

@@ -32,7 +32,8 @@ func secretIn(name string, labels map[string]string) *corev1.Secret {
 
 // thefts are the ways to a cluster or a repository of Argo CD, and to the Secrets of a cluster.
 func thefts(t *testing.T) map[string]theft {
-	const onlyOwn, onlyBundle = "stepgate may write only the Secret stepgate-ca", "of a webhook, stepgate may change the caBundle, and not "
+	const onlyOwn, onlyBundle = "stepgate may write only the Secret stepgate-ca",
+		"of a webhook, stepgate may change the caBundle, and not "
 	ctx := t.Context()
 	create := func(s *corev1.Secret) func(client.Client) error {
 		return func(c client.Client) error { return c.Create(ctx, s, client.DryRunAll) }
@@ -52,7 +53,9 @@ func thefts(t *testing.T) map[string]theft {
 		"a generated name":      {create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", GenerateName: "stepgate-ca"}}), onlyOwn},
 		"a token of an account": {create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "stolen", Name: "stepgate-ca", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: corev1.SecretTypeServiceAccountToken}), "stepgate-ca, of type Opaque"},
 		"its Secret, as a cluster": {func(c client.Client) error {
-			return c.Update(ctx, secretIn("stepgate-ca", map[string]string{"argocd.argoproj.io/secret-type": "cluster"}), client.DryRunAll)
+			return c.Update(ctx, secretIn("stepgate-ca", map[string]string{
+				"argocd.argoproj.io/secret-type": "cluster",
+			}), client.DryRunAll)
 		}, "stepgate may give a Secret none of Argo CD's labels"},
 		"its Secret, with an annotation": {func(c client.Client) error {
 			s := secretIn("stepgate-ca", nil)
@@ -97,9 +100,14 @@ func thefts(t *testing.T) map[string]theft {
 		} {
 			all[kind+": "+name] = theft{patch(configuration(), change.patch), change.want}
 		}
-		all[kind+": delete"] = theft{func(c client.Client) error { return c.Delete(ctx, configuration(), client.DryRunAll) }, "forbidden"}
+		all[kind+": delete"] = theft{func(c client.Client) error {
+			return c.Delete(ctx, configuration(), client.DryRunAll)
+		}, "forbidden"}
 	}
-	all["mutating: called again"] = theft{patch(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}, `[{"op":"replace","path":"/webhooks/0/reinvocationPolicy","value":"Never"}]`), onlyBundle + "reinvocationPolicy"}
+	all["mutating: called again"] = theft{
+		patch(&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta},
+			`[{"op":"replace","path":"/webhooks/0/reinvocationPolicy","value":"Never"}]`), onlyBundle + "reinvocationPolicy",
+	}
 	return all
 }
 
@@ -107,14 +115,20 @@ func thefts(t *testing.T) map[string]theft {
 func TestAStolenToken(t *testing.T) {
 	g := NewWithT(t)
 	install(t, "stepgate", "stolen")
-	stepgate, err := client.New(account(t, "stolen", "stepgate"), client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
+	stepgate, err := client.New(account(t, "stolen", "stepgate"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
 	g.Expect(err).NotTo(HaveOccurred())
 	ca := secretIn("stepgate-ca", nil)
-	g.Expect(shared.Admin.Patch(t.Context(), ca, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+trackingID+`":"as it was"}}}`)))).To(Succeed())
+	g.Expect(shared.Admin.Patch(t.Context(), ca,
+		client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+trackingID+`":"as it was"}}}`)))).To(Succeed())
 	all := thefts(t)
 	// A policy takes effect a moment after it was stored.
 	for _, name := range []string{"another Secret", "validating: a timeout", "mutating: a timeout"} {
-		g.Eventually(func() error { return all[name].write(stepgate) }).Should(MatchError(ContainSubstring(all[name].want)), name)
+		g.Eventually(func() error {
+			return all[name].write(stepgate)
+		}).Should(MatchError(ContainSubstring(all[name].want)), name)
 	}
 	for name, theft := range all {
 		t.Run(name, func(t *testing.T) {

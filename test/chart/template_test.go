@@ -60,7 +60,8 @@ func TestRendering(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, version := range []string{"1.28", "1.36"} {
 				render := func() string {
-					text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--namespace=stepgate", "--values="+file, "--kube-version="+version)
+					text, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--namespace=stepgate", "--values="+file,
+						"--kube-version="+version)
 					g.Expect(err).NotTo(HaveOccurred())
 					return text
 				}
@@ -74,7 +75,9 @@ func TestRendering(t *testing.T) {
 				if name != "external" {
 					g.Expect(text).NotTo(ContainSubstring("caBundle:"))
 				}
-				hooks := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] == "" })
+				hooks := slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+					return o.GetAnnotations()["helm.sh/hook"] == ""
+				})
 				for _, o := range hooks {
 					g.Expect(o.GetAnnotations()["helm.sh/hook"]).To(Equal("test"), "helm test has the only hooks")
 				}
@@ -170,7 +173,8 @@ func TestBadValues(t *testing.T) {
 }
 
 func TestArgoCDsNamespaceIsPermittedIfItIsMeant(t *testing.T) {
-	_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--namespace=argocd", "--set=argocd.shareNamespace=true")
+	_, err := helm.Run(t.Context(), "template", "stepgate", helm.Chart, "--namespace=argocd",
+		"--set=argocd.shareNamespace=true")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 

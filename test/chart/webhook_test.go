@@ -15,23 +15,33 @@ import (
 // rendered are the objects of the chart with some arguments of helm template.
 func rendered(g *WithT, t *testing.T, args ...string) []*unstructured.Unstructured {
 	t.Helper()
-	text, err := helm.Run(t.Context(), append([]string{"template", "stepgate", helm.Chart, "--namespace=stepgate"}, args...)...)
+	text, err := helm.Run(t.Context(), append([]string{
+		"template", "stepgate", helm.Chart, "--namespace=stepgate",
+	}, args...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	return decode(g, text)
 }
 
 // The webhooks for Applications, and those for ApplicationSets, by their kind of configuration.
 var (
-	operationWebhooks = map[string]string{"ValidatingWebhookConfiguration": "operation.stepgate.io", "MutatingWebhookConfiguration": "hold.stepgate.io"}
-	setWebhooks       = map[string]string{"ValidatingWebhookConfiguration": "approval.stepgate.io", "MutatingWebhookConfiguration": "annotations.stepgate.io"}
+	operationWebhooks = map[string]string{
+		"ValidatingWebhookConfiguration": "operation.stepgate.io", "MutatingWebhookConfiguration": "hold.stepgate.io",
+	}
+	setWebhooks = map[string]string{
+		"ValidatingWebhookConfiguration": "approval.stepgate.io", "MutatingWebhookConfiguration": "annotations.stepgate.io",
+	}
 )
 
 // webhookOf is the webhook for Applications of a configuration; nil if it has none.
-func webhookOf(g *WithT, objects []*unstructured.Unstructured, kind string) (configuration *unstructured.Unstructured, hook map[string]any) {
+func webhookOf(
+	g *WithT, objects []*unstructured.Unstructured, kind string,
+) (configuration *unstructured.Unstructured, hook map[string]any) {
 	return webhookNamed(g, objects, kind, operationWebhooks[kind])
 }
 
-func webhookNamed(g *WithT, objects []*unstructured.Unstructured, kind, name string) (configuration *unstructured.Unstructured, hook map[string]any) {
+func webhookNamed(
+	g *WithT, objects []*unstructured.Unstructured, kind, name string,
+) (configuration *unstructured.Unstructured, hook map[string]any) {
 	for _, o := range objects {
 		if o.GetKind() != kind {
 			continue
@@ -92,7 +102,9 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 				for kind, want := range map[string]struct {
 					path, policy string
 					seconds      int
-				}{"ValidatingWebhookConfiguration": {webhook.ValidateApplicationSetPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.MutateApplicationSetPath, "Ignore", 3}} {
+				}{
+					"ValidatingWebhookConfiguration": {webhook.ValidateApplicationSetPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.MutateApplicationSetPath, "Ignore", 3},
+				} {
 					_, hook := webhookNamed(g, objects, kind, setWebhooks[kind])
 					g.Expect(hook).NotTo(BeNil(), kind)
 					g.Expect(hook["failurePolicy"]).To(Equal(want.policy), "whatever webhook.failurePolicy and config.mode are")
@@ -115,7 +127,8 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 // A pattern for the namespaces is a condition of every webhook, and the URL of each has its own path.
 func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
 	g := NewWithT(t)
-	objects := rendered(g, t, "--set=config.mode=enforce,webhook.url=https://10.0.0.1:8443/validate", "--set-literal=argocd.namespaces[0]=team-*")
+	objects := rendered(g, t, "--set=config.mode=enforce,webhook.url=https://10.0.0.1:8443/validate",
+		"--set-literal=argocd.namespaces[0]=team-*")
 	paths := map[string]string{
 		"operation.stepgate.io": webhook.ValidatePath, "hold.stepgate.io": webhook.MutatePath, "approval.stepgate.io": webhook.ValidateApplicationSetPath, "annotations.stepgate.io": webhook.MutateApplicationSetPath,
 	}
@@ -123,7 +136,9 @@ func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
 		for kind, name := range names {
 			_, hook := webhookNamed(g, objects, kind, name)
 			conditions := hook["matchConditions"].([]any)
-			g.Expect(conditions[0]).To(Equal(map[string]any{"name": "gated-namespace", "expression": `request.namespace.matches("^team-.*$")`}), name)
+			g.Expect(conditions[0]).To(Equal(map[string]any{
+				"name": "gated-namespace", "expression": `request.namespace.matches("^team-.*$")`,
+			}), name)
 			g.Expect(hook["clientConfig"]).To(Equal(map[string]any{"url": "https://10.0.0.1:8443" + paths[name]}), name)
 		}
 	}
@@ -132,7 +147,8 @@ func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
 // The approvers are flags, as they are written.
 func TestApprovers(t *testing.T) {
 	g := NewWithT(t)
-	for _, o := range rendered(g, t, "--set-json=approvals={\"users\":[\"alice\",\"CN=bob,O=\\\"ops\\\"\"],\"groups\":[\"oidc:sre\"],\"fourEyes\":true}") {
+	for _, o := range rendered(g, t,
+		"--set-json=approvals={\"users\":[\"alice\",\"CN=bob,O=\\\"ops\\\"\"],\"groups\":[\"oidc:sre\"],\"fourEyes\":true}") {
 		if o.GetKind() == "Deployment" {
 			g.Expect(argumentsOf(g, o, "spec", "template", "spec", "containers")).To(ContainElements(
 				"--approver=alice", `--approver=CN=bob,O="ops"`, "--approver-group=oidc:sre", "--approve-four-eyes=true"))
@@ -233,7 +249,8 @@ func TestAccountsOfArgoCD(t *testing.T) {
 				}
 				var got []string
 				for _, arg := range argumentsOf(g, o, "spec", "template", "spec", "containers") {
-					if flag, account, _ := strings.Cut(arg, "="); strings.HasPrefix(flag, "--argocd-") && strings.HasSuffix(flag, "-account") {
+					if flag, account, _ := strings.Cut(arg, "="); strings.HasPrefix(flag, "--argocd-") &&
+						strings.HasSuffix(flag, "-account") {
 						got = append(got, strings.TrimPrefix(account, "system:serviceaccount:"))
 					}
 				}

@@ -36,7 +36,9 @@ func (c *Cluster) InstallWriters(ctx context.Context) error {
 		return err
 	}
 	meta := metav1.ObjectMeta{Name: "application-writers"}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+	}
 	for _, user := range []string{ServerAccount, ControllerAccount, ApplicationSetAccount, Human} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 	}

@@ -42,7 +42,8 @@ func (c *Cluster) ClientCA() string { return filepath.Join(c.dir, "client.crt") 
 func (c *Cluster) writeAdmissionConfig() (string, error) {
 	certificate, key, err := SelfSigned(ClientName, time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	for name, text := range map[string][]byte{
-		"client.crt": certificate, "client.key": key, "webhooks.kubeconfig": []byte(webhooksKubeconfig), "admission.yaml": []byte(strings.ReplaceAll(admissionConfig, "DIR", c.dir)),
+		"client.crt": certificate, "client.key": key, "webhooks.kubeconfig": []byte(webhooksKubeconfig),
+		"admission.yaml": []byte(strings.ReplaceAll(admissionConfig, "DIR", c.dir)),
 	} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(c.dir, name), text, 0o600))
 	}
@@ -56,9 +57,12 @@ func SelfSigned(name string, from, to time.Time, more ...net.IP) (certificate, k
 		return nil, nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(from.UnixNano()), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: append([]net.IP{net.IPv4(127, 0, 0, 1)}, more...), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(from.UnixNano()), Subject: pkix.Name{CommonName: name}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             from, NotAfter: to, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: append([]net.IP{net.IPv4(127, 0, 0, 1)}, more...), ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+		},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {

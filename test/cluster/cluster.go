@@ -110,7 +110,9 @@ func Start(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.env = &envtest.Environment{BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true}
+	c.env = &envtest.Environment{
+		BinaryAssetsDirectory: assets, CRDDirectoryPaths: crds(o.Manifests), ErrorIfCRDPathMissing: true,
+	}
 	// On a busy machine, the ten seconds of envtest for the CRDs are not enough, and neither are the twenty for start
 	// and end of the two programs.
 	c.env.CRDInstallOptions.MaxTime = time.Minute
@@ -200,7 +202,9 @@ func (c *Cluster) Kubeconfig(ctx context.Context, namespace, account, server str
 	if err != nil {
 		return "", err
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLasts.Seconds()))}}
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLasts.Seconds()))},
+	}
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
 	if err := admin.SubResource("token").Create(ctx, owner, request); err != nil {
 		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, account, err)

@@ -24,7 +24,9 @@ func archive(g Gomega) []byte {
 	files := tar.NewWriter(zipped)
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
 		text := "#!/bin/sh\necho prebuilt " + name + "\n"
-		g.Expect(files.WriteHeader(&tar.Header{Name: "controller-tools/envtest/" + name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg})).To(Succeed())
+		g.Expect(files.WriteHeader(&tar.Header{
+			Name: "controller-tools/envtest/" + name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg,
+		})).To(Succeed())
 		_, err := files.Write([]byte(text))
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -40,7 +42,8 @@ func index(t *testing.T, packed, summed []byte) string {
 	t.Cleanup(server.Close)
 	name := fmt.Sprintf("envtest-v1.36.3-%s-%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	mux.HandleFunc("/index.yaml", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, "releases:\n  v1.36.3:\n    %s:\n      hash: %x\n      selfLink: %s/%s\n", name, sha512.Sum512(summed), server.URL, name)
+		_, _ = fmt.Fprintf(w, "releases:\n  v1.36.3:\n    %s:\n      hash: %x\n      selfLink: %s/%s\n", name,
+			sha512.Sum512(summed), server.URL, name)
 	})
 	mux.HandleFunc("/"+name, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(packed) })
 	return server.URL + "/index.yaml"
@@ -78,7 +81,8 @@ func TestAssets(t *testing.T) {
 				}
 			}
 			t.Setenv("CGO_ENABLED", "0") // as in the Makefile, also under the race detector
-			build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "setup-envtest"), "sigs.k8s.io/controller-runtime/tools/setup-envtest")
+			build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "setup-envtest"),
+				"sigs.k8s.io/controller-runtime/tools/setup-envtest")
 			build.Dir = "../tools/envtest"
 			text, err := build.CombinedOutput()
 			g.Expect(err).NotTo(HaveOccurred(), string(text))

@@ -71,12 +71,13 @@ var (
 // prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
 func (p *play) prepare() {
 	script.Must(p.CreateNamespace(p.ctx, cluster.ArgoNamespace))
-	p.Rollout = script.Get(guestbook.Create(p.ctx, p.Admin, cluster.ArgoNamespace, func(made *guestbook.Rollout, _ string, app *argo.Application) {
-		app.Operation = guestbook.RollingSync()
-		guestbook.Start(app, made.Tick())
-		guestbook.Finish(app, made.Tick(), guestbook.OldCommit)
-		guestbook.Compare(app, made.Tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
-	}))
+	p.Rollout = script.Get(guestbook.Create(p.ctx, p.Admin, cluster.ArgoNamespace,
+		func(made *guestbook.Rollout, _ string, app *argo.Application) {
+			app.Operation = guestbook.RollingSync()
+			guestbook.Start(app, made.Tick())
+			guestbook.Finish(app, made.Tick(), guestbook.OldCommit)
+			guestbook.Compare(app, made.Tick(), guestbook.OldCommit, argo.SyncStatusCodeSynced, health.HealthStatusHealthy)
+		}))
 }
 
 // waitUntilCalled waits until the API server has learnt of both registrations.

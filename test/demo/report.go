@@ -21,7 +21,8 @@ func (p *play) report() {
 	seen := map[string]bool{}
 	for _, e := range events {
 		seen[e.Reason] = true
-		p.out.Line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name, p.out.Wrap(e.Note, 9))
+		p.out.Line("%-8s %-18s %s\n         %s", e.Type, e.Reason, strings.ToLower(e.Regarding.Kind)+"/"+e.Regarding.Name,
+			p.out.Wrap(e.Note, 9))
 	}
 	for _, reason := range []string{"SyncHeld", "SyncReleased", "SyncDenied", "SyncWouldBeDenied", "SyncGateBypassed"} {
 		if !seen[reason] {
@@ -32,13 +33,15 @@ func (p *play) report() {
 	p.out.Heading("Metrics")
 	text := script.Get(p.gate.MetricsText(p.ctx))
 	for line := range strings.Lines(text) {
-		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total", "stepgate_refreshes_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
+		for _, name := range []string{"stepgate_decisions_total", "stepgate_requests_total", "stepgate_live_reads_total",
+			"stepgate_refreshes_total", "stepgate_events_total", "stepgate_ca_bundle_in_sync"} {
 			if strings.HasPrefix(line, name) {
 				p.out.Line("%s", strings.TrimSpace(line))
 			}
 		}
 	}
-	p.out.Line("\ndemo: %d writes, %d held, %d denied, %d admitted, %d unexpected", p.writes, p.held, p.denied, p.writes-p.held-p.denied, p.unexpected)
+	p.out.Line("\ndemo: %d writes, %d held, %d denied, %d admitted, %d unexpected", p.writes, p.held, p.denied,
+		p.writes-p.held-p.denied, p.unexpected)
 }
 
 // noteWith waits for an Event on an Application, with a text in its note.
@@ -71,10 +74,13 @@ func (p *play) events() []eventsv1.Event {
 		sent, err := p.gate.Metric(p.ctx, "stepgate_events_total", "result", "sent")
 		bypassed := slices.ContainsFunc(events, func(e eventsv1.Event) bool { return e.Reason == "SyncGateBypassed" })
 		if err == nil && (!bypassed || len(events) != int(sent)) {
-			err = fmt.Errorf("%d Events are stored and %v were sent; SyncGateBypassed is among them: %t", len(events), sent, bypassed)
+			err = fmt.Errorf("%d Events are stored and %v were sent; SyncGateBypassed is among them: %t", len(events), sent,
+				bypassed)
 		}
 		return err
 	}))
-	slices.SortFunc(events, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano()) })
+	slices.SortFunc(events, func(a, b eventsv1.Event) int {
+		return cmp.Compare(a.EventTime.UnixNano(), b.EventTime.UnixNano())
+	})
 	return events
 }

@@ -97,9 +97,13 @@ func stepTwo(p *play) {
 }
 
 func tricks(p *play) {
-	p.trick("sync prod, with its step label changed to env-dev", func(app *argo.Application) { app.Labels[guestbook.StepLabel] = "env-dev" })
+	p.trick("sync prod, with its step label changed to env-dev", func(app *argo.Application) {
+		app.Labels[guestbook.StepLabel] = "env-dev"
+	})
 	p.trick("sync prod, with its ownerReference removed", func(app *argo.Application) { app.OwnerReferences = nil })
-	p.trick("sync prod, claiming to be the ApplicationSet controller", func(app *argo.Application) { app.Operation = guestbook.RollingSync() })
+	p.trick("sync prod, claiming to be the ApplicationSet controller", func(app *argo.Application) {
+		app.Operation = guestbook.RollingSync()
+	})
 }
 
 func audited(p *play) {

@@ -17,7 +17,9 @@ import (
 // compared has the application controller store a comparison with the new commit.
 func (p *play) compared(env string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
 	what := "status of " + env + ": compared to " + guestbook.NewCommit[:7] + ", " + string(sync) + ", " + string(state)
-	p.write(controller, env, what, func(app *argo.Application) { guestbook.Compare(app, p.Tick(), guestbook.NewCommit, sync, state) }, admitted)
+	p.write(controller, env, what, func(app *argo.Application) {
+		guestbook.Compare(app, p.Tick(), guestbook.NewCommit, sync, state)
+	}, admitted)
 }
 
 func (p *play) rolling(env string, want expectation) {
@@ -30,7 +32,8 @@ func (p *play) pending(env string) {
 	script.Must(p.Admin.Get(p.ctx, client.ObjectKeyFromObject(set), set))
 	before := set.DeepCopy()
 	set.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{
-		Application: guestbook.Application(p.Set, env).Name, Status: argo.ProgressiveSyncPending, Step: "3", TargetRevisions: []string{guestbook.NewCommit},
+		Application: guestbook.Application(p.Set, env).Name, Status: argo.ProgressiveSyncPending, Step: "3",
+		TargetRevisions: []string{guestbook.NewCommit},
 	}}
 	script.Must(p.Admin.Status().Patch(p.ctx, set, client.MergeFrom(before)))
 }
@@ -46,7 +49,9 @@ func (p *play) bypass(name string, want expectation) {
 }
 
 func (p *play) start(env string) {
-	p.write(controller, env, "status of "+env+": sync Running", func(app *argo.Application) { guestbook.Start(app, p.Tick()) }, admitted)
+	p.write(controller, env, "status of "+env+": sync Running", func(app *argo.Application) {
+		guestbook.Start(app, p.Tick())
+	}, admitted)
 }
 
 func (p *play) finish(env string) {
@@ -104,7 +109,8 @@ func (p *play) refreshed(env string, others ...string) {
 		}
 		return nil
 	}))
-	p.out.Line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.Paint(screen.Bold, "stepgate"), env, argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
+	p.out.Line("\n     %s annotated %s with %s=%s: Argo CD compares it again", p.out.Paint(screen.Bold, "stepgate"), env,
+		argo.AnnotationKeyRefresh, argo.RefreshTypeNormal)
 }
 
 // answer lets the application controller compare an Application again if that is asked for. Nothing has changed.

@@ -78,7 +78,8 @@ func isCommand(words []string) bool {
 	if len(words) < 2 {
 		return len(words) == 1 && binary.MatchString(words[0])
 	}
-	return binary.MatchString(words[0]) || words[0] == "stepgate" && subcommand.MatchString(strings.Join(words[1:], " ")) ||
+	return binary.MatchString(words[0]) || words[0] == "stepgate" &&
+		subcommand.MatchString(strings.Join(words[1:], " ")) ||
 		slices.Contains([]string{"make", "go", "helm", "docker", "kubectl", "argocd"}, words[0])
 }
 
@@ -115,7 +116,8 @@ func parse(text string) makefile {
 	}
 	for _, match := range recipe.FindAllStringSubmatch(text, -1) {
 		for _, line := range several.FindAllStringSubmatch(match[2], -1) {
-			m.needs[match[1]] = append(m.needs[match[1]], slices.DeleteFunc(strings.Fields(line[1]), func(word string) bool { return !goal.MatchString(word) })...)
+			goals := slices.DeleteFunc(strings.Fields(line[1]), func(word string) bool { return !goal.MatchString(word) })
+			m.needs[match[1]] = append(m.needs[match[1]], goals...)
 		}
 	}
 	return m

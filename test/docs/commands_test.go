@@ -54,7 +54,8 @@ var notRun = map[string]string{
 
 // made are all targets that the workflows of changes and of every night make.
 func madeByWorkflows(g Gomega, m makefile) []string {
-	return m.closure(append(jobs(read(g, ".github/workflows/ci.yaml")), jobs(read(g, ".github/workflows/nightly.yaml"))...)...)
+	return m.closure(append(jobs(read(g, ".github/workflows/ci.yaml")),
+		jobs(read(g, ".github/workflows/nightly.yaml"))...)...)
 }
 
 func TestSomeJobRunsEveryDocumentedMakeTarget(t *testing.T) {
@@ -70,7 +71,8 @@ func TestSomeJobRunsEveryDocumentedMakeTarget(t *testing.T) {
 			}
 			for _, word := range words[i+1:] {
 				if name, _, set := strings.Cut(word, "="); set {
-					g.Expect(m.text).To(ContainSubstring("$("+name+")"), "%s: `%s` sets a variable that the Makefile does not use", page, command)
+					g.Expect(m.text).To(ContainSubstring("$("+name+")"), "%s: `%s` sets a variable that the Makefile does not use",
+						page, command)
 					continue
 				}
 				if !regexp.MustCompile(`^[a-z][a-z0-9-]+$`).MatchString(word) {
@@ -78,7 +80,8 @@ func TestSomeJobRunsEveryDocumentedMakeTarget(t *testing.T) {
 				}
 				g.Expect(m.needs).To(HaveKey(word), "%s names `make %s`, which is not a target", page, word)
 				if notRun[word] == "" && !slices.Contains(run, word) {
-					g.Expect(run).To(ContainElement(instead[word]), "%s names `make %s`, and no job runs it or one in its place", page, word)
+					g.Expect(run).To(ContainElement(instead[word]), "%s names `make %s`, and no job runs it or one in its place",
+						page, word)
 				}
 			}
 		}
@@ -112,7 +115,8 @@ func TestTheWorkflows(t *testing.T) {
 	for _, match := range regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindAllStringSubmatch(long, -1) {
 		suites = append(suites, match[1])
 	}
-	g.Expect(jobs(nightly)).To(ConsistOf(append(suites, "vulncheck"))) // for vulnerabilities that become known while nothing changes here
+	// for vulnerabilities that become known while nothing changes here
+	g.Expect(jobs(nightly)).To(ConsistOf(append(suites, "vulncheck")))
 }
 
 // run says for every other documented command where CI runs it: a file, and a text in that file that runs it. A command
@@ -189,7 +193,8 @@ func checkBinary(g Gomega, page, name string, args []string) {
 	if strings.Contains(code, "report.Flag(") {
 		code += read(g, "test/report/results.go") // the flag --results
 	}
-	g.Expect(read(g, "Makefile")).To(MatchRegexp(`\$\(BIN\)/%s -`, name), "%s names bin/%s, which CI does not run", page, name)
+	g.Expect(read(g, "Makefile")).To(MatchRegexp(`\$\(BIN\)/%s -`, name), "%s names bin/%s, which CI does not run", page,
+		name)
 	for _, arg := range args {
 		if flag, ok := strings.CutPrefix(arg, "--"); ok {
 			flag, _, _ = strings.Cut(flag, "=")
@@ -199,24 +204,30 @@ func checkBinary(g Gomega, page, name string, args []string) {
 }
 
 func TestCommandsOfAPage(t *testing.T) {
-	NewWithT(t).Expect(commands("Run `make demo`, or\n\n```console\n$ make bench BENCH_FLAGS='--samples 100'\noutput\n$ helm install \\\n  stepgate\n```\n" +
+	NewWithT(t).Expect(commands("Run `make demo`, or\n\n```console\n$ make bench BENCH_FLAGS='--samples " +
+		"100'\noutput\n$ helm install \\\n  stepgate\n```\n" +
 		"`stepgate` is not a command; `KUBEBUILDER_ASSETS=x bin/e2e --demo` and `stepgate\nserve` are.\n```sh\nmake check # fast\n```\n")).To(Equal([]string{
 		"KUBEBUILDER_ASSETS=x bin/e2e --demo", "helm install stepgate", "make bench BENCH_FLAGS='--samples 100'", "make check", "make demo", "stepgate serve",
 	}))
 }
 
 func TestClosureOfATarget(t *testing.T) {
-	m := parse("PARTS := test slow\ntest: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## tools\ntools: $(BIN)/etcd\n" +
+	m := parse("PARTS := test slow\ntest: unit two e2e-quick ## all\nunit: tools ## unit\nX := y\ntools: ## " +
+		"tools\ntools: $(BIN)/etcd\n" +
 		"two:\n\t@$(MAKE) -j3 pages\n\t@go list\n\t@$(MAKE) -j2 --output-sync=target chart-test\nall: $(PARTS)\n")
 	g := NewWithT(t)
-	g.Expect(m.closure("test")).To(Equal([]string{"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd"}))
+	g.Expect(m.closure("test")).To(Equal([]string{
+		"test", "unit", "two", "e2e-quick", "tools", "pages", "chart-test", "$(BIN)/etcd",
+	}))
 	g.Expect(m.closure("all", "unit")[:4]).To(Equal([]string{"all", "unit", "test", "slow"}))
 }
 
 func TestJobsOfAWorkflow(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(jobs("      matrix:\n        target: [test, test-faults]\n    steps:\n      - run: make ${{ matrix.target }}\n      - run: make vulncheck\n")).
+	g.Expect(jobs("      matrix:\n        target: [test, test-faults]\n    steps:\n      - run: make ${{ matrix.target " +
+		"}}\n      - run: make vulncheck\n")).
 		To(Equal([]string{"test", "test-faults", "vulncheck"}))
-	g.Expect(jobs("        target:\n          - e2e\n          - soak-certs\n    steps:\n      - run: sudo --preserve-env=PATH make e2e-node\n")).
+	g.Expect(jobs("        target:\n          - e2e\n          - soak-certs\n    steps:\n      - run: sudo " +
+		"--preserve-env=PATH make e2e-node\n")).
 		To(Equal([]string{"e2e", "soak-certs", "e2e-node"}))
 }

@@ -49,5 +49,6 @@ func versionsThatAreRun(g Gomega) []string {
 	for _, folder := range folders {
 		versions = append(versions, strings.TrimPrefix(filepath.Base(folder), "kubernetes-"))
 	}
-	return append(versions, regexp.MustCompile(`(?m)^KUBERNETES_VERSION := (.*)$`).FindStringSubmatch(read(g, "Makefile"))[1])
+	return append(versions, regexp.MustCompile(`(?m)^KUBERNETES_VERSION := (.*)$`).FindStringSubmatch(read(g,
+		"Makefile"))[1])
 }

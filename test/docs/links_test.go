@@ -46,7 +46,8 @@ func anchors(page string) []string {
 // links are the targets of a page's links, outside of code.
 func links(page string) []string {
 	var all []string
-	for _, match := range link.FindAllStringSubmatch(inline.ReplaceAllString(fence.ReplaceAllString(page, ""), "`code`"), -1) {
+	for _, match := range link.FindAllStringSubmatch(inline.ReplaceAllString(fence.ReplaceAllString(page, ""), "`code`"),
+		-1) {
 		all = append(all, match[1])
 	}
 	return all
@@ -97,7 +98,8 @@ func TestEveryPageThatCodeNamesExists(t *testing.T) {
 	found := 0
 	for _, folder := range []string{"certs", "charts", "cmd", "config", "policy", "test", "webhook"} {
 		g.Expect(filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.Name() == "links_test.go" || !slices.Contains([]string{".go", ".yaml", ".tpl", ".txt", ".sh"}, filepath.Ext(path)) {
+			if err != nil || entry.Name() == "links_test.go" ||
+				!slices.Contains([]string{".go", ".yaml", ".tpl", ".txt", ".sh"}, filepath.Ext(path)) {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -113,12 +115,15 @@ func TestEveryPageThatCodeNamesExists(t *testing.T) {
 
 func TestAnchorsAndLinksOfAPage(t *testing.T) {
 	g := NewWithT(t)
-	page := "# A page: `--pin`, and [more](x.md)\n\n## Argo CD 3.6\n```sh\n# no heading\n```\n## Twice\n## Twice\nSee [a](#twice), ![b](c.svg) and `[d](e)`.\n"
+	page := "# A page: `--pin`, and [more](x.md)\n\n## Argo CD 3.6\n```sh\n# no heading\n```\n## Twice\n## Twice\nSee " +
+		"[a](#twice), ![b](c.svg) and `[d](e)`.\n"
 	g.Expect(anchors(page)).To(Equal([]string{"a-page---pin-and-more", "argo-cd-36", "twice", "twice-1"}))
 	g.Expect(links(page)).To(Equal([]string{"x.md", "#twice", "c.svg"}))
 	g.Expect(broken(g, "docs/argocd.md", "#what-it-does-not-do")).To(BeEmpty())
 	g.Expect(broken(g, "docs/argocd.md", "#no-such")).To(Equal("docs/argocd.md has no heading #no-such"))
 	g.Expect(broken(g, "docs/argocd.md", "no-such.md")).To(Equal("there is no docs/no-such.md"))
-	g.Expect(broken(g, "charts/stepgate/README.md", "https://github.com/stepgate/stepgate/blob/main/docs/no.md")).To(Equal("there is no docs/no.md"))
-	g.Expect(inCode.FindAllString("see docs/a.md#b, \"docs/c.md\" and x/docs/d.md", -1)).To(Equal([]string{" docs/a.md#b", `"docs/c.md`}))
+	g.Expect(broken(g, "charts/stepgate/README.md",
+		"https://github.com/stepgate/stepgate/blob/main/docs/no.md")).To(Equal("there is no docs/no.md"))
+	g.Expect(inCode.FindAllString("see docs/a.md#b, \"docs/c.md\" and x/docs/d.md",
+		-1)).To(Equal([]string{" docs/a.md#b", `"docs/c.md`}))
 }

@@ -21,7 +21,8 @@ func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
 	for _, page := range decided {
 		words += len(strings.Fields(read(g, page)))
 	}
-	g.Expect(words).To(BeNumerically("<=", mostWords), "words of %s: move records to test/results", strings.Join(decided, ", "))
+	g.Expect(words).To(BeNumerically("<=", mostWords), "words of %s: move records to test/results",
+		strings.Join(decided, ", "))
 }
 
 // A record tells of one run. It belongs into test/results: the next run makes it old. The changelog is a record.
@@ -143,7 +144,9 @@ func TestEveryRecordIsExplained(t *testing.T) {
 
 func TestRowsOfTheRecords(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(results(g, "| file | suite | by |\n|---|---|---|\n| [a.md](a.md) | x | `make a`, `make b` |\n| b.md | y | nothing |\n")).To(Equal(map[string]result{
+	g.Expect(results(
+		g, "| file | suite | by |\n|---|---|---|\n| [a.md](a.md) | x | `make a`, `make b` |\n| b.md | y | nothing |\n",
+	)).To(Equal(map[string]result{
 		"a.md": {linked: true, targets: []string{"a", "b"}}, "b.md": {},
 	}))
 }

@@ -63,7 +63,8 @@ func overMaxUpdate(chosen []scenario, all table, modes ...mode) int {
 // printAtOnce prints the rollouts whose steps have a maxUpdate, step by step. Nothing keeps it: it is counted and
 // shown.
 func printAtOnce(out *report.Printer, chosen []scenario, all table, version string) {
-	header := "| Argo CD | rollout | maxUpdate | mode | operations of a step at once, by step | over maxUpdate |\n|---|---|---|---|---|---|\n"
+	header := "| Argo CD | rollout | maxUpdate | mode | operations of a step at once, by step | over maxUpdate " +
+		"|\n|---|---|---|---|---|---|\n"
 	for _, sc := range chosen {
 		for _, m := range []mode{off, on} {
 			o := all[sc.key][m]
@@ -85,11 +86,15 @@ func printAtOnce(out *report.Printer, chosen []scenario, all table, version stri
 
 // observed are the plan of the rollout, and what was seen of its Applications.
 func (r *rollout) observed() (observer.Rollout, []observer.Observation) {
-	plan := observer.Rollout{ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy, KeepsResult: r.argo.Traits.KeepsResult}
+	plan := observer.Rollout{
+		ChangedAt: r.changedAt, Healthy: r.scenario.needHealthy, KeepsResult: r.argo.Traits.KeepsResult,
+	}
 	names := map[string]bool{}
 	for _, m := range r.members {
 		names[m.name] = true
-		plan.Applications = append(plan.Applications, observer.Application{Name: m.name, Step: m.step, Changes: m.changes, Trees: m.trees()})
+		plan.Applications = append(plan.Applications, observer.Application{
+			Name: m.name, Step: m.step, Changes: m.changes, Trees: m.trees(),
+		})
 	}
 	return plan, script.Get(r.recorder.seen(string(r.mode), names))
 }

@@ -31,8 +31,11 @@ func TestTheLineOfARun(t *testing.T) {
 		o.atOnce = atOnce{most: map[int]int{0: 5 + n}, limits: map[int]int{0: 5}}
 		return o
 	}
-	all := table{"x": {off: over(ended(off, 2, 3), 2), on: over(ended(on, 0, 4), 1)}, "y": {off: over(ended(off, 1, 5), 0), on: over(ended(on, 0, 6), 0)}}
+	all := table{
+		"x": {off: over(ended(off, 2, 3), 2), on: over(ended(on, 0, 4), 1)}, "y": {off: over(ended(off, 1, 5), 0), on: over(ended(on, 0, 6), 0)},
+	}
 	line := total([]scenario{{key: "x"}, {key: "y"}}, all).line("v9.9.9")
-	g.Expect(line).To(Equal("e2e: argocd=v9.9.9 rollouts=2 off_out_of_order=3 on_out_of_order=0 on_completed=2 on_refused=0 on_error_occurred=0 " +
+	g.Expect(line).To(Equal("e2e: argocd=v9.9.9 rollouts=2 off_out_of_order=3 on_out_of_order=0 on_completed=2 " +
+		"on_refused=0 on_error_occurred=0 " +
 		"off_over_max_update=2 on_over_max_update=1 median_off=4.0s median_on=5.0s"))
 }

@@ -40,13 +40,16 @@ func (s *suite) compareAudit(chosen []scenario, all table) error {
 		m := match(o, events)
 		found, missed, needless = found+m.found, missed+len(m.missed), needless+len(m.alone)
 		for _, start := range m.missed {
-			s.out.Line("audit: %s: no Event for %s at +%.1fs, before %v", sc.key, start.Application, start.At.Sub(o.rollout.began).Seconds(), start.Behind)
+			s.out.Line("audit: %s: no Event for %s at +%.1fs, before %v", sc.key, start.Application,
+				start.At.Sub(o.rollout.began).Seconds(), start.Behind)
 		}
 		for _, e := range m.alone {
-			s.out.Line("audit: %s: an Event, but nothing out of order: +%.1fs %s", sc.key, e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
+			s.out.Line("audit: %s: an Event, but nothing out of order: +%.1fs %s", sc.key,
+				e.EventTime.Sub(o.rollout.began).Seconds(), e.Note)
 		}
 	}
-	s.out.Line("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs", found, missed, needless,
+	s.out.Line("audit: found=%d missed=%d false=%d; out of order: off=%d audit=%d; median off=%.1fs audit=%.1fs", found,
+		missed, needless,
 		outOfOrderOff, outOfOrderAudit, median(offTook).Seconds(), median(auditTook).Seconds())
 	return nil
 }
@@ -93,6 +96,7 @@ func reports(e eventsv1.Event, s observer.Start) bool {
 
 // during says that an Event is of this rollout, while it was measured.
 func (o *outcome) during(e eventsv1.Event) bool {
-	return e.Reason == wouldBeDenied && !e.EventTime.Time.Before(o.rollout.began) && !e.EventTime.After(o.ended.Add(eventSlack)) &&
+	return e.Reason == wouldBeDenied && !e.EventTime.Time.Before(o.rollout.began) &&
+		!e.EventTime.After(o.ended.Add(eventSlack)) &&
 		slices.ContainsFunc(o.rollout.members, func(m *member) bool { return m.name == e.Regarding.Name })
 }

@@ -11,7 +11,9 @@ import (
 
 func TestMatch(t *testing.T) {
 	event := func(app, reason string, seconds float64) eventsv1.Event {
-		e := eventsv1.Event{Reason: reason, EventTime: metav1.NewMicroTime(after(seconds)), Note: "1 Application of step 1 is not done: x-dev (NotSynced)"}
+		e := eventsv1.Event{
+			Reason: reason, EventTime: metav1.NewMicroTime(after(seconds)), Note: "1 Application of step 1 is not done: x-dev (NotSynced)",
+		}
 		e.Regarding.Name = app
 		return e
 	}

@@ -40,7 +40,8 @@ const (
 
 // refused says that a webhook of stepgate has refused a write, or could not be called for it.
 func (w write) refused() bool {
-	return w.ResponseStatus.Code >= http.StatusBadRequest && (w.ResponseStatus.Code == http.StatusForbidden || fromGate(w.ResponseStatus.Message))
+	return w.ResponseStatus.Code >= http.StatusBadRequest &&
+		(w.ResponseStatus.Code == http.StatusForbidden || fromGate(w.ResponseStatus.Message))
 }
 
 // pausedBy is the end of a denial because of a pause, with the moment of it in whole seconds.
@@ -60,7 +61,8 @@ func (w write) pausedMeanwhile() bool {
 // overtaken says that the validating webhook refused a write that the mutating webhook had let through: an earlier step
 // changed between the two.
 func (w write) overtaken() bool {
-	return w.ResponseStatus.Code == http.StatusForbidden && fromGate(w.ResponseStatus.Message) && w.Annotations[pinnedAnnotation] != ""
+	return w.ResponseStatus.Code == http.StatusForbidden && fromGate(w.ResponseStatus.Message) &&
+		w.Annotations[pinnedAnnotation] != ""
 }
 
 // held says that the ApplicationSet controller's operation was taken out of a write.
@@ -115,7 +117,8 @@ func (l *auditLog) writes() (all []write, err error) {
 		return nil, err
 	}
 	if end < l.offset {
-		return nil, fmt.Errorf("%s has %d bytes, and %d of it were read before: it was rotated, and writes are missing", l.path, end, l.offset)
+		return nil, fmt.Errorf("%s has %d bytes, and %d of it were read before: it was rotated, and writes are missing",
+			l.path, end, l.offset)
 	}
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
 		return nil, err

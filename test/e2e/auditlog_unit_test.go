@@ -76,7 +76,8 @@ func TestRefusalsOfTheController(t *testing.T) {
 		return w
 	}
 	paused := func(at string) string {
-		return "denied the request: step 1 of ApplicationSet on/x is paused (Paused: a migration at noon, by alice at 2026-11-24T" + at + "). Next: stepgate resume x"
+		return "denied the request: step 1 of ApplicationSet on/x is paused (Paused: a migration at noon, by alice at " +
+			"2026-11-24T" + at + "). Next: stepgate resume x"
 	}
 	const controller = "system:serviceaccount:argocd:argocd-applicationset-controller"
 	for name, tc := range map[string]struct {

@@ -125,14 +125,17 @@ func (s *suite) measureAutomated(ctx context.Context, chosen []scenario, modes [
 	t := total(chosen, all)
 	timed := total(slices.DeleteFunc(slices.Clone(chosen), func(sc scenario) bool { return sc.waits > 0 }), all)
 	ratio := median(timed.on).Seconds() / max(median(timed.off).Seconds(), 0.1)
-	s.out.Line("automated: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs median_on=%.1fs ratio=%.1f",
+	s.out.Line("automated: rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d median_off=%.1fs "+
+		"median_on=%.1fs ratio=%.1f",
 		t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted, median(t.off).Seconds(), median(t.on).Seconds(), ratio)
 	problems := slices.Concat(t.problems, []error{printHistory(s.out, chosen, all)})
 	if t.onOutOfOrder > 0 {
 		problems = append(problems, fmt.Errorf("automated sync: %d starts out of order with the gate", t.onOutOfOrder))
 	}
 	if len(t.off) > 0 && t.offOutOfOrder == 0 {
-		problems = append(problems, errors.New("automated sync: nothing went out of order without the gate, so this run tests nothing"))
+		problems = append(
+			problems, errors.New("automated sync: nothing went out of order without the gate, so this run tests nothing"),
+		)
 	}
 	if strict && len(timed.off) > 0 && ratio > maxRatio {
 		problems = append(problems, fmt.Errorf("automated sync takes %.1f times as long in order", ratio))

@@ -66,7 +66,8 @@ func (s *suite) measureBusy(ctx context.Context, lasting time.Duration) error {
 	}
 	group.Wait()
 	s.out.Line("\nThe ApplicationSet controller while a sync has to wait, per minute:")
-	s.out.Line("| the write that waits | gate | reconciles | writes | refused | held | goes on afterwards |\n|---|---|---|---|---|---|---|")
+	s.out.Line("| the write that waits | gate | reconciles | writes | refused | held | goes on afterwards " +
+		"|\n|---|---|---|---|---|---|---|")
 	for _, b := range all {
 		b.print()
 	}
@@ -135,7 +136,8 @@ func (r *rollout) untilKeptWaiting(m *member) {
 	}
 	r.until("a held or refused operation of "+m.name, func() bool {
 		for _, w := range script.Get(r.audit.writes()) {
-			if r.owns(w) && w.ObjectRef.Name == m.name && !w.RequestReceivedTimestamp.Before(r.began) && (w.held() || w.refused()) {
+			if r.owns(w) && w.ObjectRef.Name == m.name && !w.RequestReceivedTimestamp.Before(r.began) &&
+				(w.held() || w.refused()) {
 				return true
 			}
 		}
@@ -170,7 +172,8 @@ func (m measurement) end() load {
 	l := load{lasted: time.Since(m.began), reconciles: m.reconciles() - m.reconciled, texts: map[string]bool{}}
 	for _, w := range script.Get(m.audit.writes()) {
 		at := w.RequestReceivedTimestamp
-		if w.User.Username != cluster.ApplicationSetAccount || !m.owns(w) || at.Before(m.began) || at.After(m.began.Add(l.lasted)) {
+		if w.User.Username != cluster.ApplicationSetAccount || !m.owns(w) || at.Before(m.began) ||
+			at.After(m.began.Add(l.lasted)) {
 			continue
 		}
 		l.writes++
@@ -187,7 +190,8 @@ func (m measurement) end() load {
 
 // reconciles is how often the ApplicationSet controller has reconciled the ApplicationSet.
 func (r *rollout) reconciles() float64 {
-	return script.Get(release.Metric(r.ctx, r.argo.ApplicationSetMetrics(), "argocd_appset_reconcile", "namespace", string(r.mode), "name", r.name))
+	return script.Get(release.Metric(r.ctx, r.argo.ApplicationSetMetrics(), "argocd_appset_reconcile", "namespace",
+		string(r.mode), "name", r.name))
 }
 
 // print is a row of the table: each figure is per minute, in the first and in the second half of the time.
@@ -200,5 +204,7 @@ func (b *busy) print() {
 	after := map[bool]string{true: "yes", false: "no"}[b.completed]
 	b.out.Line("| %s | %s | %s | %s | %s | %s | %s |", variant, gate,
 		cells(func(l load) float64 { return l.reconciles }), cells(func(l load) float64 { return float64(l.writes) }),
-		cells(func(l load) float64 { return float64(l.refusals) }), cells(func(l load) float64 { return float64(l.holds) }), after)
+		cells(func(l load) float64 {
+			return float64(l.refusals)
+		}), cells(func(l load) float64 { return float64(l.holds) }), after)
 }

@@ -153,7 +153,9 @@ func (r *rollout) annotateObject(o client.Object, key, value string) {
 	busy := func(err error) bool {
 		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && r.ctx.Err() == nil
 	}
-	script.Must(clientretry.OnError(clientretry.DefaultBackoff, busy, func() error { return r.Admin.Patch(r.ctx, o, annotation(key, value)) }))
+	script.Must(clientretry.OnError(clientretry.DefaultBackoff, busy, func() error {
+		return r.Admin.Patch(r.ctx, o, annotation(key, value))
+	}))
 }
 
 // annotation is a patch that sets an annotation, or removes it if the value is empty.

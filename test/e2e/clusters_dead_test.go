@@ -38,7 +38,9 @@ const (
 
 func allOutages() []outage {
 	of := func(key, title string) scenario {
-		return scenario{key: "dead-" + key, title: title, each: 2, world: true, limit: 6 * time.Minute, layout: spread, template: byName, play: commitAtOnceBackwards}
+		return scenario{
+			key: "dead-" + key, title: title, each: 2, world: true, limit: 6 * time.Minute, layout: spread, template: byName, play: commitAtOnceBackwards,
+		}
 	}
 	kill, hang := (*cluster.Cluster).Kill, (*cluster.Cluster).Hang
 	return []outage{
@@ -145,7 +147,8 @@ func (o *outageResult) read(r *rollout) {
 
 // stepgate is what a command prints that looks at the namespace of a rollout. Exit code 1 says that something waits.
 func stepgate(r *rollout, args ...string) (string, error) {
-	command := exec.CommandContext(r.ctx, r.Binary, append(args, "--kubeconfig", script.Get(r.AdminKubeconfig()), "-n", string(r.mode))...)
+	command := exec.CommandContext(r.ctx, r.Binary,
+		append(args, "--kubeconfig", script.Get(r.AdminKubeconfig()), "-n", string(r.mode))...)
 	// Wide enough for no text to be wrapped in the middle of what is looked for.
 	command.Env = append(os.Environ(), "COLUMNS=2000")
 	text, err := command.Output()
@@ -158,28 +161,33 @@ func stepgate(r *rollout, args ...string) (string, error) {
 
 // printOutages prints a table and a line, and says what may not be.
 func printOutages(out *report.Printer, results []*outageResult) error {
-	out.Line("| the second cluster | lasted, seconds | out of order off / on | complete after it was back, seconds, off / on | beside it, seconds off / on |")
+	out.Line("| the second cluster | lasted, seconds | out of order off / on | complete after it was back, seconds, " +
+		"off / on | beside it, seconds off / on |")
 	out.Line("|---|---|---|---|---|")
 	var problems []error
 	early, offEarly, completed := 0, 0, 0
 	for _, r := range results {
 		without, with := r.rollouts[off], r.rollouts[on]
-		out.Line("| %s (`%s`) | %.0f | %d / %d | %s / %s | %s / %s |", r.title, r.key, r.lasted.Seconds(), without.outOfOrder(), with.outOfOrder(),
+		out.Line("| %s (`%s`) | %.0f | %d / %d | %s / %s | %s / %s |", r.title, r.key, r.lasted.Seconds(),
+			without.outOfOrder(), with.outOfOrder(),
 			r.after(without), r.after(with), seconds(r.beside[off].took), seconds(r.beside[on].took))
 		offEarly, early = offEarly+without.outOfOrder(), early+with.outOfOrder()+r.beside[on].outOfOrder()
 		switch {
 		case !with.completed():
-			problems = append(problems, fmt.Errorf("%s did not complete with the gate: %s", r.key, with.rollout.summary()), with.problem)
+			problems = append(problems, fmt.Errorf("%s did not complete with the gate: %s", r.key, with.rollout.summary()),
+				with.problem)
 		case with.rollout.finished.Before(r.back):
 			problems = append(problems, fmt.Errorf("%s completed before the cluster was back", r.key))
 		default:
 			completed++
 		}
 		if !r.beside[on].completed() {
-			problems = append(problems, fmt.Errorf("%s: the rollout in the other cluster did not complete with the gate: %s", r.key, r.beside[on].rollout.summary()), r.beside[on].problem)
+			problems = append(problems, fmt.Errorf("%s: the rollout in the other cluster did not complete with the gate: %s",
+				r.key, r.beside[on].rollout.summary()), r.beside[on].problem)
 		}
 	}
-	out.Line("\ne2e-clusters: outages=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results), offEarly, early, completed)
+	out.Line("\ne2e-clusters: outages=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results), offEarly,
+		early, completed)
 	if early > 0 {
 		problems = append(problems, fmt.Errorf("a cluster that does not answer: %d starts out of order with the gate", early))
 	}

@@ -33,20 +33,24 @@ func printClusters(out *report.Printer, results []*clusterResult, writes []write
 		if with.completed() {
 			completed++
 		} else {
-			problems = append(problems, fmt.Errorf("%s did not complete with the gate: %s", r.key, with.rollout.summary()), with.problem)
+			problems = append(problems, fmt.Errorf("%s did not complete with the gate: %s", r.key, with.rollout.summary()),
+				with.problem)
 		}
 		if r.skewed() {
 			skewed++
 		}
 		problems = append(problems, r.checkClocks())
 	}
-	out.Line("\ne2e-clusters: rollouts=%d skewed=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results), skewed, offEarly, early, completed)
+	out.Line("\ne2e-clusters: rollouts=%d skewed=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d", len(results),
+		skewed, offEarly, early, completed)
 	if early > 0 {
 		problems = append(problems, fmt.Errorf("two clusters: %d starts out of order with the gate", early))
 	}
 	// One rollout alone may go in order by chance.
 	if offEarly == 0 && len(results) > 1 && !barrier {
-		problems = append(problems, errors.New("two clusters: nothing went out of order without the gate, so this run tests nothing"))
+		problems = append(
+			problems, errors.New("two clusters: nothing went out of order without the gate, so this run tests nothing"),
+		)
 	}
 	return errors.Join(problems...)
 }
@@ -97,7 +101,8 @@ func (r *clusterResult) checkClocks() error {
 				}
 			}
 			if most > s.Ahead || most < s.Ahead-clockError {
-				problems = append(problems, fmt.Errorf("%s, %s: the clock of shard %d should be %s ahead; its Applications say %v", r.key, o.rollout.mode, i, s.Ahead, read))
+				problems = append(problems, fmt.Errorf("%s, %s: the clock of shard %d should be %s ahead; its Applications say %v",
+					r.key, o.rollout.mode, i, s.Ahead, read))
 			}
 		}
 	}

@@ -40,12 +40,14 @@ type commandLine struct {
 // happens.
 func (s *suite) measureCommandLine(ctx context.Context, folder string) error {
 	c := &commandLine{kubeconfig: script.Get(s.AdminKubeconfig()), folder: folder}
-	outcomes, err := player{s, []mode{on}, 1}.playOnce(ctx, scenario{key: "shop", title: "watched by the command line", each: 4, play: c.play})
+	outcomes, err := player{s, []mode{on}, 1}.playOnce(ctx,
+		scenario{key: "shop", title: "watched by the command line", each: 4, play: c.play})
 	if err != nil {
 		return err
 	}
 	if o := outcomes[on]; !o.completed() || o.outOfOrder() > 0 {
-		return fmt.Errorf("the rollout that the command line watches: %d out of order, completed %t", o.outOfOrder(), o.completed())
+		return fmt.Errorf("the rollout that the command line watches: %d out of order, completed %t", o.outOfOrder(),
+			o.completed())
 	}
 	return nil
 }
@@ -79,7 +81,9 @@ func (c *commandLine) play(r *rollout) {
 	r.refresh(r.in("prod", "qa", "dev")...)
 	r.until("a sync of "+bad.name, func() bool { return strings.Contains(show(), bad.name+"  Progressing") })
 	r.health(bad, "Degraded")
-	r.untilWithin(seenWithin, "the Degraded Application on the screen", func() bool { return strings.Contains(show(), "✖  "+bad.name) })
+	r.untilWithin(seenWithin, "the Degraded Application on the screen", func() bool {
+		return strings.Contains(show(), "✖  "+bad.name)
+	})
 	r.pause(shownFor)
 	text := script.Get(c.explain(r, r.one("prod").name))
 	if !strings.Contains(text, "1. "+bad.name+" (step 2): NotHealthy: Degraded") {
@@ -89,8 +93,11 @@ func (c *commandLine) play(r *rollout) {
 	r.until("the end of the rollout", r.isComplete)
 	complete := time.Now()
 	script.Mustf(wait.Wait(), "stepgate wait: %s", said)
-	r.untilWithin(seenWithin, "the end of the rollout on the screen", func() bool { return strings.Contains(show(), "Complete") })
-	r.out.Line("command line: stepgate wait ended %.1f s after the rollout, and said:\n%s", time.Since(complete).Seconds(), indented(said.String()))
+	r.untilWithin(seenWithin, "the end of the rollout on the screen", func() bool {
+		return strings.Contains(show(), "Complete")
+	})
+	r.out.Line("command line: stepgate wait ended %.1f s after the rollout, and said:\n%s",
+		time.Since(complete).Seconds(), indented(said.String()))
 	r.pause(time.Second)
 	script.Must(watch.Process.Signal(os.Interrupt))
 	script.Must(ended())
@@ -149,7 +156,8 @@ func (c *commandLine) generated(r *rollout) error {
 // plugin lets the real argocd run stepgate by the name argocd-stepgate.
 func (c *commandLine) plugin(r *rollout) error {
 	folder := filepath.Join(r.Dir(), "plugins")
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.Symlink(r.Binary, filepath.Join(folder, "argocd-stepgate"))); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o700),
+		os.Symlink(r.Binary, filepath.Join(folder, "argocd-stepgate"))); err != nil {
 		return err
 	}
 	text, err := r.clis[r.mode].Plugin(r.ctx, folder, "stepgate", "get", "--help")
@@ -184,12 +192,14 @@ func inOrder(frames []cast.Frame) error {
 
 // write writes the recording.
 func (c *commandLine) write(r *cast.Recording, frames []cast.Frame) error {
-	const title = "stepgate get --watch during a real rollout: a Degraded Application holds the last step up until it is repaired"
+	const title = "stepgate get --watch during a real rollout: a Degraded Application holds the last step up until it " +
+		"is repaired"
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		return err
 	}
 	var asciicast, svg bytes.Buffer
-	if err := errors.Join(cast.WriteAsciicast(&asciicast, r, title, frames), cast.WriteSVG(&svg, r, title, frames)); err != nil {
+	if err := errors.Join(cast.WriteAsciicast(&asciicast, r, title, frames),
+		cast.WriteSVG(&svg, r, title, frames)); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -66,7 +66,8 @@ func (r *rollout) isComplete() bool {
 // atNewest says that the Application is at the state of the newest change, by its status.
 func (m *member) atNewest(app *argo.Application) bool {
 	seen, err := observer.Observe(app, false, time.Time{})
-	return err == nil && (seen.Synced || m.leftover && seen.Leftover) && seen.Health == "Healthy" && seen.Compared == m.newest() && !seen.OperationSet
+	return err == nil && (seen.Synced || m.leftover && seen.Leftover) && seen.Health == "Healthy" &&
+		seen.Compared == m.newest() && !seen.OperationSet
 }
 
 // untilNewest waits until a member has the newest state.

@@ -194,5 +194,6 @@ const notAName = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_A_Name
 // failedAt says that the last operation of an Application has failed at a revision.
 func failedAt(app *argo.Application, revision string) bool {
 	last := app.Status.OperationState
-	return last != nil && (last.Phase == "Failed" || last.Phase == "Error") && last.SyncResult != nil && last.SyncResult.Revision == revision
+	return last != nil && (last.Phase == "Failed" || last.Phase == "Error") && last.SyncResult != nil &&
+		last.SyncResult.Revision == revision
 }

@@ -79,14 +79,18 @@ func automatedConditions(chosen []condition) []condition {
 }
 
 // playConditions plays all of them at the same time: most of their time they wait.
-func (s *suite) playConditions(ctx context.Context, kind string, chosen []condition, modes []mode, long bool) ([]*conditionOutcome, error) {
+func (s *suite) playConditions(
+	ctx context.Context, kind string, chosen []condition, modes []mode, long bool,
+) ([]*conditionOutcome, error) {
 	var all []*conditionOutcome
 	var setup errgroup.Group
 	setup.SetLimit(3)
 	for _, c := range chosen {
 		for _, m := range modes {
 			c.limit = 2 * time.Minute
-			o := &conditionOutcome{waiting: &waiting{rollout: newRollout(ctx, s, c.scenario, m), long: long}, condition: c, kind: kind}
+			o := &conditionOutcome{
+				waiting: &waiting{rollout: newRollout(ctx, s, c.scenario, m), long: long}, condition: c, kind: kind,
+			}
 			all = append(all, o)
 			setup.Go(func() error {
 				if err := script.Run(o.prepare); err != nil {

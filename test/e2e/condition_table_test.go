@@ -35,7 +35,8 @@ func (o *conditionOutcome) print() {
 // printConditions prints the table, and returns an error unless the gate kept every condition and nothing else did.
 func printConditions(out *report.Printer, all []*conditionOutcome) error {
 	out.Line("\nA step waits for a condition:")
-	out.Line("| condition | kind | held for | released after it was due: p50, p99 | early starts | without stepgate |\n|---|---|---|---|---|---|")
+	out.Line("| condition | kind | held for | released after it was due: p50, p99 | early starts | without stepgate " +
+		"|\n|---|---|---|---|---|---|")
 	var problems []error
 	var released []time.Duration
 	played, early, without := 0, 0, 0
@@ -67,7 +68,8 @@ func printConditions(out *report.Printer, all []*conditionOutcome) error {
 	for _, name := range slices.Sorted(maps.Keys(controls)) {
 		problems = append(problems, tells(controls[name]))
 	}
-	out.Line("conditions: rollouts=%d early=%d early_without=%d released=%d p50=%.2fs p99=%.2fs", played, early, without, len(released),
+	out.Line("conditions: rollouts=%d early=%d early_without=%d released=%d p50=%.2fs p99=%.2fs", played, early, without,
+		len(released),
 		percentile(released, 50).Seconds(), percentile(released, 99).Seconds())
 	return errors.Join(problems...)
 }

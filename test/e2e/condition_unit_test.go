@@ -14,7 +14,9 @@ import (
 func TestHold(t *testing.T) {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	resumed := moment{noon, 100}
-	start := observer.Start{Application: "qa", Change: 2, ResourceVersion: 99, At: noon.Add(-time.Second), Open: noon.Add(-7 * time.Second)}
+	start := observer.Start{
+		Application: "qa", Change: 2, ResourceVersion: 99, At: noon.Add(-time.Second), Open: noon.Add(-7 * time.Second),
+	}
 	for name, tc := range map[string]struct {
 		edit func(*hold, *observer.Start)
 		want bool
@@ -68,13 +70,16 @@ func TestTells(t *testing.T) {
 	o := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: off}}}
 	quiet := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "auto-wait-pause", mode: off}}}
 	g.Expect(tells([]*conditionOutcome{o, quiet})).To(MatchError(ContainSubstring("this tests nothing")))
-	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}})).To(MatchError(ContainSubstring("this tests nothing")))
+	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{
+		o, {waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}},
+	})).To(MatchError(ContainSubstring("this tests nothing")))
 	o.holds = []*hold{{members: []*member{{name: "qa"}}}}
 	o.starts = []observer.Start{{Application: "qa"}}
 	g.Expect(tells([]*conditionOutcome{quiet, o})).To(Succeed())
 	with := &conditionOutcome{waiting: &waiting{rollout: &rollout{name: "wait-pause", mode: conditional}}}
 	with.holds, with.starts = o.holds, o.starts
-	g.Expect(printConditions(report.To(io.Discard), []*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
+	g.Expect(printConditions(report.To(io.Discard),
+		[]*conditionOutcome{o, with})).To(MatchError(ContainSubstring("1 starts before they were due")))
 }
 
 func TestGitOpsPage(t *testing.T) {
@@ -82,7 +87,8 @@ func TestGitOpsPage(t *testing.T) {
 	page, err := readGitOpsPage("../..")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, p := range parents(false) {
-		g.Expect(page.text).To(ContainSubstring("\n| "+p.title+" | "), "the table has a row for each Application that is tried")
+		g.Expect(page.text).To(ContainSubstring("\n| "+p.title+" | "),
+			"the table has a row for each Application that is tried")
 	}
 	g.Expect(page.text).To(ContainSubstring("\n" + rowHeading + "\n"))
 	g.Expect(page.application).To(ContainSubstring("RespectIgnoreDifferences=true"))

@@ -26,7 +26,9 @@ func (s *suite) installUsers(ctx context.Context) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{"argoproj.io"}, Resources: []string{"applications", "applicationsets"}, Verbs: []string{"get", "list", "patch", "update"},
 	}}}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+	}
 	for _, user := range []string{approver, stranger} {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
 	}
@@ -75,7 +77,8 @@ func (w *waiting) startsByHand(m *member) {
 	app.Namespace, app.Name = string(w.mode), m.name
 	patch := fmt.Sprintf(`{"operation":{"initiatedBy":{"username":%q},"sync":{"revision":%q}}}`, stranger, m.revision)
 	as := script.Get(w.Client(stranger))
-	w.refuses(as.Patch(w.ctx, app, client.RawPatch(types.MergePatchType, []byte(patch))), "a sync of "+m.name+" by "+stranger)
+	w.refuses(as.Patch(w.ctx, app, client.RawPatch(types.MergePatchType, []byte(patch))),
+		"a sync of "+m.name+" by "+stranger)
 }
 
 // approvedByUsers lets a step wait for an approval, of each commit again. Nobody but the approver can give it.

@@ -54,7 +54,8 @@ func (c *conditions) keep(set *argo.ApplicationSet) {
 	defer c.mu.Unlock()
 	key := set.Namespace + "/" + set.Name
 	for _, condition := range set.Status.Conditions {
-		shown := condition.Type == argo.ApplicationSetConditionErrorOccurred && condition.Status == argo.ApplicationSetConditionStatusTrue
+		shown := condition.Type == argo.ApplicationSetConditionErrorOccurred &&
+			condition.Status == argo.ApplicationSetConditionStatusTrue
 		if shown && !slices.Contains(c.errors[key], condition.Message) {
 			c.errors[key] = append(c.errors[key], condition.Message)
 		}

@@ -33,7 +33,8 @@ func (s *suite) control(ctx context.Context, chosen, automated []scenario) error
 		return err
 	}
 	sums.refused(writes, refusing)
-	s.out.Line("control: without release, %d of %d rollouts stand still: %s", len(c.still), c.played, strings.Join(c.still, ", "))
+	s.out.Line("control: without release, %d of %d rollouts stand still: %s", len(c.still), c.played,
+		strings.Join(c.still, ", "))
 	s.out.Line("control: without hold, the ApplicationSet controller was refused %d times", sums.onRefused)
 	s.out.Line("control: out_of_order=%d", c.outOfOrder)
 	switch {

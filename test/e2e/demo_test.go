@@ -22,8 +22,10 @@ const late = 10 * time.Second
 func demo(ctx context.Context, s *suite) error {
 	out := report.New(os.Stdout)
 	out.Heading("An ApplicationSet with three steps: 1 dev, 2 qa, 3 prod")
-	out.Line("They share a repository. A commit changes all three, and Argo CD happens to be told about prod first; it would")
-	out.Line("look at dev and qa %.0f s later. Everything here is real: Argo CD %s, git, the API server.", late.Seconds(), s.argo.Version)
+	out.Line("They share a repository. A commit changes all three, and Argo CD happens to be told about prod first; it " +
+		"would")
+	out.Line("look at dev and qa %.0f s later. Everything here is real: Argo CD %s, git, the API server.", late.Seconds(),
+		s.argo.Version)
 	sc := scenario{key: "guestbook", each: 1, play: toldAboutProd}
 	all := table{sc.key: {}}
 	if err := (player{s, []mode{off, on}, 2}).prepare(ctx, []scenario{sc}, all); err != nil {
@@ -73,7 +75,8 @@ func (o *outcome) show(out *report.Printer) error {
 	if err != nil {
 		return err
 	}
-	out.Line("%s  %-4s  commit %.7s lands", event{at: r.changedAt[1]}.offset(r.began), "git", r.members[0].changes[1].Revision)
+	out.Line("%s  %-4s  commit %.7s lands", event{at: r.changedAt[1]}.offset(r.began), "git",
+		r.members[0].changes[1].Revision)
 	for _, e := range events {
 		text := out.Wrap(e.text, 15)
 		if e.wrong {
@@ -88,7 +91,9 @@ func (o *outcome) show(out *report.Printer) error {
 		out.Line("%s  all   at the commit", event{at: r.finished}.offset(r.began))
 	}
 	if repeated > 0 {
-		out.Line("%s", out.Paint(screen.Faint, fmt.Sprintf("         (Argo CD started %d of these syncs again before it noticed that they ran; left out)", repeated)))
+		out.Line("%s", out.Paint(screen.Faint,
+			fmt.Sprintf("         (Argo CD started %d of these syncs again before it noticed that they ran; left out)",
+				repeated)))
 	}
 	return nil
 }

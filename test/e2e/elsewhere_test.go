@@ -73,7 +73,9 @@ func (r *rollout) sharedFiles(version string) files {
 }
 
 func twoSources(_ *rollout, spec *argo.ApplicationSpec) {
-	spec.Sources = argo.ApplicationSources{*spec.Source, {RepoURL: "{{.secondURL}}", Path: "{{.secondPath}}", TargetRevision: argocd.Main}}
+	spec.Sources = argo.ApplicationSources{
+		*spec.Source, {RepoURL: "{{.secondURL}}", Path: "{{.secondPath}}", TargetRevision: argocd.Main},
+	}
 	spec.Source = nil
 }
 

@@ -68,7 +68,8 @@ func (p *gitOpsPage) set(f *family, name string) *unstructured.Unstructured {
 // install commits everything, creates the parent, and waits until all that it deploys is deployed.
 func (f *family) install() {
 	f.git = map[string]string{}
-	f.sets, f.manifests = script.Get(f.argo.NewRepository(f.repository("sets"))), script.Get(f.argo.NewRepository(f.repository("manifests")))
+	f.sets, f.manifests = script.Get(f.argo.NewRepository(f.repository("sets"))),
+		script.Get(f.argo.NewRepository(f.repository("manifests")))
 	manifests := files{}
 	for _, env := range environments {
 		m := member{name: f.name() + "-" + env, version: "1", source: source{path: "envs/" + env}}
@@ -118,7 +119,8 @@ func (f *family) sync(revision string, as func(*argo.OperationState) bool) {
 		}
 		last := live.Status.OperationState
 		seen = fmt.Sprintf("compared with %s, refresh %q, operation set %v, last %s of %s: %s", live.Status.Sync.Revision,
-			live.Annotations[argo.AnnotationKeyRefresh], live.Operation != nil, last.Phase, last.SyncResult.Revision, last.Message)
+			live.Annotations[argo.AnnotationKeyRefresh], live.Operation != nil, last.Phase, last.SyncResult.Revision,
+			last.Message)
 		return last.SyncResult.Revision == revision && as(last)
 	})
 	script.Mustf(err, "sync of %s at %s: %s", f.name(), revision, seen)
@@ -171,7 +173,8 @@ func (s *suite) measureGitOps(ctx context.Context, chosen []parent, modes []mode
 		group.Go(func() { f.problem = script.Run(f.play) })
 	}
 	group.Wait()
-	s.out.Line("\nGitOps, after %.0fs: what Argo CD does with annotations of an ApplicationSet that it deploys.", time.Since(began).Seconds())
+	s.out.Line("\nGitOps, after %.0fs: what Argo CD does with annotations of an ApplicationSet that it deploys.",
+		time.Since(began).Seconds())
 	s.out.Line("%s\n|---|---|---|---|---|---|---|", rowHeading)
 	var problems []error
 	for _, f := range all {

@@ -70,7 +70,9 @@ type family struct {
 func (f *family) play() {
 	f.install()
 	set, second := f.name(), f.second()
-	byHand := map[string]string{"pause": "all", "pause-reason": "the database is being moved", "approved": "3@" + f.revision}
+	byHand := map[string]string{
+		"pause": "all", "pause-reason": "the database is being moved", "approved": "3@" + f.revision,
+	}
 	for _, key := range []string{"pause", "pause-reason", "approved"} {
 		f.annotate(set, key, byHand[key])
 	}
@@ -142,7 +144,9 @@ func (f *family) push() string {
 	}
 	// Its Applications would deploy the same as those of the first.
 	second.SetAnnotations(withNext(second.GetAnnotations(), f.git[prefix+"max-failures"]))
-	script.Must(unstructured.SetNestedSlice(second.Object, []any{map[string]any{"list": map[string]any{"elements": []any{}}}}, "spec", "generators"))
+	script.Must(unstructured.SetNestedSlice(second.Object, []any{
+		map[string]any{"list": map[string]any{"elements": []any{}}},
+	}, "spec", "generators"))
 	return script.Get(f.sets.Commit(argocd.Main, files{
 		"applicationsets/first.json":  string(script.Get(set.MarshalJSON())),
 		"applicationsets/second.json": string(script.Get(second.MarshalJSON())),
@@ -181,10 +185,12 @@ func (p parent) apply(app *unstructured.Unstructured) error {
 // row is the row of the page's table.
 func (f *family) row() string {
 	said := map[bool]string{true: "kept", false: "reverted"}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", f.title, said[f.foreign], said[f.foreignNext], said[f.own], said[f.born], said[f.bornNext],
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", f.title, said[f.foreign], said[f.foreignNext], said[f.own],
+		said[f.born], said[f.bornNext],
 		map[bool]string{true: "deployed", false: "not deployed"}[f.added])
 }
 
 // rowHeading is the heading of the page's table.
-const rowHeading = "| the Application | set by hand, not in Git | after the next commit | changed by hand, in Git | `pause` in Git from the beginning, removed by hand" +
+const rowHeading = "| the Application | set by hand, not in Git | after the next commit | changed by hand, in Git | " +
+	"`pause` in Git from the beginning, removed by hand" +
 	" | after the next commit | `pause` added in Git |"

@@ -200,20 +200,23 @@ func printHistory(out *report.Printer, chosen []scenario, all table) error {
 	var t historyTotals
 	var alone []string
 	out.Line("stepgate audit, afterwards, from the live Applications alone:")
-	out.Line("| rollout | mode | revisions | found | missed | false | cannot tell | why missed |\n|---|---|---|---|---|---|---|---|")
+	out.Line("| rollout | mode | revisions | found | missed | false | cannot tell | why missed " +
+		"|\n|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
 		for _, m := range slices.Sorted(maps.Keys(all[sc.key])) {
 			h := all[sc.key][m].history
 			if h == nil {
 				continue
 			}
-			out.Line("| `%s` | %s | %d | %d | %d | %d | %d | %s |", sc.key, m, h.rollouts, len(h.found), len(h.missed), len(h.alone), h.unclear, h.why())
+			out.Line("| `%s` | %s | %d | %d | %d | %d | %d | %s |", sc.key, m, h.rollouts, len(h.found), len(h.missed),
+				len(h.alone), h.unclear, h.why())
 			kind := "false"
 			if sc.repairs {
 				kind = "a repair of drift"
 			}
 			for _, e := range h.alone {
-				alone = append(alone, fmt.Sprintf("%s, %s: %s: %s, before %s", sc.key, m, kind, recorded(e.Sync), recorded(e.Before[0])))
+				alone = append(alone, fmt.Sprintf("%s, %s: %s: %s, before %s", sc.key, m, kind, recorded(e.Sync),
+					recorded(e.Before[0])))
 			}
 			if sc.repairs {
 				h.alone = nil // no error of the audit: a record does not tell a repair from a rollout
@@ -224,6 +227,7 @@ func printHistory(out *report.Printer, chosen []scenario, all table) error {
 	for _, line := range alone {
 		out.Line("%s", line)
 	}
-	out.Line("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d", t.rollouts, t.found, t.missed, t.alone, t.unclear)
+	out.Line("stepgate audit: rollouts=%d found=%d missed=%d false=%d cannot_tell=%d", t.rollouts, t.found, t.missed,
+		t.alone, t.unclear)
 	return t.verdict()
 }

@@ -32,7 +32,8 @@ func TestCompareHistory(t *testing.T) {
 		want     history
 	}{
 		"found": {
-			audited(past.Rollout{Revision: "b", Early: []past.Early{early("prod")}, Syncs: []past.Sync{sync("prod", "")}}), []earlyStart{prod},
+			audited(past.Rollout{Revision: "b", Early: []past.Early{early("prod")}, Syncs: []past.Sync{sync("prod", "")}}),
+			[]earlyStart{prod},
 			history{rollouts: 1, found: []earlyStart{prod}, missed: map[earlyStart]string{}},
 		},
 		"not seen by the observer": {
@@ -40,7 +41,8 @@ func TestCompareHistory(t *testing.T) {
 			history{rollouts: 1, alone: []past.Early{early("prod")}, missed: map[earlyStart]string{}},
 		},
 		"missed": {
-			audited(past.Rollout{Revision: "b", Verdict: past.Unclear, Syncs: []past.Sync{sync("prod", past.SameSecond)}}), []earlyStart{prod, qa},
+			audited(past.Rollout{Revision: "b", Verdict: past.Unclear, Syncs: []past.Sync{sync("prod", past.SameSecond)}}),
+			[]earlyStart{prod, qa},
 			history{rollouts: 1, unclear: 1, missed: map[earlyStart]string{prod: "SameSecond", qa: notOnRecord}},
 		},
 		"of the installation": {
@@ -71,6 +73,8 @@ func TestHistoryVerdict(t *testing.T) {
 	for _, why := range []string{string(past.OneStep), string(past.SameSecond), string(past.MayHaveWaited)} {
 		g.Expect(verdict(off, &history{missed: map[earlyStart]string{seen: why}})).To(Succeed())
 	}
-	g.Expect(verdict(off, &history{missed: map[earlyStart]string{seen: string(past.Trimmed)}})).To(MatchError("stepgate audit found none of 1 early starts"))
+	g.Expect(verdict(off, &history{
+		missed: map[earlyStart]string{seen: string(past.Trimmed)},
+	})).To(MatchError("stepgate audit found none of 1 early starts"))
 	g.Expect(verdict(on, &history{alone: []past.Early{{}}})).To(MatchError(ContainSubstring("says of 1 starts")))
 }

@@ -35,7 +35,8 @@ func (s *suite) measureLiveness(ctx context.Context, chosen []scenario) error {
 	}
 	s.out.Line("liveness: rollouts=%d out_of_order=%d completed=%d", len(chosen), early, completed)
 	if early > 0 || completed < len(chosen) {
-		return fmt.Errorf("with replicas that are killed: %d starts out of order, %d of %d rollouts completed", early, completed, len(chosen))
+		return fmt.Errorf("with replicas that are killed: %d starts out of order, %d of %d rollouts completed", early,
+			completed, len(chosen))
 	}
 	return nil
 }

@@ -94,7 +94,8 @@ func moved(r *rollout) {
 func added(r *rollout) {
 	r.begin()
 	before := r.in(backwards()...)
-	for _, m := range []*member{r.newMember(r.name+"-more-dev", 0, before[0].repo), r.newMember(r.name+"-more-prod", len(environments)-1, before[0].repo)} {
+	for _, m := range []*member{r.newMember(r.name+"-more-dev", 0, before[0].repo),
+		r.newMember(r.name+"-more-prod", len(environments)-1, before[0].repo)} {
 		m.changes = make([]observer.State, len(r.changedAt))
 		r.members = append(r.members, m)
 	}
@@ -114,7 +115,9 @@ func rollback(r *rollout) {
 	r.begin()
 	text, err := r.clis[r.mode].Rollback(r.ctx, prod.name, r.live(prod).Status.History[0].ID)
 	script.Mustf(err, "argocd app rollback %s: %s", prod.name, text)
-	r.until("the old version of "+prod.name, func() bool { return r.deployed(prod) == "1" && r.live(prod).Operation == nil })
+	r.until("the old version of "+prod.name, func() bool {
+		return r.deployed(prod) == "1" && r.live(prod).Operation == nil
+	})
 	r.health(dev, "Degraded")
 	r.tooEarly(prod)
 	r.health(dev, "Healthy")

@@ -136,7 +136,8 @@ func (p player) playOne(ctx context.Context, sc scenario) (map[mode]*outcome, er
 		return outcomes, err
 	}
 	without, with := outcomes[off], outcomes[on]
-	p.out.Line("%s: %.1fs with the gate and %.1fs without: played again", sc.key, with.took.Seconds(), without.took.Seconds())
+	p.out.Line("%s: %.1fs with the gate and %.1fs without: played again", sc.key, with.took.Seconds(),
+		without.took.Seconds())
 	sc.key += "-again"
 	again, err := player{p.suite, []mode{off, on}, p.atOnce}.playOnce(ctx, sc)
 	if err != nil {

@@ -99,7 +99,8 @@ func total(chosen []scenario, all table) *totals {
 		if o := all[sc.key][proven]; o != nil {
 			t.onOutOfOrder += o.outOfOrder()
 			if !o.completed() {
-				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin proven: %s", sc.key, o.rollout.summary()))
+				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin proven: %s", sc.key,
+					o.rollout.summary()))
 			}
 		}
 	}
@@ -124,13 +125,15 @@ func (t *totals) problem(o *outcome) {
 func (t *totals) refused(writes []write, modes ...mode) {
 	said := map[string]bool{}
 	for _, w := range writes {
-		if w.User.Username != cluster.ApplicationSetAccount || !w.refused() || w.pausedMeanwhile() || !slices.Contains(modes, mode(w.ObjectRef.Namespace)) {
+		if w.User.Username != cluster.ApplicationSetAccount || !w.refused() || w.pausedMeanwhile() ||
+			!slices.Contains(modes, mode(w.ObjectRef.Namespace)) {
 			continue
 		}
 		t.onRefused++
 		if key := w.ObjectRef.Namespace + "/" + w.ObjectRef.Name; !said[key] {
 			said[key] = true
-			t.problems = append(t.problems, fmt.Errorf("the ApplicationSet controller was refused a write of %s: %s", key, w.ResponseStatus.Message))
+			t.problems = append(t.problems, fmt.Errorf("the ApplicationSet controller was refused a write of %s: %s", key,
+				w.ResponseStatus.Message))
 		}
 	}
 }
@@ -148,7 +151,8 @@ func (t *totals) errorOccurred(all table, c *conditions) error {
 			}
 			if len(texts) > 0 {
 				t.onErrorOccurred++
-				t.problems = append(t.problems, fmt.Errorf("ApplicationSet %s/%s showed ErrorOccurred: %s", m, o.rollout.name, texts[0]))
+				t.problems = append(t.problems, fmt.Errorf("ApplicationSet %s/%s showed ErrorOccurred: %s", m, o.rollout.name,
+					texts[0]))
 			}
 		}
 	}
@@ -168,7 +172,8 @@ func (t *totals) add(sc scenario, without, with *outcome) {
 		t.ratios = append(t.ratios, with.took.Seconds()/without.took.Seconds())
 	}
 	if tooSlow(without, with) > 0 {
-		t.tolerated = append(t.tolerated, fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
+		t.tolerated = append(t.tolerated,
+			fmt.Errorf("%s took %.1fs with the gate and %.1fs without", sc.key, with.took.Seconds(), without.took.Seconds()))
 	}
 }
 
@@ -198,7 +203,8 @@ func (t *totals) printRatio(out *report.Printer) {
 
 // line is the totals, and how much of Argo CD was run.
 func (t *totals) line(version string) string {
-	return fmt.Sprintf("e2e: argocd=%s rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d on_refused=%d on_error_occurred=%d "+
+	return fmt.Sprintf("e2e: argocd=%s rollouts=%d off_out_of_order=%d on_out_of_order=%d on_completed=%d "+
+		"on_refused=%d on_error_occurred=%d "+
 		"off_over_max_update=%d on_over_max_update=%d median_off=%.1fs median_on=%.1fs", version, t.rollouts, t.offOutOfOrder, t.onOutOfOrder, t.onCompleted,
 		t.onRefused, t.onErrorOccurred, t.offOver, t.onOver, median(t.off).Seconds(), median(t.on).Seconds())
 }
@@ -215,7 +221,8 @@ const (
 func (t *totals) verdict(out *report.Printer) error {
 	problems := t.problems
 	if ratio := medianOfAll(t.ratios); len(t.ratios) >= ratioOf && ratio > mostRatio {
-		t.tolerated = append(t.tolerated, fmt.Errorf("in the median, a rollout takes %.2f times as long with the gate as without", ratio))
+		t.tolerated = append(t.tolerated,
+			fmt.Errorf("in the median, a rollout takes %.2f times as long with the gate as without", ratio))
 	}
 	if t.strict {
 		problems = append(problems, t.tolerated...)

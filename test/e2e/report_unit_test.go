@@ -142,7 +142,9 @@ func TestErrorsOfAnApplicationSetThatTheGateCaused(t *testing.T) {
 	g := NewWithT(t)
 	shown := func(status argo.ApplicationSetConditionStatus, message string) *argo.ApplicationSet {
 		set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "on", Name: "x"}}
-		set.Status.Conditions = []argo.ApplicationSetCondition{{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Message: message}}
+		set.Status.Conditions = []argo.ApplicationSetCondition{
+			{Type: argo.ApplicationSetConditionErrorOccurred, Status: status, Message: message},
+		}
 		return set
 	}
 	c := &conditions{errors: map[string][]string{}}
@@ -172,8 +174,12 @@ func TestVerdictOfProven(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			modes := map[mode]*outcome{off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), proven: tc.proven, on: ended(on, 0, 3)}
-			err := total([]scenario{{key: "x", beside: []mode{unpinned, proven}}}, table{"x": modes}).verdict(report.To(io.Discard))
+			modes := map[mode]*outcome{
+				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), proven: tc.proven, on: ended(on, 0, 3),
+			}
+			err := total([]scenario{
+				{key: "x", beside: []mode{unpinned, proven}},
+			}, table{"x": modes}).verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return

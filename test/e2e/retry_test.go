@@ -13,7 +13,9 @@ import (
 // retried repeats a failed sync every two seconds.
 func retried(_ *rollout, spec *argo.ApplicationSpec) {
 	factor := int64(1)
-	spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 50, Backoff: &argo.Backoff{Duration: "2s", Factor: &factor, MaxDuration: "2s"}}}
+	spec.SyncPolicy = &argo.SyncPolicy{
+		Retry: &argo.RetryStrategy{Limit: 50, Backoff: &argo.Backoff{Duration: "2s", Factor: &factor, MaxDuration: "2s"}},
+	}
 }
 
 // retry lets the first commit fail in prod for want of a namespace. The second commit lands, and then the namespace is
@@ -36,7 +38,9 @@ func retry(r *rollout) {
 
 // untilIdle waits until a member has no operation any more.
 func (r *rollout) untilIdle(m *member) {
-	r.untilEach("the end of the operation of "+m.name, []*member{m}, func(_ *member, app *argo.Application) bool { return app.Operation == nil })
+	r.untilEach("the end of the operation of "+m.name, []*member{m}, func(_ *member, app *argo.Application) bool {
+		return app.Operation == nil
+	})
 }
 
 // project is the name of the rollout's own project.
@@ -54,7 +58,8 @@ func window(r *rollout) {
 	r.version("2", r.members)
 	r.refresh(r.in(backwards()...)...)
 	r.untilEach("a sync that waits for its window", []*member{prod}, func(_ *member, app *argo.Application) bool {
-		return app.Operation != nil && app.Status.OperationState != nil && strings.Contains(app.Status.OperationState.Message, "blocked by sync window")
+		return app.Operation != nil && app.Status.OperationState != nil &&
+			strings.Contains(app.Status.OperationState.Message, "blocked by sync window")
 	})
 	r.version("3", r.members)
 	script.Must(r.argo.OpenWindow(r.ctx, r.project()))

@@ -190,8 +190,10 @@ func (r *rollout) summary() string {
 		if app.Status.OperationState != nil {
 			phase = string(app.Status.OperationState.Phase)
 		}
-		text += fmt.Sprintf("%s: %s %s at %.7s %s, refresh %q, operation set %t, last %s; ", m.name, app.Status.Health.Status, app.Status.Sync.Status,
-			app.Status.Sync.Revision, app.Status.Sync.ComparedTo.Source.Path, app.Annotations[argo.AnnotationKeyRefresh], app.Operation != nil, phase)
+		text += fmt.Sprintf("%s: %s %s at %.7s %s, refresh %q, operation set %t, last %s; ", m.name,
+			app.Status.Health.Status, app.Status.Sync.Status,
+			app.Status.Sync.Revision, app.Status.Sync.ComparedTo.Source.Path, app.Annotations[argo.AnnotationKeyRefresh],
+			app.Operation != nil, phase)
 	}
 	return text
 }

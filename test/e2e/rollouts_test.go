@@ -45,20 +45,28 @@ func register(f *flag.FlagSet) *options {
 	o := &options{results: report.Flag(f)}
 	f.StringVar(&o.scenarios, "scenarios", "", "keys, or beginnings of keys, of the scenarios to play; all when empty")
 	f.StringVar(&o.modes, "modes", "off,on,audit", "how to play each: off, on, audit")
-	f.StringVar(&o.argocd, "argocd", argocd.Versions()[0], "version of Argo CD, or several, with commas: "+strings.Join(argocd.Versions(), ", "))
+	f.StringVar(&o.argocd, "argocd", argocd.Versions()[0],
+		"version of Argo CD, or several, with commas: "+strings.Join(argocd.Versions(), ", "))
 	f.BoolVar(&o.quick, "quick", false, "play only the subset that CI runs, and do not fail when it is slow")
-	f.DurationVar(&o.busy, "busy", 0, "measure for so long how busy the ApplicationSet controller is while a sync has to wait")
+	f.DurationVar(&o.busy, "busy", 0,
+		"measure for so long how busy the ApplicationSet controller is while a sync has to wait")
 	f.BoolVar(&o.liveness, "liveness", false, "play also the scenarios in which replicas of stepgate are killed")
-	f.BoolVar(&o.automated, "automated", false, "play also the scenarios with automated sync, without progressive syncs in Argo CD")
-	f.BoolVar(&o.commandLine, "command-line", false, "play also a rollout that stepgate get --watch, wait and explain look at")
-	f.StringVar(&o.recording, "recording", "", "folder to write a recording of stepgate get --watch to; it needs -command-line")
+	f.BoolVar(&o.automated, "automated", false,
+		"play also the scenarios with automated sync, without progressive syncs in Argo CD")
+	f.BoolVar(&o.commandLine, "command-line", false,
+		"play also a rollout that stepgate get --watch, wait and explain look at")
+	f.StringVar(&o.recording, "recording", "",
+		"folder to write a recording of stepgate get --watch to; it needs -command-line")
 	f.BoolVar(&o.conditions, "conditions", false, "play also the scenarios in which a step waits for a condition")
-	f.BoolVar(&o.gitops, "gitops", false, "try also what docs/gitops.md says of an Application that deploys ApplicationSets")
+	f.BoolVar(&o.gitops, "gitops", false,
+		"try also what docs/gitops.md says of an Application that deploys ApplicationSets")
 	f.IntVar(&o.grace, "refresh-grace-period-seconds", -1,
 		"this flag of the ApplicationSet controller, which Argo CD has from 3.6 on; its own default when negative")
-	f.BoolVar(&o.clusters, "clusters", false, "play also the scenarios with two clusters, and with shards whose clocks differ")
+	f.BoolVar(&o.clusters, "clusters", false,
+		"play also the scenarios with two clusters, and with shards whose clocks differ")
 	f.IntVar(&o.atOnce, "at-once", 3, "how many ApplicationSets to install at a time")
-	f.StringVar(&o.keep, "keep", "", "folder to copy the logs to; a relative path begins at the root of the checkout, as for -recording")
+	f.StringVar(&o.keep, "keep", "",
+		"folder to copy the logs to; a relative path begins at the root of the checkout, as for -recording")
 	o.register(f)
 	return o
 }
@@ -89,9 +97,10 @@ func TestControl(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-control", Title: "rollouts through the real Argo CD with parts of stepgate switched off: does the suite notice?",
 	}
-	chosen.run(t, about, []mode{unreleased, refusing}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
-		return "", s.control(ctx, p.ordinary, p.automated)
-	})
+	chosen.run(t, about, []mode{unreleased, refusing},
+		func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+			return "", s.control(ctx, p.ordinary, p.automated)
+		})
 }
 
 // TestSize plays rollouts with many Applications, and reports their cost.
@@ -106,7 +115,8 @@ func TestSize(t *testing.T) {
 
 // TestTimelines plays one rollout without stepgate and with it, and shows both as timelines: `make demo-argocd`.
 func TestTimelines(t *testing.T) {
-	chosen.run(t, report.Suite{}, []mode{off, on}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
-		return "", demo(ctx, s)
-	})
+	chosen.run(t, report.Suite{}, []mode{off, on},
+		func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+			return "", demo(ctx, s)
+		})
 }

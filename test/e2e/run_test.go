@@ -44,7 +44,9 @@ func (o options) plan() (plan, error) {
 	if o.clusters {
 		p.clusters, p.outages = chooseClusters(o.scenarios, o.quick)
 	}
-	if len(p.ordinary)+len(p.survivals)+len(p.automated)+len(p.conditions)+len(p.parents)+len(p.clusters)+len(p.outages) == 0 && o.busy == 0 && !o.commandLine {
+	all := len(p.ordinary) + len(p.survivals) + len(p.automated) + len(p.conditions) + len(p.parents) +
+		len(p.clusters) + len(p.outages)
+	if all == 0 && o.busy == 0 && !o.commandLine {
 		return p, fmt.Errorf("no scenario is named %q", o.scenarios)
 	}
 	return p, nil
@@ -101,7 +103,9 @@ func (s *suite) measure(ctx context.Context, t *testing.T, o options, p plan) (l
 	run("busy", o.busy > 0, func() error { return s.measureBusy(ctx, o.busy) })
 	run("command-line", o.commandLine, func() error { return s.measureCommandLine(ctx, o.recording) })
 	run("gitops", len(p.parents) > 0, func() error { return s.measureGitOps(ctx, p.parents, conditionModes(p.modes)) })
-	run("clusters", len(p.clusters)+len(p.outages) > 0, func() error { return s.measureClusters(ctx, p.clusters, p.outages) })
+	run("clusters", len(p.clusters)+len(p.outages) > 0, func() error {
+		return s.measureClusters(ctx, p.clusters, p.outages)
+	})
 	run("conditions", len(p.conditions) > 0, func() error {
 		return s.measureConditions(ctx, p.conditions, conditionModes(p.modes), !o.quick)
 	})

@@ -46,7 +46,9 @@ func (r *rollout) install() {
 		set.Spec.Template.Spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 0}}
 	}
 	for _, env := range r.scenario.environments() {
-		step := argo.ApplicationSetRolloutStep{MatchExpressions: []argo.ApplicationMatchExpression{{Key: stepLabel, Operator: "In", Values: []string{env}}}}
+		step := argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: stepLabel, Operator: "In", Values: []string{env}}},
+		}
 		if most := intstr.FromInt(r.scenario.maxUpdate); env == r.scenario.byHand || r.scenario.maxUpdate > 0 {
 			step.MaxUpdate = &most
 		}

@@ -15,7 +15,9 @@ import (
 const clockTick = 10 * time.Millisecond
 
 // sizeProcesses are the processes whose processor time is reported, in the order of the table.
-var sizeProcesses = []string{"kube-apiserver", "etcd", "argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller", "stepgate"}
+var sizeProcesses = []string{
+	"kube-apiserver", "etcd", "argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller", "stepgate",
+}
 
 // cost is the processor time of all processes at one moment.
 type cost struct {

@@ -52,7 +52,9 @@ type fleet struct {
 }
 
 func newFleet(ctx context.Context, s *suite, sh shape, m mode, limit time.Duration) *fleet {
-	f := &fleet{rollout: newRollout(ctx, s, scenario{key: sh.key, limit: limit, setup: limit}, m), shape: sh, bySet: map[string][]*member{}, versions: 1}
+	f := &fleet{
+		rollout: newRollout(ctx, s, scenario{key: sh.key, limit: limit, setup: limit}, m), shape: sh, bySet: map[string][]*member{}, versions: 1,
+	}
 	return f
 }
 
@@ -82,7 +84,8 @@ func (f *fleet) prepare() {
 		script.Must(f.Admin.Create(f.ctx, f.applicationSet(set, members)))
 	}
 	f.settle("the installation")
-	fmt.Printf("%s, %s: %d Applications installed after %.0fs\n", f.shape.key, f.mode, len(f.members), time.Since(began).Seconds())
+	fmt.Printf("%s, %s: %d Applications installed after %.0fs\n", f.shape.key, f.mode, len(f.members),
+		time.Since(began).Seconds())
 }
 
 // settle waits until everything is deployed, and recorded as Healthy, and no refresh is under way: it would take the

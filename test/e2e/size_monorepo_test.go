@@ -60,7 +60,8 @@ func (s *suite) playMonorepo(ctx context.Context, o sizeOptions, t *sizeTotals) 
 		}
 	}
 	play("mono", "the changed Application is refreshed", target, target)
-	play("mono_all", "all are refreshed, as by a webhook without manifest-generate-paths", target, f.inOrderOf(inNameOrder))
+	play("mono_all", "all are refreshed, as by a webhook without manifest-generate-paths", target,
+		f.inOrderOf(inNameOrder))
 	f.ignoreOthers()
 	play("mono_paths", "with manifest-generate-paths, the changed one is refreshed", target, target)
 	changed := []*member{first[len(first)-1], target[0]}
@@ -130,18 +131,25 @@ func (s *suite) gitCost() gitCost {
 }
 
 func (g gitCost) since(before gitCost) gitCost {
-	return gitCost{g.generated - before.generated, g.cached - before.cached, g.resolved - before.resolved, g.fetched - before.fetched}
+	return gitCost{
+		g.generated - before.generated, g.cached - before.cached, g.resolved - before.resolved, g.fetched - before.fetched,
+	}
 }
 
-const monorepoHeader = "| what Argo CD is told | starts after | refreshes by stepgate | earlier Applications compared | early | in step 1 starts after | refreshes until then | manifests generated | from the cache | ls-remote | fetch | CPU s: repo-server | application controller | ApplicationSet controller | API server | stepgate |\n" +
+const monorepoHeader = "| what Argo CD is told | starts after | refreshes by stepgate | earlier Applications " +
+	"compared | early | in step 1 starts after | refreshes until then | manifests generated | from the cache | ls-remote | fetch | CPU s: repo-server | application controller | ApplicationSet controller | API server | stepgate |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 func (r *monorepoResult) row(title string) string {
-	cells := []string{title, inSeconds(r.opened), fmt.Sprint(r.refreshes), fmt.Sprint(r.compared), fmt.Sprint(r.early), inSeconds(r.foundAfter), fmt.Sprint(r.foundRefreshes)}
+	cells := []string{
+		title, inSeconds(r.opened), fmt.Sprint(r.refreshes), fmt.Sprint(r.compared), fmt.Sprint(r.early),
+		inSeconds(r.foundAfter), fmt.Sprint(r.foundRefreshes),
+	}
 	for _, n := range []float64{r.git.generated, r.git.cached, r.git.resolved, r.git.fetched} {
 		cells = append(cells, fmt.Sprintf("%.0f", n))
 	}
-	for _, name := range []string{"argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller", "kube-apiserver", "stepgate"} {
+	for _, name := range []string{"argocd-repo-server", "argocd-application-controller",
+		"argocd-applicationset-controller", "kube-apiserver", "stepgate"} {
 		cells = append(cells, fmt.Sprintf("%.1f", r.cpu[name].Seconds()))
 	}
 	return "| " + strings.Join(cells, " | ") + " |"

@@ -41,7 +41,9 @@ func (f *fleet) uninstall() {
 	for _, o := range []struct {
 		kind      client.Object
 		namespace string
-	}{{&argo.ApplicationSet{}, string(f.mode)}, {&argo.Application{}, string(f.mode)}, {&corev1.ConfigMap{}, f.mode.destination()}} {
+	}{
+		{&argo.ApplicationSet{}, string(f.mode)}, {&argo.Application{}, string(f.mode)}, {&corev1.ConfigMap{}, f.mode.destination()},
+	} {
 		script.Must(f.Admin.DeleteAllOf(f.ctx, o.kind, client.InNamespace(o.namespace)))
 	}
 }

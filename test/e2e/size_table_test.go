@@ -9,7 +9,8 @@ import (
 )
 
 // sizeHeader heads the rows of fleetOutcome.
-const sizeHeader = "| refreshed | gate | starts | early | took | refused | overtaken | held | refreshes | overlooked | writes/min | of the ApplicationSet controller | CPU s: API server | etcd | repo-server | application controller | ApplicationSet controller | stepgate |\n" +
+const sizeHeader = "| refreshed | gate | starts | early | took | refused | overtaken | held | refreshes | " +
+	"overlooked | writes/min | of the ApplicationSet controller | CPU s: API server | etcd | repo-server | application controller | ApplicationSet controller | stepgate |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 
 // row is a rollout as a row of a table.
@@ -17,7 +18,8 @@ func (o *fleetOutcome) row(m mode, order string) string {
 	perMinute := func(n int) string { return fmt.Sprintf("%.0f", float64(n)/o.took.Minutes()) }
 	cells := []string{
 		order, string(m), fmt.Sprint(o.starts), fmt.Sprint(o.early), inSeconds(o.took),
-		fmt.Sprint(o.writes.refused), fmt.Sprint(o.writes.overtaken), fmt.Sprint(o.writes.held), fmt.Sprint(o.writes.refreshes), fmt.Sprint(o.overlooked),
+		fmt.Sprint(o.writes.refused), fmt.Sprint(o.writes.overtaken), fmt.Sprint(o.writes.held),
+		fmt.Sprint(o.writes.refreshes), fmt.Sprint(o.overlooked),
 		perMinute(o.writes.all), perMinute(o.writes.controller),
 	}
 	for _, name := range sizeProcesses {
@@ -43,7 +45,8 @@ func (t *sizeTotals) print(out *report.Printer, o sizeOptions, took time.Duratio
 			worst = ratio
 		}
 	}
-	text := fmt.Sprintf("e2e-size: applications=%d rollouts=%d off_early=%d on_starts=%d on_early=%d on_refused=%d on_overtaken=%d worst_ratio=%.2f",
+	text := fmt.Sprintf("e2e-size: applications=%d rollouts=%d off_early=%d on_starts=%d on_early=%d on_refused=%d "+
+		"on_overtaken=%d worst_ratio=%.2f",
 		o.applications, rollouts, offEarly, starts, onEarly, refused, overtaken, worst)
 	for _, m := range t.monorepo {
 		text += fmt.Sprintf(" %s=%.1fs/%d", m.key, m.opened.Seconds(), m.refreshes)

@@ -22,7 +22,8 @@ type sizeOptions struct {
 }
 
 func (o *sizeOptions) register(f *flag.FlagSet) {
-	f.StringVar(&o.parts, "size-parts", "one,many,monorepo", "what TestSize plays: one large ApplicationSet, many small ones, and a commit to a monorepo")
+	f.StringVar(&o.parts, "size-parts", "one,many,monorepo",
+		"what TestSize plays: one large ApplicationSet, many small ones, and a commit to a monorepo")
 	f.IntVar(&o.applications, "size-applications", 300, "how many Applications each part of TestSize has, at least 12")
 	f.DurationVar(&o.limit, "size-limit", 10*time.Minute, "how long a rollout of TestSize may take")
 }
@@ -143,20 +144,25 @@ func (t *sizeTotals) isSlow(sh shape, order string) bool {
 func (t *sizeTotals) judge(sh shape) {
 	for _, order := range refreshOrders {
 		ordered := t.took(sh, order, on).Seconds() / max(t.took(sh, stepByStep, off).Seconds(), 0.001)
-		t.out.Line("%s, refreshed %s: %.2fx of the time without the gate, and %.2fx of that refreshed step by step", sh.key, order, t.ratio(sh, order), ordered)
+		t.out.Line("%s, refreshed %s: %.2fx of the time without the gate, and %.2fx of that refreshed step by step", sh.key,
+			order, t.ratio(sh, order), ordered)
 		if t.isSlow(sh, order) {
-			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the gate makes it %.2fx as long, twice in a row", sh.key, order, t.ratio(sh, order)))
+			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the gate makes it %.2fx as long, twice in a row",
+				sh.key, order, t.ratio(sh, order)))
 		}
 	}
 	for _, r := range t.rollouts {
 		switch {
 		case r.shape != sh.key || r.mode == off:
 		case r.early > 0:
-			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d early starts with the gate", r.shape, r.order, r.early))
+			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d early starts with the gate", r.shape, r.order,
+				r.early))
 		case r.writes.refused > 0:
-			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d refused writes", r.shape, r.order, r.writes.refused))
+			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: %d refused writes", r.shape, r.order,
+				r.writes.refused))
 		case r.writes.overtaken > max(1, r.starts*mostOvertaken/100):
-			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the two webhooks differed in %d of %d starts", r.shape, r.order, r.writes.overtaken, r.starts))
+			t.problems = append(t.problems, fmt.Errorf("%s, refreshed %s: the two webhooks differed in %d of %d starts",
+				r.shape, r.order, r.writes.overtaken, r.starts))
 		}
 	}
 }

@@ -63,7 +63,9 @@ func TestRefusalsOfAFleet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := &sizeTotals{out: report.To(io.Discard)}
-			all.add(shape{key: "one"}, inNameOrder, on, &fleetOutcome{starts: tc.starts, writes: fleetWrites{refused: tc.refused, overtaken: tc.overtaken}})
+			all.add(shape{key: "one"}, inNameOrder, on, &fleetOutcome{
+				starts: tc.starts, writes: fleetWrites{refused: tc.refused, overtaken: tc.overtaken},
+			})
 			all.judge(shape{key: "one"})
 			NewWithT(t).Expect(all.problems).To(HaveLen(tc.want))
 		})

@@ -55,13 +55,19 @@ func slowWebhook(r *rollout) {
 func (r *rollout) slowDown() {
 	certificate, key, err := cluster.SelfSigned("slow", time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	script.Must(err)
-	listener := script.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{script.Get(tls.X509KeyPair(certificate, key))}}))
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &admission.Webhook{Handler: admission.HandlerFunc(answerLate)}}
+	listener := script.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{script.Get(tls.X509KeyPair(certificate, key))},
+	}))
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute, Handler: &admission.Webhook{Handler: admission.HandlerFunc(answerLate)},
+	}
 	go func() { _ = server.Serve(listener) }()
 	context.AfterFunc(r.ctx, func() { _ = server.Close() })
 
 	all, address := admissionregistrationv1.NamespacedScope, "https://"+listener.Addr().(*net.TCPAddr).String()
-	c := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "a-slow-one-" + string(r.mode)}}
+	c := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-slow-one-" + string(r.mode)},
+	}
 	c.Webhooks = []admissionregistrationv1.MutatingWebhook{{
 		Name: "slow.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &address, CABundle: certificate},
 		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},

@@ -120,7 +120,9 @@ func adopted(r *rollout) {
 	again := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}, Spec: set.Spec}
 	script.Must(r.Admin.Create(r.ctx, again))
 	for _, m := range r.in(backwards()...) {
-		r.untilEach("an owner", []*member{m}, func(_ *member, app *argo.Application) bool { return metav1.GetControllerOf(app) != nil })
+		r.untilEach("an owner", []*member{m}, func(_ *member, app *argo.Application) bool {
+			return metav1.GetControllerOf(app) != nil
+		})
 		r.refreshAtOnce(m)
 	}
 	r.pause(stuckFor)
@@ -149,7 +151,8 @@ func local(r *rollout) {
 		folder := filepath.Join(r.Dir(), "local-"+r.name)
 		script.Must(os.MkdirAll(folder, 0o700))
 		for _, text := range prod.file("Healthy") {
-			script.Must(os.WriteFile(filepath.Join(folder, "configmap.yaml"), []byte(strings.Replace(text, `version: "1"`, `version: "mine"`, 1)), 0o600))
+			script.Must(os.WriteFile(filepath.Join(folder, "configmap.yaml"),
+				[]byte(strings.Replace(text, `version: "1"`, `version: "mine"`, 1)), 0o600))
 		}
 		text, err := r.clis[r.mode].SyncLocal(r.ctx, prod.name, folder)
 		if err == nil || !strings.Contains(text, "PermissionDenied") || !strings.Contains(text, "ForeignContent") {
@@ -162,7 +165,9 @@ func local(r *rollout) {
 
 // ignoringParameters leaves the parameters of single Applications as somebody has set them.
 func ignoringParameters(set *argo.ApplicationSet) {
-	set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{{JSONPointers: []string{"/spec/source/helm"}}}
+	set.Spec.IgnoreApplicationDifferences = argo.ApplicationSetIgnoreDifferences{
+		{JSONPointers: []string{"/spec/source/helm"}},
+	}
 }
 
 // ownParameter lets a user give prod a parameter of its own, together with a new version of the chart. Nobody can prove

@@ -116,7 +116,9 @@ func start(ctx context.Context, flags options, modes []mode) (s *suite, err erro
 		return nil, err
 	}
 	s = &suite{out: flags.out, gates: map[mode]*release.Release{}, clis: map[mode]*argocd.CLI{}}
-	s.Environment, err = environment.Start(ctx, environment.Options{Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true})
+	s.Environment, err = environment.Start(ctx, environment.Options{
+		Options: cluster.Options{Manifests: o.Manifests}, OnlyArgoCD: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +166,9 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 		if m == off {
 			continue
 		}
-		o := release.Options{Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args()}
+		o := release.Options{
+			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(),
+		}
 		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)
 		}
@@ -213,7 +217,8 @@ func (s *suite) keep(dir string) error {
 	}
 	for m, g := range s.gates {
 		for i, replica := range g.Replicas() {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.log", m.gateName(), i)), []byte(replica.Log()), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.log", m.gateName(), i)), []byte(replica.Log()),
+				0o644); err != nil {
 				return err
 			}
 		}

@@ -10,12 +10,15 @@ func printTable(out *report.Printer, chosen []scenario, all table, writes []writ
 	if len(chosen) == 0 {
 		return
 	}
-	out.Line("| rollout | out of order off / on | seconds off / on | at once off / on | held | controller refused | others denied | refreshes | controller writes per minute off / on |")
+	out.Line("| rollout | out of order off / on | seconds off / on | at once off / on | held | controller refused | " +
+		"others denied | refreshes | controller writes per minute off / on |")
 	out.Line("|---|---|---|---|---|---|---|---|---|")
 	for _, sc := range chosen {
 		without, with := all[sc.key][off].row(writes), all[sc.key][on].row(writes)
-		out.Line("| %s (`%s`) | %s / %s | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |", sc.title, sc.key, without.outOfOrder, with.outOfOrder,
-			without.took, with.took, without.atOnce, with.atOnce, with.held, with.refusals, with.denials, with.refreshes, without.perMinute, with.perMinute)
+		out.Line("| %s (`%s`) | %s / %s | %s / %s | %s / %s | %s | %s | %s | %s | %s / %s |", sc.title, sc.key,
+			without.outOfOrder, with.outOfOrder,
+			without.took, with.took, without.atOnce, with.atOnce, with.held, with.refusals, with.denials, with.refreshes,
+			without.perMinute, with.perMinute)
 	}
 	out.Line("")
 }
@@ -33,7 +36,8 @@ func printBeside(out *report.Printer, chosen []scenario, all table, writes []wri
 				continue
 			}
 			r := o.row(writes)
-			out.Line("%s| `%s` | %s | %d | %s | %s | %s | %s |", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.held, o.rollout.note)
+			out.Line("%s| `%s` | %s | %d | %s | %s | %s | %s |", header, sc.key, m, len(o.starts), r.outOfOrder, r.took, r.held,
+				o.rollout.note)
 			header = ""
 		}
 	}
@@ -77,7 +81,8 @@ func printOutcome(o *outcome) {
 	}
 	for _, s := range o.starts {
 		if s.OutOfOrder() && r.mode.keepsOrder() {
-			fmt.Printf("  out of order at +%.1fs: %s, change %d, before %v\n", s.At.Sub(r.began).Seconds(), s.Application, s.Change, s.Behind)
+			fmt.Printf("  out of order at +%.1fs: %s, change %d, before %v\n", s.At.Sub(r.began).Seconds(), s.Application,
+				s.Change, s.Behind)
 		}
 	}
 }

@@ -46,14 +46,18 @@ func (o *outcome) timeline(writes []write) (events []event, repeated int, err er
 func (r *rollout) compared(m *member, history []observer.Observation) []event {
 	for _, o := range history {
 		if o.ResourceVersion > r.since && o.Compared == m.newest() {
-			return []event{{at: o.At, env: m.env, text: "Argo CD compares it with the commit: " + map[bool]string{true: "Synced", false: "OutOfSync"}[o.Synced]}}
+			return []event{
+				{at: o.At, env: m.env, text: "Argo CD compares it with the commit: " + map[bool]string{true: "Synced", false: "OutOfSync"}[o.Synced]},
+			}
 		}
 	}
 	return nil
 }
 
 // started are the starts of a member's syncs, and the end of the first.
-func (r *rollout) started(m *member, starts []observer.Start, history []observer.Observation) (events []event, repeated int) {
+func (r *rollout) started(
+	m *member, starts []observer.Start, history []observer.Observation,
+) (events []event, repeated int) {
 	said := false
 	for _, s := range starts {
 		if s.Application != m.name {

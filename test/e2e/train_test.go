@@ -11,8 +11,8 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// trainEvery commits at an interval, and lets Argo CD compare everything each time. It notes how many of the commits the
-// last step deployed while that went on. With a commit every second that may be none, whatever the gate does: the
+// trainEvery commits at an interval, and lets Argo CD compare everything each time. It notes how many of the commits
+// the last step deployed while that went on. With a commit every second that may be none, whatever the gate does: the
 // ApplicationSet controller of Argo CD v3.5.7 starts the last step only while it has all steps before recorded as
 // Healthy, and a new commit ends that for all of them.
 func trainEvery(interval time.Duration) func(*rollout) {
@@ -76,7 +76,9 @@ func busyMonorepo(r *rollout) {
 			r.commit(repo, files{"others/file": strconv.Itoa(round)})
 		}
 		r.refreshAtOnce(r.in(all[round%len(all)]...)...)
-		if took == 0 && !touched.IsZero() && !slices.ContainsFunc(r.members, func(m *member) bool { return r.deployed(m) != "2" }) {
+		if took == 0 && !touched.IsZero() && !slices.ContainsFunc(r.members, func(m *member) bool {
+			return r.deployed(m) != "2"
+		}) {
 			took = time.Since(touched)
 		}
 		r.refreshOverlooked()
@@ -89,6 +91,8 @@ func busyMonorepo(r *rollout) {
 	if took == 0 && r.mode == on {
 		script.Fail("the commit that touches all was not deployed everywhere while others landed: %s", r.summary())
 	}
-	r.note = fmt.Sprintf("the commit that touches all was deployed everywhere after %.0f s (0: not at all), while others landed", took.Seconds())
+	r.note = fmt.Sprintf(
+		"the commit that touches all was deployed everywhere after %.0f s (0: not at all), while others landed", took.Seconds(),
+	)
 	r.refreshAll(r.in(backwards()...))
 }

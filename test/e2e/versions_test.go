@@ -32,9 +32,9 @@ func (o options) versions() ([]string, error) {
 // part is what a test plays in a cluster. It returns the line with the totals, if it has one.
 type part func(ctx context.Context, t *testing.T, o options, s *suite) (line string, err error)
 
-// run plays with each version of Argo CD in turn, each in a cluster of its own with gates in these modes, and writes the
-// page about it. A version that fails does not end the others. Several have their lines with the totals together at the
-// end. Without a name, there is no page.
+// run plays with each version of Argo CD in turn, each in a cluster of its own with gates in these modes, and writes
+// the page about it. A version that fails does not end the others. Several have their lines with the totals together at
+// the end. Without a name, there is no page.
 func (o options) run(t *testing.T, about report.Suite, modes []mode, play part) {
 	if testing.Short() {
 		t.Skip("it starts Argo CD: leave -short out")

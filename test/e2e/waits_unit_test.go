@@ -22,7 +22,8 @@ func TestWaits(t *testing.T) {
 	late.Behind = []string{"qa"}
 	o := ended(on, 0, 3)
 	o.starts = []observer.Start{
-		start("dev", 0, 1, 1, 2), start("qa", 1, 1, 3, 5), start("qa", 1, 1, 3, 6), start("qa", 1, 2, 7, 8), start("prod", 2, 1, 0, 8), late,
+		start("dev", 0, 1, 1, 2), start("qa", 1, 1, 3, 5), start("qa", 1, 1, 3, 6), start("qa", 1, 2, 7, 8),
+		start("prod", 2, 1, 0, 8), late,
 	}
 	g.Expect(o.waits()).To(Equal([]time.Duration{2 * time.Second, time.Second}))
 	o.rollout.scenario.manual = true
@@ -35,7 +36,9 @@ func TestPercentile(t *testing.T) {
 	for i := range 200 {
 		all = append(all, time.Duration(200-i))
 	}
-	g.Expect([]time.Duration{percentile(all, 50), percentile(all, 99), percentile(all, 100)}).To(Equal([]time.Duration{100, 198, 200}))
+	g.Expect([]time.Duration{
+		percentile(all, 50), percentile(all, 99), percentile(all, 100),
+	}).To(Equal([]time.Duration{100, 198, 200}))
 	g.Expect(percentile([]time.Duration{7}, 50)).To(Equal(time.Duration(7)))
 	g.Expect(percentile(nil, 99)).To(BeZero())
 }

@@ -41,7 +41,8 @@ func (t *totals) warned(all table, m mode, events []eventsv1.Event) {
 	}
 	said := map[string]bool{}
 	for _, e := range events {
-		if e.Type == corev1.EventTypeWarning && strings.HasPrefix(e.ReportingController, gateController) && ordinary[e.Regarding.Name] && !said[e.Regarding.Name] {
+		if e.Type == corev1.EventTypeWarning && strings.HasPrefix(e.ReportingController, gateController) &&
+			ordinary[e.Regarding.Name] && !said[e.Regarding.Name] {
 			said[e.Regarding.Name] = true
 			t.problems = append(t.problems, fmt.Errorf("a Warning Event %s on %s/%s: %s", e.Reason, m, e.Regarding.Name, e.Note))
 		}
@@ -54,5 +55,6 @@ func printEvents(out *report.Printer, m mode, events []eventsv1.Event) {
 	for _, e := range events {
 		counts[e.Reason]++
 	}
-	out.Line("Events, %s: SyncHeld=%d SyncReleased=%d SyncDenied=%d", m, counts["SyncHeld"], counts["SyncReleased"], counts["SyncDenied"])
+	out.Line("Events, %s: SyncHeld=%d SyncReleased=%d SyncDenied=%d", m, counts["SyncHeld"], counts["SyncReleased"],
+		counts["SyncDenied"])
 }

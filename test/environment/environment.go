@@ -70,7 +70,8 @@ func Start(ctx context.Context, o Options) (e *Environment, err error) {
 // build compiles both programs, with the flags of the Makefile, whoever calls it. They have no version: the doctor
 // would compare the one of a commit with the chart's.
 func (e *Environment) build(ctx context.Context) error {
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", e.Dir(), "./cmd/stepgate", "./cmd/stepgate-webhook")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", e.Dir(), "./cmd/stepgate",
+		"./cmd/stepgate-webhook")
 	command.Dir = e.Root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := command.CombinedOutput(); err != nil {

@@ -59,7 +59,9 @@ func NewAPIProxy(c *cluster.Cluster) (*APIProxy, error) {
 		return nil, err
 	}
 	// Every client shows its own token; the proxy has no credentials.
-	transport, err := rest.TransportFor(&rest.Config{Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData}})
+	transport, err := rest.TransportFor(&rest.Config{
+		Host: c.Config.Host, TLSClientConfig: rest.TLSClientConfig{CAData: c.Config.CAData},
+	})
 	if err != nil {
 		return nil, err
 	}

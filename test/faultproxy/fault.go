@@ -137,7 +137,10 @@ func Empty(_ string, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 // Partial answers a list of metadata with no items and a continue token, as if more were to come.
 func Partial(_ string, rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	rw.Header().Set("Content-Type", "application/json")
-	_, _ = rw.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1","continue":"more"},"items":[]}`))
+	_, _ = rw.Write(
+		[]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList",` +
+			`"metadata":{"resourceVersion":"1","continue":"more"},"items":[]}`),
+	)
 }
 
 func send(rw http.ResponseWriter, answer *httptest.ResponseRecorder, body []byte) {

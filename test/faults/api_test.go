@@ -21,7 +21,9 @@ import (
 // TestF4_SlowAPIServer delays every read. stepgate decides if two or three reads fit into its time, else it does not.
 func TestF4_SlowAPIServer(t *testing.T) {
 	f := begin(t, "F4 API server slow to stepgate, 0.2 s to 30 s")
-	delays := []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second}
+	delays := []time.Duration{
+		200 * time.Millisecond, 500 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
+	}
 	if testing.Short() {
 		delays = []time.Duration{500 * time.Millisecond, 3 * time.Second}
 	}
@@ -202,7 +204,9 @@ func TestF23_Events(t *testing.T) {
 			r.Sync(f.ctx)
 			f.inject(1)
 		}
-		f.Eventually(func() int { return f.count(faultproxy.PostEvent) }).Should(BeNumerically(">", before), "an Event meets %s", way.name)
+		f.Eventually(func() int {
+			return f.count(faultproxy.PostEvent)
+		}).Should(BeNumerically(">", before), "an Event meets %s", way.name)
 		f.recover()
 	}
 	f.noneFailed()

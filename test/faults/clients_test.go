@@ -42,7 +42,8 @@ func TestF24_HugeApplications(t *testing.T) {
 	}
 	group.Wait()
 	f.inject(3 * atOnce * times(15))
-	f.note("slowest question %s, slowest write %s", f.questions.Percentile(100).Round(time.Millisecond), f.writes.Percentile(100).Round(time.Millisecond))
+	f.note("slowest question %s, slowest write %s", f.questions.Percentile(100).Round(time.Millisecond),
+		f.writes.Percentile(100).Round(time.Millisecond))
 	for _, r := range huge {
 		f.Expect(f.Admin.DeleteAllOf(f.ctx, &argo.Application{}, client.InNamespace(r.Prod.Namespace))).To(Succeed())
 	}
@@ -97,7 +98,8 @@ func TestF40_WorstBodies(t *testing.T) {
 	for _, n := range codes {
 		f.inject(n)
 	}
-	f.note("anonymous memory at most %.0f MiB, %.0f before; the others' writes: slowest %s, %d failed; answers: %v", f.memory.MaxMiB(), before,
+	f.note("anonymous memory at most %.0f MiB, %.0f before; the others' writes: slowest %s, %d failed; answers: %v",
+		f.memory.MaxMiB(), before,
 		f.writes.Percentile(100).Round(time.Millisecond), f.writes.Count(load.Failed), codes)
 }
 
@@ -197,7 +199,8 @@ func TestF30_HotLoop(t *testing.T) {
 	if sent > 1 {
 		f.Errorf("%d Events", sent)
 	}
-	f.note("%.0f denials a second with %.2f reads each, %d Events; the others' slowest write %s", float64(denials)/took.Seconds(),
+	f.note("%.0f denials a second with %.2f reads each, %d Events; the others' slowest write %s",
+		float64(denials)/took.Seconds(),
 		float64(f.decisionReads()-readsBefore)/float64(denials), sent, f.writes.Percentile(100).Round(time.Millisecond))
 	f.noneFailed()
 }

@@ -35,7 +35,9 @@ func TestF28_Garbage(t *testing.T) {
 		func(c net.Conn) { _, _ = io.WriteString(c, "POST /validate HTTP/1.1\r\nHost: x\r\n\r\n") },
 		func(c net.Conn) { _ = tls.Client(c, &tls.Config{ServerName: "somebody.else"}).HandshakeContext(f.ctx) },
 		func(c net.Conn) {
-			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}).HandshakeContext(f.ctx)
+			_ = tls.Client(c, &tls.Config{
+				InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10,
+			}).HandshakeContext(f.ctx)
 		},
 		func(c net.Conn) { _, _ = c.Write([]byte{22, 3, 1, 255, 255}) }, // a handshake record that never comes
 		func(net.Conn) {}, // nothing
@@ -87,7 +89,8 @@ func TestF37_SlowClients(t *testing.T) {
 	stop()
 	group.Wait()
 	f.Eventually(replica.OpenFiles).Should(BeNumerically("<=", before+50), "open files")
-	f.note("open files before %d, at the end of the stall %d; slowest write %s", before, atTheEnd, f.writes.Percentile(100).Round(time.Millisecond))
+	f.note("open files before %d, at the end of the stall %d; slowest write %s", before, atTheEnd,
+		f.writes.Percentile(100).Round(time.Millisecond))
 	f.noneFailed()
 }
 
@@ -200,7 +203,9 @@ func stallOnce(ctx context.Context, conn net.Conn, phase int) {
 		_, _ = io.WriteString(secure, "POST /validate HTTP/1.1\r\nHost: x\r\nContent-")
 		_, _ = io.Copy(io.Discard, secure)
 	case 2:
-		_, _ = io.WriteString(secure, "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+		_, _ = io.WriteString(
+			secure, "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+		)
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {

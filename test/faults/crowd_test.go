@@ -107,9 +107,13 @@ func (c *crowd) create(s *crowdSet, each int) error {
 func (c *crowd) record(s *crowdSet, synced map[string]bool) error {
 	now := metav1.Now()
 	entry := func(app, step string, status argo.ProgressiveSyncStatusCode) argo.ApplicationSetApplicationStatus {
-		return argo.ApplicationSetApplicationStatus{Application: app, Step: step, Status: status, LastTransitionTime: &now, TargetRevisions: []string{guestbook.NewCommit}}
+		return argo.ApplicationSetApplicationStatus{
+			Application: app, Step: step, Status: status, LastTransitionTime: &now, TargetRevisions: []string{guestbook.NewCommit},
+		}
 	}
-	s.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{entry(s.dev.Name, "1", argo.ProgressiveSyncHealthy)}
+	s.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+		entry(s.dev.Name, "1", argo.ProgressiveSyncHealthy),
+	}
 	for name := range s.prods {
 		status := argo.ProgressiveSyncPending
 		if synced[name] {
@@ -165,7 +169,9 @@ func (c *crowd) open() {
 // stop.
 func (c *crowd) playArgoCD() (stop func()) {
 	c.Helper()
-	watched, err := cache.New(c.Config, cache.Options{Scheme: c.Admin.Scheme(), DefaultNamespaces: map[string]cache.Config{c.namespace: {}}})
+	watched, err := cache.New(c.Config, cache.Options{
+		Scheme: c.Admin.Scheme(), DefaultNamespaces: map[string]cache.Config{c.namespace: {}},
+	})
 	c.Expect(err).NotTo(HaveOccurred())
 	informer, err := watched.GetInformer(c.ctx, &argo.Application{}, cache.BlockUntilSynced(false))
 	c.Expect(err).NotTo(HaveOccurred())
@@ -182,7 +188,10 @@ func (c *crowd) playArgoCD() (stop func()) {
 			refreshed[app.OwnerReferences[0].UID] <- app.Name
 		}
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notice, UpdateFunc: func(_, object any) { notice(object) }})
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notice,
+		UpdateFunc: func(_, object any) {
+			notice(object)
+		}})
 	c.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(c.ctx)
 	var watch errgroup.Group
@@ -208,7 +217,9 @@ func (c *crowd) play(s *crowdSet, requests <-chan string) error {
 		if app == nil {
 			app = s.dev
 		}
-		reconciled := map[string]any{"metadata": map[string]any{"annotations": map[string]any{argo.AnnotationKeyRefresh: nil}}, "status": map[string]any{"reconciledAt": metav1.Now()}}
+		reconciled := map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{argo.AnnotationKeyRefresh: nil}}, "status": map[string]any{"reconciledAt": metav1.Now()},
+		}
 		if _, err := c.patch(c.controller, app, reconciled); err != nil {
 			return err
 		}

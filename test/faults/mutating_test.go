@@ -35,7 +35,9 @@ func TestF38_MutatingWebhook(t *testing.T) {
 		f.Log(name)
 		restore := f.replaceMutating(handler)
 		f.setQuiet(false)
-		f.Eventually(func() load.Outcome { return f.quiet.Sync(f.ctx) }).Should(Equal(load.Failed), "%s: a sync that nobody pins", name)
+		f.Eventually(func() load.Outcome {
+			return f.quiet.Sync(f.ctx)
+		}).Should(Equal(load.Failed), "%s: a sync that nobody pins", name)
 		held, broken := f.writes.Held(), time.Now()
 		for range times(5) {
 			for _, degraded := range []bool{false, true} {
@@ -55,7 +57,10 @@ func TestF38_MutatingWebhook(t *testing.T) {
 		restore()
 		f.recover()
 		f.setQuiet(true)
-		f.Eventually(func() int { f.quiet.Sync(f.ctx); return f.writes.Held() }).Should(BeNumerically(">", held), "%s: early syncs are held again", name)
+		f.Eventually(func() int {
+			f.quiet.Sync(f.ctx)
+			return f.writes.Held()
+		}).Should(BeNumerically(">", held), "%s: early syncs are held again", name)
 		f.note("%s: all was well %s after it was over", name, time.Since(restored).Round(time.Millisecond))
 	}
 }
@@ -92,7 +97,8 @@ func impostors() map[string]http.HandlerFunc {
 		patchFails:           reviewed([]byte(`[{"op":"replace","path":"/operation/none/at/all","value":1}]`)),
 	}
 	if testing.Short() {
-		for _, long := range []string{"404", "half a review", "an empty answer", "another request", "a patch of nothing", "no patch"} {
+		for _, long := range []string{"404", "half a review", "an empty answer", "another request", "a patch of nothing",
+			"no patch"} {
 			delete(all, long)
 		}
 	}

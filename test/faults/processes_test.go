@@ -102,7 +102,8 @@ func TestF36_Reinstall(t *testing.T) {
 		in := metav1.ObjectMeta{Namespace: "stepgate", Name: "stepgate"}
 		ca := metav1.ObjectMeta{Namespace: "stepgate", Name: "stepgate-ca"}
 		for _, o := range []client.Object{
-			&corev1.ServiceAccount{ObjectMeta: in}, &corev1.Secret{ObjectMeta: ca}, &rbacv1.Role{ObjectMeta: ca}, &rbacv1.RoleBinding{ObjectMeta: ca},
+			&corev1.ServiceAccount{ObjectMeta: in}, &corev1.Secret{ObjectMeta: ca}, &rbacv1.Role{ObjectMeta: ca},
+			&rbacv1.RoleBinding{ObjectMeta: ca},
 			&rbacv1.ClusterRole{ObjectMeta: name}, &rbacv1.ClusterRoleBinding{ObjectMeta: name},
 		} {
 			f.Expect(f.Admin.Delete(f.ctx, o)).To(Succeed(), "delete %T", o)

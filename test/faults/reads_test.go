@@ -56,7 +56,8 @@ func TestKthRead(t *testing.T) {
 		for _, degraded := range []bool{true, false} {
 			f.known(stale, degraded)
 			before := f.decisionReads()
-			f.Expect(f.ask(asker, f.quiet, webhookTimeout)).To(Equal(load.Right), "before anything fails, stale=%t degraded=%t", stale, degraded)
+			f.Expect(f.ask(asker, f.quiet, webhookTimeout)).To(Equal(load.Right), "before anything fails, stale=%t degraded=%t",
+				stale, degraded)
 			count := f.decisionReads() - before
 			for _, way := range breakages() {
 				for k := 1; k <= count; k++ {

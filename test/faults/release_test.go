@@ -54,11 +54,16 @@ func TestF39_ReleaseOfMany(t *testing.T) {
 	took := time.Since(began)
 	stop()
 	for i, record := range records {
-		f.Expect(record.Fullest(faultproxy.Refresh, refreshRate)).To(BeNumerically("<=", refreshBurst+slack*refreshRate), "refreshes of replica %d", i)
-		f.Expect(record.Fullest(faultproxy.PostEvent, eventRate)).To(BeNumerically("<=", eventBurst+slack*eventRate), "Events of replica %d", i)
+		f.Expect(record.Fullest(faultproxy.Refresh, refreshRate)).To(BeNumerically("<=", refreshBurst+slack*refreshRate),
+			"refreshes of replica %d", i)
+		f.Expect(record.Fullest(faultproxy.PostEvent, eventRate)).To(BeNumerically("<=", eventBurst+slack*eventRate),
+			"Events of replica %d", i)
 	}
-	f.Expect(count(faultproxy.Refresh)).To(BeNumerically("<=", c.waiting()*3/2), "refreshes: the replicas see each other's")
-	f.note("%d Applications waited for %s, and had started %s after their turn had come: %d refreshes requested, %d Events, held again %d times",
-		c.waiting(), began.Sub(waited).Round(time.Second), took.Round(100*time.Millisecond), count(faultproxy.Refresh), count(faultproxy.PostEvent),
+	f.Expect(count(faultproxy.Refresh)).To(BeNumerically("<=", c.waiting()*3/2),
+		"refreshes: the replicas see each other's")
+	f.note("%d Applications waited for %s, and had started %s after their turn had come: %d refreshes requested, %d "+
+		"Events, held again %d times",
+		c.waiting(), began.Sub(waited).Round(time.Second), took.Round(100*time.Millisecond), count(faultproxy.Refresh),
+		count(faultproxy.PostEvent),
 		c.held.Load()-int64(c.waiting()))
 }

@@ -47,7 +47,9 @@ func TestMain(m *testing.M) {
 	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	results := report.Flag(flag.CommandLine)
 	flag.Parse()
-	page, err := results.Page(report.Suite{Name: "faults", Title: "everything around two replicas of stepgate breaks: is an answer wrong, and is all well afterwards?"})
+	page, err := results.Page(report.Suite{
+		Name: "faults", Title: "everything around two replicas of stepgate breaks: is an answer wrong, and is all well afterwards?",
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)

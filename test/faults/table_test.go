@@ -32,7 +32,8 @@ func (s *suite) table(out *report.Printer) {
 	if len(s.rows) == 0 {
 		return
 	}
-	out.Line("| fault | injections | operation writes and questions | other writes | wrong allows | wrong denies | no decision | slowest answer, of the webhook's timeout | recovery |")
+	out.Line("| fault | injections | operation writes and questions | other writes | wrong allows | wrong denies | no " +
+		"decision | slowest answer, of the webhook's timeout | recovery |")
 	out.Line("|---|---|---|---|---|---|---|---|---|")
 	var injections, calls, others, allows, denies int
 	for _, f := range s.rows {

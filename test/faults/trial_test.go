@@ -53,7 +53,9 @@ type trial struct {
 // begin begins a fault, in a state in which all is well. When the test ends, all is well again.
 func begin(t *testing.T, name string) *trial {
 	test := &report.Test{T: t}
-	f := &trial{Test: test, Gomega: NewWithT(test), suite: shared, ctx: context.WithoutCancel(t.Context()), name: name, most: mostMemory}
+	f := &trial{
+		Test: test, Gomega: NewWithT(test), suite: shared, ctx: context.WithoutCancel(t.Context()), name: name, most: mostMemory,
+	}
 	f.memory.Restart()
 	f.writer.Count(&f.writes)
 	f.rows = append(f.rows, f)

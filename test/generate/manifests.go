@@ -29,7 +29,8 @@ var components = []component{
 	{name: "enforce", why: "Enforce mode.", values: []string{"config.mode=enforce"}},
 	{name: "cert-manager", why: "A certificate of cert-manager.", values: []string{"certs.mode=certManager"}},
 	{name: "monitoring", why: "For prometheus-operator and Grafana.", values: []string{
-		"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.renderMode=alwaysRender", "metrics.prometheusRule.enabled=true", "metrics.grafanaDashboard.enabled=true",
+		"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.renderMode=alwaysRender",
+		"metrics.prometheusRule.enabled=true", "metrics.grafanaDashboard.enabled=true",
 	}},
 }
 
@@ -76,7 +77,9 @@ func (d document) deletion() (string, error) {
 	if metadata["namespace"] != nil {
 		name["namespace"] = metadata["namespace"]
 	}
-	text, err := yaml.Marshal(map[string]any{"$patch": "delete", "apiVersion": d.object["apiVersion"], "kind": d.object["kind"], "metadata": name})
+	text, err := yaml.Marshal(map[string]any{
+		"$patch": "delete", "apiVersion": d.object["apiVersion"], "kind": d.object["kind"], "metadata": name,
+	})
 	return string(text), err
 }
 
@@ -88,8 +91,11 @@ func manifests(helm string) (map[string]string, error) {
 	}
 	folder := filepath.Join(config, "base")
 	files := map[string]string{filepath.Join(folder, "namespace.yaml"): namespace}
-	files[filepath.Join(folder, "kustomization.yaml")] = kustomization("stepgate in audit mode with --cert-mode self, for Kubernetes 1.30 and later.",
-		map[string]any{"kind": "Kustomization", "resources": append([]string{"namespace.yaml"}, write(files, folder, base)...)})
+	files[filepath.Join(folder, "kustomization.yaml")] = kustomization("stepgate in audit mode with --cert-mode self, "+
+		"for Kubernetes 1.30 and later.",
+		map[string]any{
+			"kind": "Kustomization", "resources": append([]string{"namespace.yaml"}, write(files, folder, base)...),
+		})
 	for _, c := range components {
 		if err := c.write(helm, base, files); err != nil {
 			return nil, fmt.Errorf("component %s: %w", c.name, err)

@@ -92,5 +92,6 @@ func rowOf(name, comment string, value *yaml.Node) (string, error) {
 			shown = "see values.yaml"
 		}
 	}
-	return fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.ReplaceAll(shown, "|", `\|`), strings.ReplaceAll(text, "|", `\|`)), nil
+	return fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.ReplaceAll(shown, "|", `\|`),
+		strings.ReplaceAll(text, "|", `\|`)), nil
 }

@@ -16,7 +16,9 @@ var rulePages = []string{"docs/rule.md", "docs/decisions.md"}
 var ruleTable = regexp.MustCompile("<!-- rule: ([a-z-]+) -->\n\n(?:\\|[^\n]*\n)*")
 
 // ruleTables are the tables, by their marks.
-var ruleTables = map[string]func() []string{"writes": writes, "siblings": siblings, "siblings-in-short": siblingsInShort}
+var ruleTables = map[string]func() []string{
+	"writes": writes, "siblings": siblings, "siblings-in-short": siblingsInShort,
+}
 
 // rule is a page with the tables as the rule is now.
 func rule(path string) (string, error) {
@@ -86,7 +88,8 @@ func siblingsInShort() []string {
 	lines := []string{"| reason | level | in one line |", "|---|---|---|"}
 	for i, r := range rows {
 		if later := rows[i+1:]; !has(later, r.Reason) {
-			lines = append(lines, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Reason, strings.ToLower(string(r.Reason)), level[r.Reason], r.Short))
+			lines = append(lines, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Reason, strings.ToLower(string(r.Reason)),
+				level[r.Reason], r.Short))
 		}
 	}
 	return lines

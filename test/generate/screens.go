@@ -28,7 +28,8 @@ func screens() (string, error) {
 		}
 		return fmt.Sprintf("<!-- golden: %s -->\n```text\n%s\n```\n", path, strings.Trim(string(golden), "\n"))
 	})
-	if marks, blocks := strings.Count(text, "<!-- golden:"), len(screen.FindAllString(text, -1)); failed == nil && marks != blocks {
+	if marks, blocks := strings.Count(text, "<!-- golden:"), len(screen.FindAllString(text, -1)); failed == nil &&
+		marks != blocks {
 		failed = fmt.Errorf("%s: %d of %d marks have no block after them", screensPage, marks-blocks, marks)
 	}
 	return text, failed

@@ -23,5 +23,6 @@ func Expect(t *testing.T, name, text string) {
 	}
 	want, err := os.ReadFile(path)
 	g.Expect(err).NotTo(gomega.HaveOccurred(), "run the test with %s=1 to write it", Update)
-	g.Expect(text).To(gomega.Equal(string(want)), "%s is out of date: look at the difference, and run the test with %s=1", path, Update)
+	g.Expect(text).To(gomega.Equal(string(want)), "%s is out of date: look at the difference, and run the test with %s=1",
+		path, Update)
 }

@@ -40,7 +40,9 @@ func Set(namespace string) *argo.ApplicationSet {
 		},
 		Spec: spec("guestbook/{{.cluster}}"),
 	}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for _, e := range []string{"dev", "qa", "prod"} {
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
 			MatchExpressions: []argo.ApplicationMatchExpression{{Key: StepLabel, Operator: "In", Values: []string{"env-" + e}}},
@@ -79,7 +81,9 @@ func spec(path string) argo.ApplicationSpec {
 
 // Compare changes an Application as the application controller does after a comparison that began at a moment; it
 // answers a refresh.
-func Compare(app *argo.Application, at time.Time, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
+func Compare(
+	app *argo.Application, at time.Time, commit string, sync argo.SyncStatusCode, state health.HealthStatusCode,
+) {
 	delete(app.Annotations, argo.AnnotationKeyRefresh)
 	reconciled := metav1.NewTime(at)
 	app.Status.ReconciledAt = &reconciled

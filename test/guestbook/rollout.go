@@ -17,7 +17,9 @@ type Rollout struct {
 
 // Create creates the ApplicationSet in a namespace, and its Applications dev, qa and prod after state has given each
 // its status. Their times begin a day ago: a load ticks often.
-func Create(ctx context.Context, admin client.Client, namespace string, state func(r *Rollout, env string, app *argo.Application)) (*Rollout, error) {
+func Create(
+	ctx context.Context, admin client.Client, namespace string, state func(r *Rollout, env string, app *argo.Application),
+) (*Rollout, error) {
 	r := &Rollout{Set: Set(namespace), admin: admin, now: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
 	if err := admin.Create(ctx, r.Set); err != nil {
 		return nil, err
@@ -48,7 +50,9 @@ func (r *Rollout) App(ctx context.Context, env string) (*argo.Application, error
 }
 
 // Update merge-patches an Application as whoever has the client, the way Argo CD's controllers do.
-func (r *Rollout) Update(ctx context.Context, as client.Client, env string, change func(*argo.Application), opts ...client.PatchOption) error {
+func (r *Rollout) Update(
+	ctx context.Context, as client.Client, env string, change func(*argo.Application), opts ...client.PatchOption,
+) error {
 	app, err := r.App(ctx, env)
 	if err != nil {
 		return err

@@ -26,7 +26,9 @@ func (r release) index() (v1.ImageIndex, error) {
 		if err != nil {
 			return nil, err
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &platform},
+		})
 	}
 	// A registry shows the annotations of the index, and the labels of an image.
 	return mutate.Annotations(index, r.labels()).(v1.ImageIndex), nil
@@ -42,7 +44,9 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	image, err := mutate.Append(empty.Image, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.time}, CreatedBy: "make release-image"}})
+	image, err := mutate.Append(empty.Image, mutate.Addendum{
+		Layer: layer, History: v1.History{Created: v1.Time{Time: r.time}, CreatedBy: "make release-image"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +68,9 @@ func (r release) image(platform v1.Platform) (v1.Image, error) {
 func layer(binary []byte, modified time.Time) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	header := &tar.Header{Name: "stepgate-webhook", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified}
+	header := &tar.Header{
+		Name: "stepgate-webhook", Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(binary)), ModTime: modified,
+	}
 	if err := w.WriteHeader(header); err != nil {
 		return nil, err
 	}
@@ -75,5 +81,6 @@ func layer(binary []byte, modified time.Time) (v1.Layer, error) {
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 }

@@ -40,7 +40,9 @@ func TestEveryPlatformHasItsBinary(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		found[m.Platform.String()] = string(content)
 	}
-	g.Expect(found).To(Equal(map[string]string{"linux/amd64": "the program for linux/amd64", "linux/arm64": "the program for linux/arm64"}))
+	g.Expect(found).To(Equal(map[string]string{
+		"linux/amd64": "the program for linux/amd64", "linux/arm64": "the program for linux/arm64",
+	}))
 }
 
 func TestTheDigestFollowsFromTheRelease(t *testing.T) {
@@ -64,7 +66,8 @@ func TestTheDigestFollowsFromTheRelease(t *testing.T) {
 func TestNothingIsAssembledWithoutAVersion(t *testing.T) {
 	for _, missing := range []string{"-version", "-commit", "-time", "-platforms"} {
 		args := []string{"-dir", t.TempDir()}
-		for option, value := range map[string]string{"-version": version, "-commit": commit, "-time": seconds, "-platforms": "linux/amd64"} {
+		for option, value := range map[string]string{"-version": version, "-commit": commit, "-time": seconds,
+			"-platforms": "linux/amd64"} {
 			if option != missing {
 				args = append(args, option, value)
 			}

@@ -56,7 +56,9 @@ func run(ctx context.Context, args []string) error {
 // parse reads the command line: the release, and the repository it is pushed to, which may be empty.
 func parse(args []string) (r release, repository string, err error) {
 	f := flag.NewFlagSet("image", flag.ContinueOnError)
-	f.StringVar(&r.dir, "dir", "bin/release", "the `folder` that has the binary OS/ARCHITECTURE/stepgate of each platform; the SBOM and the digest are written into it")
+	f.StringVar(&r.dir, "dir", "bin/release",
+		"the `folder` that has the binary OS/ARCHITECTURE/stepgate of each platform; the SBOM and the digest are written "+
+			"into it")
 	platforms := f.String("platforms", "", "the platforms, as OS/ARCHITECTURE, separated by spaces")
 	f.StringVar(&r.version, "version", "", "the version, which is the tag of the image")
 	f.StringVar(&r.commit, "commit", "", "the commit that the binaries are built from")

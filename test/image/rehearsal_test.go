@@ -98,7 +98,8 @@ func expectVersion(t *testing.T, binary string, platform v1.Platform) {
 	g := NewWithT(t)
 	text, err := exec.CommandContext(t.Context(), binary, "version").CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
-	g.Expect(string(text)).To(Equal("stepgate " + version + ", commit " + commit + ", " + runtime.Version() + " " + platform.String() + "\n"))
+	g.Expect(string(text)).To(Equal("stepgate " + version + ", commit " + commit + ", " + runtime.Version() + " " +
+		platform.String() + "\n"))
 }
 
 // expectSameAgain builds the release again in another folder, from no more than the Dockerfile copies, and expects the
@@ -115,13 +116,16 @@ func expectSameAgain(t *testing.T, digest, platforms string) {
 	}
 	for _, platform := range strings.Fields(platforms) {
 		os, architecture, _ := strings.Cut(platform, "/")
-		build := exec.CommandContext(t.Context(), "make", "build-webhook", "WEBHOOK="+filepath.Join(dir, platform, "stepgate-webhook"), "VERSION="+version, "COMMIT="+commit)
+		build := exec.CommandContext(t.Context(), "make", "build-webhook",
+			"WEBHOOK="+filepath.Join(dir, platform, "stepgate-webhook"), "VERSION="+version, "COMMIT="+commit)
 		build.Dir = sources
 		build.Env = append(build.Environ(), "GOOS="+os, "GOARCH="+architecture)
 		text, err := build.CombinedOutput()
 		g.Expect(err).NotTo(HaveOccurred(), string(text))
 	}
-	g.Expect(run(t.Context(), []string{"-dir", dir, "-platforms", platforms, "-version", version, "-commit", commit, "-time", seconds})).To(Succeed())
+	g.Expect(run(t.Context(), []string{
+		"-dir", dir, "-platforms", platforms, "-version", version, "-commit", commit, "-time", seconds,
+	})).To(Succeed())
 	again, err := os.ReadFile(filepath.Join(dir, "digest"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.TrimSpace(string(again))).To(Equal(digest), "a second build has another digest")

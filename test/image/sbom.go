@@ -121,13 +121,15 @@ func library(m debug.Module) *spdx.Package {
 func golang(path, version string) *spdx.Package {
 	locator := "pkg:golang/" + path + "@" + url.QueryEscape(strings.TrimPrefix(version, "go"))
 	return &spdx.Package{
-		PackageName:               path,
-		PackageVersion:            version,
-		PackageDownloadLocation:   noAssertion,
-		PackageLicenseConcluded:   noAssertion,
-		PackageLicenseDeclared:    noAssertion,
-		PackageCopyrightText:      noAssertion,
-		PackageExternalReferences: []*spdx.PackageExternalReference{{Category: spdx.CategoryPackageManager, RefType: spdx.PackageManagerPURL, Locator: locator}},
+		PackageName:             path,
+		PackageVersion:          version,
+		PackageDownloadLocation: noAssertion,
+		PackageLicenseConcluded: noAssertion,
+		PackageLicenseDeclared:  noAssertion,
+		PackageCopyrightText:    noAssertion,
+		PackageExternalReferences: []*spdx.PackageExternalReference{
+			{Category: spdx.CategoryPackageManager, RefType: spdx.PackageManagerPURL, Locator: locator},
+		},
 	}
 }
 

@@ -68,7 +68,8 @@ func dependencies(g Gomega, text []byte, checksum string) (found []string) {
 	g.Expect(binary).NotTo(BeEmpty(), "the SBOM has no package with the checksum of the binary")
 	described := false
 	for _, r := range document.Relationships {
-		described = described || r.Relationship == "DESCRIBES" && r.RefA.ElementRefID == "DOCUMENT" && r.RefB.ElementRefID == binary
+		described = described || r.Relationship == "DESCRIBES" && r.RefA.ElementRefID == "DOCUMENT" &&
+			r.RefB.ElementRefID == binary
 		if p := packages[r.RefB.ElementRefID]; r.Relationship == "DEPENDS_ON" && r.RefA.ElementRefID == binary {
 			found = append(found, p.PackageName+" "+p.PackageVersion)
 		}
@@ -88,7 +89,9 @@ func TestModulesOfAnSBOM(t *testing.T) {
 		g.Expect(string(p.PackageSPDXIdentifier)).To(MatchRegexp(`^[A-Za-z0-9.-]+$`))
 		locators = append(locators, p.PackageExternalReferences[0].Locator+" "+p.PackageSourceInfo)
 	}
-	g.Expect(locators).To(Equal([]string{"pkg:golang/stdlib@1.26.8 ", "pkg:golang/example.com/new@v2.0.0%2Bincompatible go.sum: h1:x="}))
+	g.Expect(locators).To(Equal([]string{
+		"pkg:golang/stdlib@1.26.8 ", "pkg:golang/example.com/new@v2.0.0%2Bincompatible go.sum: h1:x=",
+	}))
 }
 
 func TestAnSBOMNeedsBuildInfo(t *testing.T) {

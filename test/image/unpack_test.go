@@ -59,14 +59,19 @@ func unpack(t *testing.T, image v1.Image) string {
 			break
 		}
 		g.Expect(err).NotTo(HaveOccurred())
-		files = append(files, file{header.Name, header.Typeflag, header.Mode, header.Uid, header.Gid, header.ModTime.UTC().Format(time.RFC3339)})
+		files = append(files, file{
+			header.Name, header.Typeflag, header.Mode, header.Uid, header.Gid, header.ModTime.UTC().Format(time.RFC3339),
+		})
 		if header.Typeflag == tar.TypeReg {
 			content, err := io.ReadAll(reader)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(os.WriteFile(filepath.Join(dir, filepath.Base(header.Name)), content, header.FileInfo().Mode())).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(dir, filepath.Base(header.Name)), content,
+				header.FileInfo().Mode())).To(Succeed())
 		}
 	}
-	g.Expect(files).To(Equal([]file{{name: "stepgate-webhook", kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"}}))
+	g.Expect(files).To(Equal([]file{
+		{name: "stepgate-webhook", kind: tar.TypeReg, mode: 0o755, modified: "2023-11-14T22:13:20Z"},
+	}))
 	return filepath.Join(dir, "stepgate-webhook")
 }
 

@@ -37,7 +37,9 @@ func newApprovals(t *testing.T, args ...string) *approvals {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "application-writers"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: writers}},
 	})).To(Succeed())
-	a.Eventually(func() error { return a.annotateAs("probe", map[string]any{"probe": "x"}, client.DryRunAll) }).Should(Succeed())
+	a.Eventually(func() error {
+		return a.annotateAs("probe", map[string]any{"probe": "x"}, client.DryRunAll)
+	}).Should(Succeed())
 	for _, path := range []string{webhook.MutateApplicationSetPath, webhook.ValidateApplicationSetPath} {
 		a.Eventually(func() float64 {
 			_ = a.annotateAs("probe", map[string]any{settings.ApprovedAnnotation: "1@1.0"}, client.DryRunAll)
@@ -71,7 +73,9 @@ func (w *warned) HandleWarningHeader(_ int, _, text string) {
 // asMember returns a client of a user who is a writer, and a member of other groups.
 func (a *approvals) asMember(user string, warnings rest.WarningHandler, groups ...string) client.Client {
 	config := rest.CopyConfig(shared.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{writers, "system:authenticated"}, groups...)}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: user, Groups: append([]string{writers, "system:authenticated"}, groups...),
+	}
 	config.WarningHandler = warnings
 	c, err := client.New(config, client.Options{Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper()})
 	a.Expect(err).NotTo(HaveOccurred())
@@ -137,21 +141,30 @@ func TestApprovalsAreThoseOfTheAPIServersUsers(t *testing.T) {
 	for name, args := range map[string][]string{"enforce": nil, "audit": {"--mode=audit"}} {
 		t.Run(name, func(t *testing.T) {
 			a := newApprovals(t, args...)
-			alices, bobs := stamp{Step: 3, Of: guestbook.NewCommit, By: "alice"}, stamp{Step: 3, Of: guestbook.NewCommit, By: "bob"}
+			alices, bobs := stamp{
+				Step: 3, Of: guestbook.NewCommit, By: "alice",
+			}, stamp{Step: 3, Of: guestbook.NewCommit, By: "bob"}
 
-			a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd}, client.DryRunAll)).To(Succeed())
+			a.Expect(a.annotateAs("alice", map[string]any{
+				settings.ApprovedAnnotation: approvedProd,
+			}, client.DryRunAll)).To(Succeed())
 			a.Expect(a.stamps()).To(BeEmpty(), "a server dry-run")
 			a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices}))
 			a.Expect(a.annotateAs("bob", map[string]any{"note": "x", settings.ApprovedByAnnotation: nil})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices}), "a stamp that somebody removes comes back")
-			a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: approvedProd + ",2@" + guestbook.NewCommit})).To(Succeed())
+			a.Expect(a.annotateAs("bob", map[string]any{
+				settings.ApprovedAnnotation: approvedProd + ",2@" + guestbook.NewCommit,
+			})).To(Succeed())
 			a.Expect(a.stamps()).To(Equal([]stamp{alices, {Step: 2, Of: guestbook.NewCommit, By: "bob"}}))
 
 			stored := a.annotated()[settings.ApprovedByAnnotation]
-			forged := `[{"step":3,"of":"` + guestbook.NewCommit + `","by":"carol","at":"` + time.Now().UTC().Format(time.RFC3339) + `"}]`
+			forged := `[{"step":3,"of":"` + guestbook.NewCommit + `","by":"carol","at":"` +
+				time.Now().UTC().Format(time.RFC3339) + `"}]`
 			a.refused(a.annotateAs("bob", map[string]any{settings.ApprovedByAnnotation: forged}), leaveOut)
-			a.refused(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: approvedProd, settings.ApprovedByAnnotation: forged}), leaveOut)
+			a.refused(a.annotateAs("bob", map[string]any{
+				settings.ApprovedAnnotation: approvedProd, settings.ApprovedByAnnotation: forged,
+			}), leaveOut)
 			a.Expect(a.annotated()).To(HaveKeyWithValue(settings.ApprovedByAnnotation, stored))
 
 			// An approval that is taken back, and made again by somebody else.
@@ -177,20 +190,27 @@ func TestOnlyApproversApprove(t *testing.T) {
 	a := newApprovals(t, "--approver=alice", "--approver=probe", "--approver-group=sre")
 	approve := map[string]any{settings.ApprovedAnnotation: approvedProd}
 
-	a.refused(a.annotateAs("bob", approve), "bob may not approve step 3 of ApplicationSet "+a.namespace+"/guestbook: stepgate's --approver and --approver-group "+
-		"do not name this user or a group of this user. Next: ask somebody whom they name")
+	a.refused(a.annotateAs("bob", approve),
+		"bob may not approve step 3 of ApplicationSet "+a.namespace+"/guestbook: stepgate's --approver and --approver-group "+
+			"do not name this user or a group of this user. Next: ask somebody whom they name")
 	a.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedAnnotation))
 	a.Expect(a.annotateAs("alice", approve)).To(Succeed())
-	a.Expect(a.annotateAs("bob", map[string]any{"note": "x", settings.PauseAnnotation: "all"})).To(Succeed(), "what alice has approved stays")
-	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "everybody may take an approval back")
+	a.Expect(a.annotateAs("bob", map[string]any{
+		"note": "x", settings.PauseAnnotation: "all",
+	})).To(Succeed(), "what alice has approved stays")
+	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(),
+		"everybody may take an approval back")
 	a.Expect(a.annotateAs("bob", approve)).NotTo(Succeed())
-	a.Expect(a.asMember("bob", nil, "sre").Patch(a.ctx, a.Set.DeepCopy(), annotations(approve))).To(Succeed(), "a member of the group")
+	a.Expect(a.asMember("bob", nil, "sre").Patch(a.ctx, a.Set.DeepCopy(), annotations(approve))).To(Succeed(),
+		"a member of the group")
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "bob"}}))
 }
 
 func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 	a := newApprovals(t)
-	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{
+		settings.PauseAnnotation: "3", settings.PauseReasonAnnotation: "freeze",
+	})).To(Succeed())
 	by := a.annotated()[settings.PausedByAnnotation]
 	a.Expect(by).To(MatchRegexp(`^alice at 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$`))
 	a.Expect(a.annotateAs("bob", map[string]any{"stepgate.io/require": "synced"})).To(Succeed())
@@ -206,15 +226,20 @@ func TestAPauseSaysWhoHasSetIt(t *testing.T) {
 func TestAnAnnotationThatCannotBeReadIsStoredWithAWarning(t *testing.T) {
 	a := newApprovals(t)
 	warnings := &warned{}
-	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.Set.DeepCopy(), annotations(map[string]any{settings.ModeAnnotation: "Audit"}))).To(Succeed())
+	a.Expect(a.asMember("alice", warnings).Patch(a.ctx, a.Set.DeepCopy(),
+		annotations(map[string]any{settings.ModeAnnotation: "Audit"}))).To(Succeed())
 	a.Expect(a.annotated()).To(HaveKeyWithValue(settings.ModeAnnotation, "Audit"))
-	a.Expect(warnings.texts).To(Equal([]string{`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`}))
+	a.Expect(warnings.texts).To(Equal([]string{
+		`stepgate: annotation stepgate.io/mode is not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`,
+	}))
 }
 
 // TestOrdinaryWritesOfApplicationSetsAreNotSent counts the calls for the writes of Argo CD and of people.
 func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	a := newApprovals(t)
-	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd, settings.PauseAnnotation: "2"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{
+		settings.ApprovedAnnotation: approvedProd, settings.PauseAnnotation: "2",
+	})).To(Succeed())
 	before := a.requests()
 	set := func() *argo.ApplicationSet {
 		set := a.Set.DeepCopy()
@@ -224,7 +249,9 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	for name, write := range map[string]func() error{
 		"the status": func() error {
 			s := set()
-			s.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "engineering-dev-guestbook", Status: "Healthy", Step: "1", Message: "x", TargetRevisions: []string{}}}
+			s.Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "engineering-dev-guestbook", Status: "Healthy", Step: "1", Message: "x", TargetRevisions: []string{}},
+			}
 			return shared.Admin.Status().Update(a.ctx, s)
 		},
 		"the refresh annotation of the controller": func() error {
@@ -243,7 +270,8 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 			return a.as(cluster.Human).Update(a.ctx, s)
 		},
 		"a label": func() error {
-			return a.as(cluster.Human).Patch(a.ctx, set(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)))
+			return a.as(cluster.Human).Patch(a.ctx, set(),
+				client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)))
 		},
 		"another annotation": func() error { return a.annotateAs("alice", map[string]any{"example.com/stepgate.io": "x"}) },
 		"an empty set of them": func() error {
@@ -270,7 +298,8 @@ func TestOrdinaryWritesOfApplicationSetsAreNotSent(t *testing.T) {
 	before = a.requests()
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: "1@1.0"})).To(Succeed())
 	a.Expect(a.requests()).To(Equal(before))
-	a.Expect(shared.Admin.Patch(a.ctx, set(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	a.Expect(shared.Admin.Patch(a.ctx, set(),
+		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 }
 
 func TestWhileStepgateIsDownOnlyApprovalsAreRefused(t *testing.T) {
@@ -278,19 +307,26 @@ func TestWhileStepgateIsDownOnlyApprovalsAreRefused(t *testing.T) {
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})).To(Succeed())
 	a.replica.Kill()
 
-	for name, approve := range map[string]any{"another approval": approvedProd + ",2@" + guestbook.NewCommit, "one less, and another": "2@" + guestbook.NewCommit} {
+	for name, approve := range map[string]any{"another approval": approvedProd + ",2@" + guestbook.NewCommit,
+		"one less, and another": "2@" + guestbook.NewCommit} {
 		err := a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approve})
 		a.Expect(apierrors.IsInternalError(err)).To(BeTrue(), "%s: %v", name, err)
 		a.Expect(err).To(MatchError(ContainSubstring(`failed calling webhook "approval.stepgate.io"`)))
 	}
 	a.Expect(a.annotateAs("bob", map[string]any{settings.ApprovedByAnnotation: "[]"})).NotTo(Succeed())
-	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: "all", settings.ModeAnnotation: "off", "note": "x"})).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{
+		settings.PauseAnnotation: "all", settings.ModeAnnotation: "off", "note": "x",
+	})).To(Succeed())
 	a.Expect(a.annotateAs("alice", map[string]any{settings.PauseAnnotation: nil})).To(Succeed())
-	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(), "an approval can be taken back")
-	a.Expect(a.as(cluster.ApplicationSetAccount).Patch(a.ctx, a.Set.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goTemplate":true}}`)))).To(Succeed())
+	a.Expect(a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: nil})).To(Succeed(),
+		"an approval can be taken back")
+	a.Expect(a.as(cluster.ApplicationSetAccount).Patch(a.ctx, a.Set.DeepCopy(),
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"goTemplate":true}}`)))).To(Succeed())
 
 	// The emergency switch.
 	a.Expect(shared.Admin.Patch(a.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: a.namespace}},
 		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"stepgate.io/ignore":"true"}}}`)))).To(Succeed())
-	a.Eventually(func() error { return a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd}) }).Should(Succeed())
+	a.Eventually(func() error {
+		return a.annotateAs("alice", map[string]any{settings.ApprovedAnnotation: approvedProd})
+	}).Should(Succeed())
 }

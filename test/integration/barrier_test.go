@@ -67,7 +67,8 @@ func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 		return r.as(account).Patch(r.ctx, app, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	}
 	r.Expect(annotate(barrier)).To(Succeed())
-	if !shared.HasAdmissionPolicies() { // docs/install.md, "Kubernetes 1.28 and 1.29": only stepgate's code keeps to the annotation
+	// docs/install.md, "Kubernetes 1.28 and 1.29": only stepgate's code keeps to the annotation
+	if !shared.HasAdmissionPolicies() {
 		r.Expect(annotate(r.app("dev"))).To(Succeed())
 		return
 	}
@@ -75,5 +76,6 @@ func TestTheWriteBarrierIsAllThatMayBeAnnotated(t *testing.T) {
 	r.Eventually(func() error { return annotate(r.app("dev")) }).Should(
 		MatchError(ContainSubstring("stepgate may only set argocd.argoproj.io/refresh")))
 	operation := client.RawPatch("application/merge-patch+json", []byte(`{"operation":{"sync":{}}}`))
-	r.Expect(r.as(account).Patch(r.ctx, barrier, operation)).To(MatchError(ContainSubstring("stepgate may not change .operation")))
+	r.Expect(r.as(account).Patch(r.ctx, barrier,
+		operation)).To(MatchError(ContainSubstring("stepgate may not change .operation")))
 }

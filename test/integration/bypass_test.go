@@ -43,7 +43,8 @@ func TestABypassInASyncIsHonouredOnlyFromArgocdServer(t *testing.T) {
 
 	r.denied(try(cluster.Human, "alice"), r.twoBlockers()+" (bypass INC-1234 not honoured: jane is not argocd-server)",
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
-	r.denied(try(cluster.ServerAccount, "bob"), r.twoBlockers()+` (bypass INC-1234 not honoured: user "bob" may not bypass (--bypass-user))`,
+	r.denied(try(cluster.ServerAccount, "bob"),
+		r.twoBlockers()+` (bypass INC-1234 not honoured: user "bob" may not bypass (--bypass-user))`,
 		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
 	r.Expect(try(cluster.ServerAccount, "alice")).To(Succeed())
 	r.Eventually(func() string {

@@ -54,7 +54,8 @@ func (r *rollout) command(args ...string) (*exec.Cmd, *shown) {
 	r.t.Helper()
 	kubeconfig, err := shared.AdminKubeconfig()
 	r.Expect(err).NotTo(HaveOccurred())
-	command, out := exec.CommandContext(r.ctx, shared.Binary, append(args, "--kubeconfig", kubeconfig, "-n", r.namespace)...), &shown{}
+	command, out := exec.CommandContext(r.ctx, shared.Binary,
+		append(args, "--kubeconfig", kubeconfig, "-n", r.namespace)...), &shown{}
 	command.Stdout = out
 	return command, out
 }
@@ -109,7 +110,9 @@ func TestTheCommandLineAgreesWithTheGate(t *testing.T) {
 		{"dev is Progressing", func() {}, []string{"qa", "prod"}},
 		{"dev is done", func() { r.refreshed("dev") }, []string{"prod"}},
 		{"dev has degraded", func() {
-			r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { app.Status.Health.Status = health.HealthStatusDegraded })).To(Succeed())
+			r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) {
+				app.Status.Health.Status = health.HealthStatusDegraded
+			})).To(Succeed())
 		}, []string{"qa", "prod"}},
 		{"dev and qa are done", func() { r.refreshed("dev"); r.refreshed("qa") }, nil},
 	} {
@@ -124,8 +127,10 @@ func TestTheCommandLineAgreesWithTheGate(t *testing.T) {
 			app := r.app(env)
 			before := app.DeepCopy()
 			app.Operation = show.NextOperation(app, show.ApplicationSetController)
-			r.Expect(r.as(cluster.ApplicationSetAccount).Patch(r.ctx, app, client.MergeFrom(before), client.DryRunAll)).To(Succeed())
-			r.Expect(app.Operation == nil).To(Equal(x.Outcome == show.Held), "%s: %s: the command line says %s", stage.name, env, x.Outcome)
+			r.Expect(r.as(cluster.ApplicationSetAccount).Patch(r.ctx, app, client.MergeFrom(before),
+				client.DryRunAll)).To(Succeed())
+			r.Expect(app.Operation == nil).To(Equal(x.Outcome == show.Held), "%s: %s: the command line says %s", stage.name,
+				env, x.Outcome)
 			if app.Operation != nil && app.Operation.Sync.Revision != "" {
 				r.Expect(x.Revisions).To(Equal([]string{app.Operation.Sync.Revision}))
 				r.Expect(x.Pinned).To(BeTrue())
@@ -146,7 +151,9 @@ func (r *rollout) agreesAboutUsers(env string) {
 	_ = command.Run()
 	var x show.Explanation
 	r.Expect(json.Unmarshal([]byte(out.String()), &x)).To(Succeed(), out.String())
-	err = r.update(cluster.Human, env, func(app *argo.Application) { app.Operation = guestbook.UserSync("jane") }, client.DryRunAll)
+	err = r.update(cluster.Human, env, func(app *argo.Application) {
+		app.Operation = guestbook.UserSync("jane")
+	}, client.DryRunAll)
 	r.Expect(apierrors.IsForbidden(err)).To(Equal(x.Outcome == show.Refused))
 	if err != nil {
 		r.Expect(err.Error()).To(HaveSuffix("denied the request: " + x.Message))
@@ -165,18 +172,26 @@ func TestGetAndWait(t *testing.T) {
 			"guestbook  1/3   0/3   ⟳ Progressing         engineering-dev-guestbook (NotHealthy: Progressing)\n", code: 1,
 	}))
 	a = r.ask("get", "guestbook")
-	r.Expect(a.out).To(ContainSubstring("step 1  envLabel In (env-dev)  0/1 done\n  ⟳  engineering-dev-guestbook  Progressing"))
+	r.Expect(a.out).To(
+		ContainSubstring("step 1  envLabel In (env-dev)  0/1 done\n  ⟳  engineering-dev-guestbook  Progressing"),
+	)
 	r.Expect(r.ask("wait", "guestbook", "--timeout", "1s").code).To(Equal(1))
 
 	watch, watched := r.command("get", "guestbook", "--watch")
 	r.Expect(watch.Start()).To(Succeed())
 	defer func() { _ = watch.Process.Kill() }()
-	r.Eventually(watched.String).Should(ContainSubstring("Progressing, step 1/3, 0 of 3 done, waiting for engineering-dev-guestbook (NotHealthy: Progressing)\n"))
+	r.Eventually(watched.String).Should(
+		ContainSubstring(
+			"Progressing, step 1/3, 0 of 3 done, waiting for engineering-dev-guestbook (NotHealthy: Progressing)\n",
+		),
+	)
 	whole, wholeOut := r.command("wait", "guestbook", "--revision", guestbook.NewCommit[:7])
 	prod, prodOut := r.command("wait", "app/engineering-prod-guestbook")
 	r.Expect(whole.Start()).To(Succeed())
 	r.Expect(prod.Start()).To(Succeed())
-	r.Eventually(prodOut.String).Should(ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more\n"))
+	r.Eventually(prodOut.String).Should(
+		ContainSubstring("engineering-prod-guestbook (step 3 of 3): waits for engineering-dev-guestbook and 1 more\n"),
+	)
 	r.refreshed("dev")
 	r.Eventually(prodOut.String).Should(ContainSubstring("waits for engineering-qa-guestbook\n"))
 	r.refreshed("qa")
@@ -184,7 +199,8 @@ func TestGetAndWait(t *testing.T) {
 	r.Expect(prodOut.String()).To(HaveSuffix("engineering-prod-guestbook (step 3 of 3): may start\n"))
 	r.done("prod")
 	r.Expect(whole.Wait()).To(Succeed())
-	r.Expect(wholeOut.String()).To(ContainSubstring("guestbook is complete: 3 Applications in 3 steps at " + guestbook.NewCommit[:7] + ", after "))
+	r.Expect(wholeOut.String()).To(ContainSubstring("guestbook is complete: 3 Applications in 3 steps at " +
+		guestbook.NewCommit[:7] + ", after "))
 	r.Eventually(watched.String).Should(ContainSubstring("Complete, step 3/3, 3 of 3 done\n"))
 	r.Expect(r.ask("get", "guestbook").code).To(Equal(0))
 	r.Expect(r.ask("wait", "guestbook", "--revision", "ffff", "--timeout", "1s").code).To(Equal(1), "another revision")
@@ -197,10 +213,14 @@ func TestWaitOnATerminal(t *testing.T) {
 	command.Env = append(os.Environ(), "TERM=xterm")
 	recording, ended, err := cast.Start(command, 80, 24)
 	r.Expect(err).NotTo(HaveOccurred())
-	r.Eventually(recording.Text).Should(MatchRegexp(`\r\x1b\[K\d+s  engineering-qa-guestbook \(step 2 of 3\): waits for engineering-dev-guestbook`))
+	r.Eventually(recording.Text).Should(
+		MatchRegexp(`\r\x1b\[K\d+s  engineering-qa-guestbook \(step 2 of 3\): waits for engineering-dev-guestbook`),
+	)
 	r.refreshed("dev")
 	r.Expect(ended()).To(Succeed())
-	r.Expect(recording.Text()).To(HaveSuffix("\r\x1b[K\x1b[32m✔\x1b[0m engineering-qa-guestbook (step 2 of 3): may start\r\n"))
+	r.Expect(recording.Text()).To(
+		HaveSuffix("\r\x1b[K\x1b[32m✔\x1b[0m engineering-qa-guestbook (step 2 of 3): may start\r\n"),
+	)
 }
 
 // TestColours are for a terminal alone, and not for somebody who wants none.
@@ -229,7 +249,8 @@ func TestAuditLintAndSimulate(t *testing.T) {
 	r := newRollout(t)
 	a := r.ask("simulate", "guestbook")
 	r.Expect(a.code).To(Equal(0), a.err)
-	r.Expect(a.out).To(And(ContainSubstring("engineering-prod-guestbook (step 3) starts"), ContainSubstring("complete after")))
+	r.Expect(a.out).To(And(ContainSubstring("engineering-prod-guestbook (step 3) starts"),
+		ContainSubstring("complete after")))
 	a = r.ask("lint")
 	r.Expect(a.out).To(ContainSubstring("ApplicationSet " + r.namespace + "/guestbook (3 steps, 3"))
 	a = r.ask("audit")
@@ -247,7 +268,9 @@ func TestAuditLintAndSimulate(t *testing.T) {
 			guestbook.Finish(app, at.Add(10*time.Second), guestbook.NewCommit)
 			started := metav1.NewTime(at)
 			last := &app.Status.History[len(app.Status.History)-1]
-			last.DeployStartedAt, last.InitiatedBy = &started, argo.OperationInitiator{Username: "applicationset-controller", Automated: true}
+			last.DeployStartedAt, last.InitiatedBy = &started, argo.OperationInitiator{
+				Username: "applicationset-controller", Automated: true,
+			}
 		})).To(Succeed())
 	}
 	a = r.ask("audit")
@@ -280,11 +303,13 @@ func TestMissingRights(t *testing.T) {
 	r.Expect(r.ask("get", "guestbook", "--as", user).code).To(Equal(1))
 	x, _ := r.explained("qa", "--as", user)
 	r.Expect(x.Settings).To(ContainSubstring("the default settings of stepgate, because its Deployment cannot be read"))
-	r.Expect(x.Problems).To(ConsistOf(ContainSubstring("Events are not shown"), ContainSubstring("every sync window counts as open, because the AppProjects cannot be read")))
+	r.Expect(x.Problems).To(ConsistOf(ContainSubstring("Events are not shown"),
+		ContainSubstring("every sync window counts as open, because the AppProjects cannot be read")))
 	for _, args := range [][]string{{"get", "--watch"}, {"wait", "guestbook"}} {
 		a = r.ask(append(args, "--as", user)...)
 		r.Expect(a.code).To(Equal(2))
-		r.Expect(a.err).To(Equal("stepgate: you may not watch applicationsets.argoproj.io in namespace " + r.namespace + "; stepgate get without --watch needs only get and list\n"))
+		r.Expect(a.err).To(Equal("stepgate: you may not watch applicationsets.argoproj.io in namespace " + r.namespace +
+			"; stepgate get without --watch needs only get and list\n"))
 	}
 }
 
@@ -338,11 +363,13 @@ func TestWrongNamesInTheOtherCommands(t *testing.T) {
 // TestShellCompletion completes names of the cluster.
 func TestShellCompletion(t *testing.T) {
 	r := newRollout(t)
-	for typed, want := range map[string]string{"get g": "guestbook\n", "explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": "", "audit g": "guestbook\n", "lint g": "guestbook\n", "pause g": "guestbook\n", "resume g": "guestbook\n", "approve g": "guestbook\n", "simulate g": "guestbook\n"} {
+	for typed, want := range map[string]string{"get g": "guestbook\n",
+		"explain engineering-q": "engineering-qa-guestbook\n", "wait g": "guestbook\n", "get x": "", "audit g": "guestbook\n", "lint g": "guestbook\n", "pause g": "guestbook\n", "resume g": "guestbook\n", "approve g": "guestbook\n", "simulate g": "guestbook\n"} {
 		words := strings.Fields(typed)
 		kubeconfig, err := shared.AdminKubeconfig()
 		r.Expect(err).NotTo(HaveOccurred())
-		command := exec.CommandContext(context.WithoutCancel(r.ctx), shared.Binary, "__complete", words[0], "--kubeconfig", kubeconfig, "-n", r.namespace, words[1])
+		command := exec.CommandContext(context.WithoutCancel(r.ctx), shared.Binary, "__complete", words[0], "--kubeconfig",
+			kubeconfig, "-n", r.namespace, words[1])
 		out, err := command.Output()
 		r.Expect(err).NotTo(HaveOccurred())
 		r.Expect(string(out)).To(Equal(want + ":4\n"))

@@ -26,7 +26,9 @@ func TestOnlyTheAPIServerMayCall(t *testing.T) {
 
 // TestAnotherNameMayNotCall is the control: the API server's certificate has another name than the allowed one.
 func TestAnotherNameMayNotCall(t *testing.T) {
-	r := newRolloutNotReady(t, release.Options{Args: []string{"--client-ca-file=" + shared.ClientCA(), "--client-allowed-name=somebody"}})
+	r := newRolloutNotReady(t, release.Options{
+		Args: []string{"--client-ca-file=" + shared.ClientCA(), "--client-allowed-name=somebody"},
+	})
 	r.Expect(r.replica.WaitReady(r.ctx)).To(Succeed())
 
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev") }).

@@ -25,7 +25,9 @@ func TestAWebhookThatIsDownRejectsOnlyOperationWrites(t *testing.T) {
 }
 
 func TestAWebhookThatIsDownAdmitsWithFailurePolicyIgnore(t *testing.T) {
-	r := newRolloutWith(t, release.Options{Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore}})
+	r := newRolloutWith(t, release.Options{
+		Registration: release.Registration{FailurePolicy: admissionregistrationv1.Ignore},
+	})
 	r.Expect(r.sync(cluster.ControllerAccount, "prod")).NotTo(Succeed(), "an answered denial rejects under Ignore, too")
 	r.replica.Kill()
 
@@ -53,7 +55,9 @@ func TestAGateWithoutAPIServerAnswers503InTime(t *testing.T) {
 	err := r.sync(cluster.ControllerAccount, "dev")
 	r.Expect(err).To(MatchError(And(
 		ContainSubstring(`failed calling webhook "operation.stepgate.io"`),
-		ContainSubstring("stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time"),
+		ContainSubstring(
+			"stepgate cannot decide: it could not read the ApplicationSet and its Applications from the API server in time",
+		),
 	)))
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_requests_total", "code", "503")).To(BeNumerically("==", 1))
 	r.Expect(r.replica.Ready(r.ctx)).To(MatchError(ContainSubstring("the API server cannot be reached")))
@@ -69,6 +73,9 @@ func TestAGateWithoutAPIServerLeavesItToFailurePolicyIgnore(t *testing.T) {
 func TestAGateWithoutAPIServerAdmitsInAuditMode(t *testing.T) {
 	r := cutRollout(t, release.Options{Args: []string{"--mode=audit"}})
 
-	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) { app.Operation = guestbook.RollingSync() })).To(Succeed())
-	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode", "audit")).To(BeNumerically("==", 1))
+	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) {
+		app.Operation = guestbook.RollingSync()
+	})).To(Succeed())
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "error", "mode",
+		"audit")).To(BeNumerically("==", 1))
 }

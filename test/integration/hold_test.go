@@ -56,8 +56,11 @@ func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
 	r.Expect(r.app("prod").Labels).To(HaveKeyWithValue("team", "payments"), "the rest is stored")
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed(), "it asks again")
 	r.Expect(r.stored("prod")).To(BeFalse())
-	r.Eventually(func() []string { return r.notes("prod", "SyncHeld") }).Should(Equal([]string{"Normal: " + r.twoBlockers() + ". The sync then starts by itself"}))
-	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "hold", "initiator", "applicationset")).To(BeNumerically("==", 2))
+	r.Eventually(func() []string {
+		return r.notes("prod", "SyncHeld")
+	}).Should(Equal([]string{"Normal: " + r.twoBlockers() + ". The sync then starts by itself"}))
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "hold", "initiator",
+		"applicationset")).To(BeNumerically("==", 2))
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny")).To(BeZero())
 	r.Expect(r.replica.Metric(r.ctx, "stepgate_applicationset_blocked_since_timestamp_seconds")).To(BeNumerically(">", 0))
 	r.Expect(r.asked("prod")).To(BeEmpty())
@@ -67,7 +70,8 @@ func TestAnEarlyWriteIsHeldAndReleased(t *testing.T) {
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed())
 	r.Expect(r.stored("prod")).To(BeTrue())
 	r.Eventually(func() []string { return r.notes("prod", "SyncReleased") }).Should(ConsistOf(
-		And(HavePrefix("Normal: step 3 of ApplicationSet "+r.namespace+"/guestbook may sync now: it has waited for "), ContainSubstring("last for engineering-"))))
+		And(HavePrefix("Normal: step 3 of ApplicationSet "+r.namespace+"/guestbook may sync now: it has waited for "),
+			ContainSubstring("last for engineering-"))))
 }
 
 // TestAReplicaReleasesWhatAnotherOneHeld ends the replica that held the sync: what waits is in the cluster, not in its
@@ -79,7 +83,9 @@ func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
 	r.Expect(r.stored("prod")).To(BeFalse())
 	r.replica.Kill()
 	r.turn()
-	second, err := release.StartOne(r.ctx, shared, release.Options{Registration: release.Registration{Name: r.replica.Name + "-2", Namespaces: []string{r.namespace}}})
+	second, err := release.StartOne(r.ctx, shared, release.Options{
+		Registration: release.Registration{Name: r.replica.Name + "-2", Namespaces: []string{r.namespace}},
+	})
 	r.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(second.Kill)
 	r.Eventually(r.askedMeanwhile).Should(Equal("normal"))
@@ -88,14 +94,16 @@ func TestAReplicaReleasesWhatAnotherOneHeld(t *testing.T) {
 func TestNothingIsHeldForOthers(t *testing.T) {
 	r := newRollout(t)
 	for _, user := range []string{cluster.ControllerAccount, cluster.ServerAccount, cluster.Human} {
-		r.denied(r.sync(user, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+		r.denied(r.sync(user, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook",
+			"NotSynced engineering-qa-guestbook")
 	}
 }
 
 func TestWithHoldingAndReleasingOff(t *testing.T) {
 	r := newRollout(t, "--hold=false", "--release=false")
 	r.pending("prod")
-	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	r.denied(r.sync(cluster.ApplicationSetAccount, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook",
+		"NotSynced engineering-qa-guestbook")
 	r.turn()
 	r.Consistently(func() string { return r.asked("prod") }).WithTimeout(2 * time.Second).Should(BeEmpty())
 }

@@ -28,7 +28,8 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 
 	r.Expect(r.stored("prod")).To(BeTrue())
-	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode", "audit", "initiator", "controller")).
+	r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "deny", "reason", "NotHealthy", "mode",
+		"audit", "initiator", "controller")).
 		To(BeNumerically("==", 1))
 	r.Eventually(func() int { return len(r.events("prod", "SyncWouldBeDenied")) }).Should(Equal(1))
 	event := r.events("prod", "SyncWouldBeDenied")[0]
@@ -40,7 +41,8 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r.Eventually(func() (string, error) {
 		text, err := os.ReadFile(shared.AuditLog)
 		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && !strings.Contains(line, "dryRun") && strings.Contains(line, `"operation.stepgate.io/decision":"deny"`) {
+			if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && !strings.Contains(line, "dryRun") &&
+				strings.Contains(line, `"operation.stepgate.io/decision":"deny"`) {
 				return line, nil
 			}
 		}
@@ -48,7 +50,9 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	}).Should(And(
 		ContainSubstring(`"operation.stepgate.io/mode":"audit"`),
 		ContainSubstring(`"operation.stepgate.io/step":"3"`),
-		ContainSubstring(`"operation.stepgate.io/blockers":"engineering-dev-guestbook=NotHealthy,engineering-qa-guestbook=NotSynced"`),
+		ContainSubstring(
+			`"operation.stepgate.io/blockers":"engineering-dev-guestbook=NotHealthy,engineering-qa-guestbook=NotSynced"`,
+		),
 	))
 }
 

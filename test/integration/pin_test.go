@@ -16,7 +16,9 @@ import (
 )
 
 // answered writes a change of prod as a user, and returns the Application as the API server answers with it.
-func (r *rollout) answered(user string, change func(*argo.Application), opts ...client.PatchOption) (*argo.Application, error) {
+func (r *rollout) answered(
+	user string, change func(*argo.Application), opts ...client.PatchOption,
+) (*argo.Application, error) {
 	app := r.app("prod")
 	before := app.DeepCopy()
 	change(app)
@@ -64,16 +66,19 @@ func TestAnOperationIsPinnedToTheComparedRevision(t *testing.T) {
 			r.Expect(stored.Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 5}), "a retry resolves nothing again")
 			r.Expect(stored.Operation.InitiatedBy).To(Equal(tc.operation.InitiatedBy))
 			r.Expect(r.changed("pinned", "compared")).To(BeNumerically("==", 1))
-			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
+			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason",
+				"EarlierStepsDone")).To(BeNumerically("==", 1))
 			r.Eventually(func() (string, error) {
 				text, err := os.ReadFile(shared.AuditLog)
 				for line := range strings.Lines(string(text)) {
-					if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && strings.Contains(line, "hold.stepgate.io/pinned") && !strings.Contains(line, "dryRun") {
+					if strings.Contains(line, `"namespace":"`+r.namespace+`"`) && strings.Contains(line, "hold.stepgate.io/pinned") &&
+						!strings.Contains(line, "dryRun") {
 						return line, nil
 					}
 				}
 				return "", err
-			}).Should(And(ContainSubstring(`"hold.stepgate.io/pinned":"`+guestbook.NewCommit+`"`), ContainSubstring(`"hold.stepgate.io/retry-refresh":"removed"`)))
+			}).Should(And(ContainSubstring(`"hold.stepgate.io/pinned":"`+guestbook.NewCommit+`"`),
+				ContainSubstring(`"hold.stepgate.io/retry-refresh":"removed"`)))
 		})
 	}
 }
@@ -151,10 +156,13 @@ func TestWithoutTheMutatingWebhookAnAutomatedOperationIsRefused(t *testing.T) {
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(mutating.Delete(r.ctx, shared)).To(Succeed())
 
-	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll) }).Should(MatchError(ContainSubstring("(NotPinned: ")))
-	r.denied(r.sync(cluster.ControllerAccount, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
-		"engineering-prod-guestbook (NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest when it starts). "+
-		"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready")
+	r.Eventually(func() error {
+		return r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)
+	}).Should(MatchError(ContainSubstring("(NotPinned: ")))
+	r.denied(r.sync(cluster.ControllerAccount, "prod"),
+		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
+			"engineering-prod-guestbook (NotPinned: the operation is not pinned to a revision and its sources, and would deploy the newest when it starts). "+
+			"Next: check that stepgate's MutatingWebhookConfiguration exists and that its Pods are ready")
 	r.Expect(r.replica.Ready(r.ctx)).To(Succeed(), "a replica is ready: it decides")
 
 	// It is installed again, and stepgate fills its caBundle.

@@ -15,7 +15,8 @@ import (
 func (r *rollout) reads() map[string]float64 {
 	r.t.Helper()
 	reads := map[string]float64{}
-	for _, kind := range []string{"applicationset_metadata_list", "applicationset_get", "application_get", "application_metadata_list"} {
+	for _, kind := range []string{"applicationset_metadata_list", "applicationset_get", "application_get",
+		"application_metadata_list"} {
 		n, err := r.replica.Metric(r.ctx, "stepgate_live_reads_total", "kind", kind)
 		r.Expect(err).NotTo(HaveOccurred())
 		reads[kind] = n
@@ -38,18 +39,24 @@ func TestADecisionCostsTwoReads(t *testing.T) {
 
 	r.Expect(r.readsOf(func() {
 		r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).NotTo(Succeed())
-	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 1, "application_metadata_list": 0}), "a denial")
+	})).To(Equal(map[string]float64{
+		"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 1, "application_metadata_list": 0,
+	}), "a denial")
 
 	r.done("dev")
 	r.done("qa")
 	// As soon as the watch has caught up, the LIST finds everything that is known to be current.
 	r.Eventually(func() map[string]float64 {
 		return r.readsOf(func() { r.Expect(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll)).To(Succeed()) })
-	}).Should(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 1}), "an allow")
+	}).Should(Equal(map[string]float64{
+		"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 1,
+	}), "an allow")
 
 	r.Expect(r.readsOf(func() {
 		r.Expect(r.sync(cluster.ControllerAccount, "dev", client.DryRunAll)).To(Succeed())
-	})).To(Equal(map[string]float64{"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 0}), "the first step")
+	})).To(Equal(map[string]float64{
+		"applicationset_metadata_list": 0, "applicationset_get": 1, "application_get": 0, "application_metadata_list": 0,
+	}), "the first step")
 }
 
 // TestADecisionIsTrueAtOnce changes a sibling and asks in the same moment, over and over: most of the time the cache

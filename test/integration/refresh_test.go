@@ -53,7 +53,8 @@ func TestStaleSiblingsAreRefreshed(t *testing.T) {
 // TestAHardRefreshIsNotReplaced asks as the gate does, with its own account, for what somebody else has asked for.
 func TestAHardRefreshIsNotReplaced(t *testing.T) {
 	r := newRollout(t)
-	hard := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`))
+	hard := client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"hard"}}}`))
 	r.Expect(r.as(cluster.ServerAccount).Patch(r.ctx, r.app("dev"), hard)).To(Succeed())
 
 	account := "system:serviceaccount:" + r.replica.Name + ":" + r.replica.Name

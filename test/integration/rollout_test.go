@@ -72,13 +72,14 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 // create writes the ApplicationSet and its Applications before the gate is registered.
 func (r *rollout) create() {
 	var err error
-	r.Rollout, err = guestbook.Create(r.ctx, shared.Admin, r.namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
-		sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
-		if env == "dev" {
-			sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
-		}
-		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, state)
-	})
+	r.Rollout, err = guestbook.Create(r.ctx, shared.Admin, r.namespace,
+		func(made *guestbook.Rollout, env string, app *argo.Application) {
+			sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
+			if env == "dev" {
+				sync, state = argo.SyncStatusCodeSynced, health.HealthStatusProgressing
+			}
+			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, state)
+		})
 	r.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -172,7 +173,8 @@ func (r *rollout) denied(err error, sentence string, causes ...string) {
 	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "not a 403: %v", err)
 	var status *apierrors.StatusError
 	r.Expect(errors.As(err, &status)).To(BeTrue())
-	r.Expect(status.Status().Message).To(Equal(`admission webhook "operation.stepgate.io" denied the request: ` + sentence))
+	r.Expect(status.Status().Message).To(Equal(`admission webhook "operation.stepgate.io" denied the request: ` +
+		sentence))
 	var got []string
 	for _, c := range status.Status().Details.Causes {
 		got = append(got, string(c.Type)+" "+c.Field)
@@ -183,12 +185,14 @@ func (r *rollout) denied(err error, sentence string, causes ...string) {
 
 // oneBlocker is the sentence of a denial of step 2 while dev is Progressing.
 func (r *rollout) oneBlocker() string {
-	return "step 2 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: 1 Application of step 1 is not done: " +
+	return "step 2 of ApplicationSet " + r.namespace +
+		"/guestbook may not sync yet: 1 Application of step 1 is not done: " +
 		"engineering-dev-guestbook (NotHealthy: Progressing). Next: wait until engineering-dev-guestbook is Healthy, or repair it"
 }
 
 // twoBlockers is the sentence of a denial of step 3 while dev is Progressing and qa OutOfSync.
 func (r *rollout) twoBlockers() string {
-	return "step 3 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: 2 Applications of steps 1 and 2 are not done: " +
+	return "step 3 of ApplicationSet " + r.namespace +
+		"/guestbook may not sync yet: 2 Applications of steps 1 and 2 are not done: " +
 		"engineering-dev-guestbook (NotHealthy: Progressing), engineering-qa-guestbook (NotSynced: OutOfSync). Next: wait until engineering-dev-guestbook is Healthy, or repair it"
 }

@@ -59,7 +59,9 @@ func TestADeletedCAIsReplacedWithoutAFailedCall(t *testing.T) {
 	r := newRollout(t)
 	before := r.bundle()
 
-	r.Expect(shared.Admin.Delete(r.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.replica.Name, Name: r.replica.Name + "-ca"}})).To(Succeed())
+	r.Expect(shared.Admin.Delete(r.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.replica.Name, Name: r.replica.Name + "-ca"},
+	})).To(Succeed())
 
 	// Every call is answered with a decision while the new CA is published, and after the leaf of it is served.
 	r.Eventually(func() int {
@@ -117,6 +119,9 @@ func TestFilesAreServedAndReloaded(t *testing.T) {
 	r.setBundle(append(ca, next...))
 	renewed := x509.NewCertPool()
 	renewed.AppendCertsFromPEM(next)
-	r.Eventually(func() error { _, err := r.replica.Leaf(renewed); return err }).WithTimeout(30 * time.Second).Should(Succeed())
+	r.Eventually(func() error {
+		_, err := r.replica.Leaf(renewed)
+		return err
+	}).WithTimeout(30 * time.Second).Should(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev", client.DryRunAll) }).Should(Succeed())
 }

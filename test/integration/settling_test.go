@@ -18,10 +18,18 @@ func TestASpecSettles(t *testing.T) {
 		r.done(env)
 	}
 	r.pending("prod")
-	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) { app.Spec.IgnoreDifferences = ignoreReplicas() })).To(Succeed())
+	r.Expect(r.update(cluster.ApplicationSetAccount, "prod", func(app *argo.Application) {
+		app.Spec.IgnoreDifferences = ignoreReplicas()
+	})).To(Succeed())
 	r.Expect(r.update(cluster.ControllerAccount, "prod", compare)).To(Succeed())
-	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(ContainSubstring("(SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait")))
-	r.Expect(r.update(cluster.ApplicationSetAccount, "dev", func(app *argo.Application) { app.Spec.IgnoreDifferences = ignoreReplicas() })).To(Succeed())
+	r.Expect(r.sync(cluster.Human, "prod")).To(
+		MatchError(ContainSubstring(
+			"(SpecSettling: the ApplicationSet controller may still be writing its Applications). Next: wait",
+		)),
+	)
+	r.Expect(r.update(cluster.ApplicationSetAccount, "dev", func(app *argo.Application) {
+		app.Spec.IgnoreDifferences = ignoreReplicas()
+	})).To(Succeed())
 	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(ContainSubstring("engineering-dev-guestbook (SpecNotCompared)")))
 	r.Expect(r.sync(cluster.ApplicationSetAccount, "prod")).To(Succeed(), "it is held")
 	r.Expect(r.update(cluster.ControllerAccount, "dev", compare)).To(Succeed())
@@ -44,7 +52,8 @@ func TestAFailingApplicationSet(t *testing.T) {
 		r.done(env)
 	}
 	r.failing(true)
-	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(And(ContainSubstring("(ApplicationSetFailing: "), ContainSubstring("no such project"))))
+	r.Expect(r.sync(cluster.Human, "prod")).To(MatchError(And(ContainSubstring("(ApplicationSetFailing: "),
+		ContainSubstring("no such project"))))
 	r.failing(false)
 	r.Expect(r.sync(cluster.Human, "prod")).To(Succeed())
 }

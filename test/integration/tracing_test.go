@@ -32,7 +32,9 @@ type spans struct {
 }
 
 // Export is collector.TraceServiceServer.
-func (s *spans) Export(_ context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (s *spans) Export(
+	_ context.Context, r *collector.ExportTraceServiceRequest,
+) (*collector.ExportTraceServiceResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, resource := range r.GetResourceSpans() {
@@ -85,7 +87,9 @@ func (r *rollout) post(prod *argo.Application, traceparent string) {
 	prod.Operation = guestbook.Pinned(guestbook.RollingSync(), prod)
 	after, err := json.Marshal(prod)
 	r.Expect(err).NotTo(HaveOccurred())
-	review := admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}}
+	review := admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+	}
 	review.Request = &admissionv1.AdmissionRequest{
 		UID: "1", Namespace: r.namespace, Name: prod.Name, Operation: admissionv1.Update,
 		Kind:     metav1.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"},
@@ -95,7 +99,8 @@ func (r *rollout) post(prod *argo.Application, traceparent string) {
 	review.Request.UserInfo.Username = cluster.ControllerAccount
 	body, err := json.Marshal(review)
 	r.Expect(err).NotTo(HaveOccurred())
-	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://"+r.replica.Webhook+webhook.ValidatePath, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "https://"+r.replica.Webhook+webhook.ValidatePath,
+		bytes.NewReader(body))
 	r.Expect(err).NotTo(HaveOccurred())
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Traceparent", traceparent)

@@ -23,7 +23,8 @@ func TestTheCommandLineApproves(t *testing.T) {
 	name := a.namespace + "/guestbook"
 	answered := a.askAs("alice", "approve", "guestbook")
 	a.Expect(answered.code).To(Equal(2))
-	a.Expect(answered.err).To(Equal("stepgate: no step of ApplicationSet " + name + " needs an approval: the annotation stepgate.io/approve is not set\n"))
+	a.Expect(answered.err).To(Equal("stepgate: no step of ApplicationSet " + name +
+		" needs an approval: the annotation stepgate.io/approve is not set\n"))
 
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApproveAnnotation: "3"})).To(Succeed())
 	x, _ := a.explained("prod")
@@ -31,14 +32,18 @@ func TestTheCommandLineApproves(t *testing.T) {
 	a.Expect(x.Conditions[0].Text).To(Equal("NotApproved: " + guestbook.NewCommit[:7]))
 	answered = a.askAs("alice", "approve", "guestbook", "--dry-run")
 	a.Expect(answered.code).To(Equal(0), answered.err)
-	a.Expect(answered.out).To(And(ContainSubstring("Approved by alice at "), HaveSuffix("This was a server dry run: nothing is stored.\n")))
+	a.Expect(answered.out).To(And(ContainSubstring("Approved by alice at "),
+		HaveSuffix("This was a server dry run: nothing is stored.\n")))
 	a.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedAnnotation))
 
 	answered = a.askAs("alice", "approve", "guestbook", "-v")
 	a.Expect(answered.code).To(Equal(0), answered.err)
 	a.Expect(answered.out).To(And(
-		ContainSubstring("step 3 of 3"), ContainSubstring(guestbook.NewCommit), MatchRegexp(`Approved by alice at 20\d\d-\S+Z\.`),
-		ContainSubstring("$ kubectl -n "+a.namespace+" annotate applicationset guestbook --overwrite stepgate.io/approved=3@"+guestbook.NewCommit),
+		ContainSubstring("step 3 of 3"), ContainSubstring(guestbook.NewCommit),
+		MatchRegexp(`Approved by alice at 20\d\d-\S+Z\.`),
+		ContainSubstring(
+			"$ kubectl -n "+a.namespace+" annotate applicationset guestbook --overwrite stepgate.io/approved=3@"+guestbook.NewCommit,
+		),
 	))
 	a.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "alice"}}))
 	x, _ = a.explained("prod")
@@ -55,7 +60,9 @@ func TestTheCommandLineShowsRefusals(t *testing.T) {
 	a.Expect(a.annotateAs("alice", map[string]any{settings.ApproveAnnotation: "3"})).To(Succeed())
 	answered := a.askAs("bob", "approve", "guestbook")
 	a.Expect(answered.code).To(Equal(2))
-	a.Expect(answered.err).To(HavePrefix(`stepgate: admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3 of ApplicationSet `))
+	a.Expect(answered.err).To(
+		HavePrefix(`stepgate: admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3 of ApplicationSet `),
+	)
 	a.Expect(answered.err).To(HaveSuffix("Next: ask somebody whom they name\n"))
 	answered = a.ask("pause", "guestbook", "--as", "stranger")
 	a.Expect(answered.code).To(Equal(2))
@@ -66,7 +73,8 @@ func TestTheCommandLinePauses(t *testing.T) {
 	a := newApprovals(t)
 	answered := a.askAs("alice", "pause", "guestbook", "--step", "2", "--reason", "INC-1234")
 	a.Expect(answered.code).To(Equal(0), answered.err)
-	a.Expect(answered.out).To(And(ContainSubstring("step 2 of 3 is paused."), MatchRegexp(`Paused by alice at \S+Z: INC-1234\.`)))
+	a.Expect(answered.out).To(And(ContainSubstring("step 2 of 3 is paused."),
+		MatchRegexp(`Paused by alice at \S+Z: INC-1234\.`)))
 	x, _ := a.explained("qa")
 	a.Expect(x.Reason).To(Equal("Paused"))
 	a.Expect(x.Conditions[0].Text).To(MatchRegexp(`^Paused: INC-1234, by alice at \S+Z$`))
@@ -81,18 +89,21 @@ func TestTheCommandLinePauses(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		a.Expect(shared.Admin.Patch(a.ctx, &argo.ApplicationSet{ObjectMeta: a.Set.ObjectMeta}, annotations(map[string]any{"note": fmt.Sprint(i)}))).To(Succeed())
+		a.Expect(shared.Admin.Patch(a.ctx, &argo.ApplicationSet{ObjectMeta: a.Set.ObjectMeta},
+			annotations(map[string]any{"note": fmt.Sprint(i)}))).To(Succeed())
 	}
 	all.Wait()
 	for _, one := range answers {
 		a.Expect(one.code).To(Equal(0), one.err)
 	}
-	a.Expect(a.annotated()).To(And(HaveKeyWithValue(settings.PauseAnnotation, "1,2,3"), HaveKeyWithValue("note", "19"), HaveKeyWithValue(settings.PauseReasonAnnotation, "INC-1234")))
+	a.Expect(a.annotated()).To(And(HaveKeyWithValue(settings.PauseAnnotation, "1,2,3"), HaveKeyWithValue("note", "19"),
+		HaveKeyWithValue(settings.PauseReasonAnnotation, "INC-1234")))
 
 	answered = a.askAs("bob", "resume", "guestbook", "--step", "2")
 	a.Expect(answered.out).To(ContainSubstring("steps 1 and 3 of 3 are still paused."))
 	a.Expect(a.askAs("bob", "resume", "guestbook").out).To(ContainSubstring("nothing is paused."))
-	a.Expect(a.annotated()).To(And(Not(HaveKey(settings.PauseAnnotation)), Not(HaveKey(settings.PauseReasonAnnotation)), Not(HaveKey(settings.PausedByAnnotation)), HaveKey("note")))
+	a.Expect(a.annotated()).To(And(Not(HaveKey(settings.PauseAnnotation)), Not(HaveKey(settings.PauseReasonAnnotation)),
+		Not(HaveKey(settings.PausedByAnnotation)), HaveKey("note")))
 	answered = a.askAs("bob", "resume", "guestbook")
 	a.Expect(answered).To(Equal(answer{out: a.namespace + "/guestbook: nothing is paused; there is nothing to resume.\n"}))
 }

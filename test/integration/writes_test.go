@@ -54,11 +54,13 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)
 			if form == "create with operation" {
-				r.denied(write(r, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: engineering-prod-guestbook "+
+				r.denied(write(r, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
+					"engineering-prod-guestbook "+
 					"(TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared engineering-prod-guestbook")
 				return
 			}
-			r.denied(write(r, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+			r.denied(write(r, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook",
+				"NotSynced engineering-qa-guestbook")
 		})
 	}
 }
@@ -66,7 +68,8 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 	for form, write := range writeForms {
 		if form == "create with operation" {
-			continue // nobody knows what it deploys: it is denied, or held (TestASpecThatIsNotComparedIsStoredWithoutItsOperation)
+			// nobody knows what it deploys: it is denied, or held (TestASpecThatIsNotComparedIsStoredWithoutItsOperation)
+			continue
 		}
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)
@@ -75,7 +78,8 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 
 			r.Expect(write(r, "prod")).To(Succeed())
 			r.Expect(r.stored("prod")).To(BeTrue())
-			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason", "EarlierStepsDone")).To(BeNumerically("==", 1))
+			r.Expect(r.replica.Metric(r.ctx, "stepgate_decisions_total", "outcome", "allow", "reason",
+				"EarlierStepsDone")).To(BeNumerically("==", 1))
 		})
 	}
 }

@@ -112,7 +112,9 @@ func (c *chooser) planted(before any, places []place, values []any) any {
 		candidates = append(candidates, p.value)
 	}
 	if c.upTo(10) != 9 {
-		candidates = slices.DeleteFunc(candidates, func(v any) bool { return v != nil && reflect.TypeOf(v) != reflect.TypeOf(before) })
+		candidates = slices.DeleteFunc(candidates, func(v any) bool {
+			return v != nil && reflect.TypeOf(v) != reflect.TypeOf(before)
+		})
 	}
 	return runtime.DeepCopyJSONValue(candidates[c.upTo(len(candidates))])
 }

@@ -28,7 +28,9 @@ func TestEdit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			edited, err := jsonedit.Editor{Within: []string{"a"}, Values: []any{"given"}}.Edit(tc.choices, []byte(first), []byte(second))
+			edited, err := jsonedit.Editor{
+				Within: []string{"a"}, Values: []any{"given"},
+			}.Edit(tc.choices, []byte(first), []byte(second))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(edited[0])).To(MatchJSON(tc.want[0]))
 			g.Expect(string(edited[1])).To(MatchJSON(tc.want[1]))

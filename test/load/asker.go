@@ -70,7 +70,8 @@ func (a *Asker) Ask(ctx context.Context, r *Rollout, timeout time.Duration) (Out
 
 // Post sends any body and returns the answer.
 func (a *Asker) Post(ctx context.Context, query, contentType string, body []byte) (code int, text []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.replica.Webhook+"/validate"+query, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+a.replica.Webhook+"/validate"+query,
+		bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -100,6 +101,7 @@ func (r *Rollout) Review() ([]byte, error) {
 		Object: runtime.RawExtension{Raw: after}, OldObject: runtime.RawExtension{Raw: before},
 	}}
 	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
-	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
+	review.Request.Kind.Group, review.Request.Kind.Version, review.Request.Kind.Kind = "argoproj.io", "v1alpha1",
+		"Application"
 	return json.Marshal(review)
 }

@@ -12,7 +12,8 @@ import (
 func TestJudge(t *testing.T) {
 	applications := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
 	denied := apierrors.NewForbidden(applications, "a", errors.New(denial+"step 2 of ApplicationSet a/b may not sync yet"))
-	unpinned := apierrors.NewForbidden(applications, "a", errors.New(denial+"step 2 of ApplicationSet a/b may not sync yet: a (NotPinned: the operation names no revision"))
+	unpinned := apierrors.NewForbidden(applications, "a",
+		errors.New(denial+"step 2 of ApplicationSet a/b may not sync yet: a (NotPinned: the operation names no revision"))
 	forbidden := apierrors.NewForbidden(applications, "a", errors.New("RBAC"))
 	broken := apierrors.NewInternalError(errors.New(`failed calling webhook "operation.stepgate.io": EOF`))
 	for name, tc := range map[string]struct {

@@ -43,16 +43,17 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 		return nil, err
 	}
 	r := &Rollout{writer: w}
-	r.made, err = guestbook.Create(ctx, admin, namespace, func(made *guestbook.Rollout, env string, app *argo.Application) {
-		sync := argo.SyncStatusCodeSynced
-		switch env {
-		case "dev":
-			r.Dev = app
-		case "prod":
-			r.Prod, sync = app, argo.SyncStatusCodeOutOfSync
-		}
-		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusHealthy)
-	})
+	r.made, err = guestbook.Create(ctx, admin, namespace,
+		func(made *guestbook.Rollout, env string, app *argo.Application) {
+			sync := argo.SyncStatusCodeSynced
+			switch env {
+			case "dev":
+				r.Dev = app
+			case "prod":
+				r.Prod, sync = app, argo.SyncStatusCodeOutOfSync
+			}
+			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, sync, health.HealthStatusHealthy)
+		})
 	if err != nil {
 		return nil, err
 	}

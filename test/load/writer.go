@@ -81,7 +81,8 @@ func (w *Writer) send(ctx context.Context, one write) Outcome {
 	if err != nil {
 		panic(err) // it is made of maps and Argo CD's types
 	}
-	request := one.as.Patch(types.MergePatchType).Namespace(one.app.Namespace).Resource("applications").Name(one.app.Name).Body(text).MaxRetries(0)
+	request := one.as.Patch(types.MergePatchType).Namespace(one.app.Namespace).Resource("applications").
+		Name(one.app.Name).Body(text).MaxRetries(0)
 	if one.within > 0 {
 		request = request.Param("timeout", one.within.String())
 	}
@@ -99,5 +100,6 @@ func (w *Writer) send(ctx context.Context, one write) Outcome {
 func (w *write) stored(result rest.Result) bool {
 	var app struct{ Operation struct{ Info []argo.Info } }
 	text, err := result.Raw()
-	return err == nil && json.Unmarshal(text, &app) == nil && slices.Contains(app.Operation.Info, argo.Info{Name: numberInfo, Value: w.number})
+	return err == nil && json.Unmarshal(text, &app) == nil &&
+		slices.Contains(app.Operation.Info, argo.Info{Name: numberInfo, Value: w.number})
 }

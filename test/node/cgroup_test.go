@@ -107,7 +107,8 @@ func removeTree(root string) error {
 
 // containerMemory is the memory of a container, from its cgroup, in MiB: its limit, and the most that it has used.
 func containerMemory(group, container string) (limit, most float64, err error) {
-	root, limitFile, mostFile := filepath.Join(cgroups, "memory", group), "memory.limit_in_bytes", "memory.max_usage_in_bytes"
+	root, limitFile, mostFile := filepath.Join(cgroups, "memory", group), "memory.limit_in_bytes",
+		"memory.max_usage_in_bytes"
 	if unified() {
 		root, limitFile, mostFile = filepath.Join(cgroups, group), "memory.max", "memory.peak"
 	}

@@ -18,7 +18,8 @@ func TestDocumentedCommands(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		for _, call := range regexp.MustCompile(`s\.documented\("([^"]+)", "([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+		for _, call := range regexp.MustCompile(`s\.documented\("([^"]+)",\s+"([^"]+)"`).FindAllStringSubmatch(string(text),
+			-1) {
 			page, err := os.ReadFile(filepath.Join("..", "..", call[1]))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(has(string(page), call[2])).To(BeTrue(), "%s has to have the command %q", call[1], call[2])

@@ -30,7 +30,9 @@ func (s *suite) evict() {
 }
 
 func (s *suite) evictPod(pod *corev1.Pod) error {
-	return s.Admin.SubResource("eviction").Create(s.ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
+	return s.Admin.SubResource("eviction").Create(s.ctx, pod, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+	})
 }
 
 // disruptionAllowed returns nil when the PodDisruptionBudget permits one eviction.

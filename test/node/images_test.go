@@ -42,14 +42,16 @@ func (m *machine) serveRegistry() error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	hosts := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", registryAddress)
+	hosts := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n",
+		registryAddress)
 	return os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(hosts), 0o644)
 }
 
 // pushPause builds the image that holds the namespaces of every Pod.
 func (m *machine) pushPause(ctx context.Context) error {
 	binary := filepath.Join(m.dir, "pause")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "github.com/stepgate/stepgate/test/node/pause")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary,
+		"github.com/stepgate/stepgate/test/node/pause")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build pause: %w: %s", err, text)
@@ -69,7 +71,9 @@ func (m *machine) pushPause(ctx context.Context) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,9 @@ func (m *machine) pushPause(ctx context.Context) error {
 		return err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, v1.Config{User: "65535:65535", Entrypoint: []string{"/pause"}}
+	file.OS, file.Architecture, file.Config = "linux", runtime.GOARCH, v1.Config{
+		User: "65535:65535", Entrypoint: []string{"/pause"},
+	}
 	if image, err = mutate.ConfigFile(image, file); err != nil {
 		return err
 	}
@@ -105,7 +111,8 @@ func (m *machine) releaseImage(ctx context.Context) (tag, digest string, err err
 	}
 	tag = "v" + string(found[1])
 	folder := filepath.Join(m.dir, "release")
-	release := exec.CommandContext(ctx, "make", "--no-print-directory", "release-image", "PLATFORMS=linux/"+runtime.GOARCH, "VERSION="+tag,
+	release := exec.CommandContext(ctx, "make", "--no-print-directory", "release-image",
+		"PLATFORMS=linux/"+runtime.GOARCH, "VERSION="+tag,
 		"RELEASE="+folder, "IMAGE="+registryAddress+"/"+repository)
 	release.Dir = m.Root
 	if text, err := release.CombinedOutput(); err != nil {

@@ -63,7 +63,9 @@ func mounts(dir string) error {
 		}
 		upper, work := filepath.Join(dir, "covered", folder, "upper"), filepath.Join(dir, "covered", folder, "work")
 		problems = append(problems, os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755))
-		all = append(all, mount{"stepgate-node", folder, "overlay", 0, "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work})
+		all = append(all, mount{
+			"stepgate-node", folder, "overlay", 0, "lowerdir=" + folder + ",upperdir=" + upper + ",workdir=" + work,
+		})
 	}
 	for _, m := range all {
 		if err := syscall.Mount(m.source, m.target, m.kind, m.flags, m.data); err != nil {

@@ -28,12 +28,15 @@ func (s *suite) inspect() {
 			script.Fail("the cgroup of %s has a memory limit of %.0f MiB", pod.Name, limit)
 		}
 		log := script.Get(s.tool(s.ctx, "kubectl", "--namespace="+releaseNamespace, "logs", pod.Name))
-		if !strings.Contains(log, `"level":"info"`) || strings.Contains(log, "memory limit cannot be read") || strings.Contains(log, `"level":"error"`) {
+		if !strings.Contains(log, `"level":"info"`) || strings.Contains(log, "memory limit cannot be read") ||
+			strings.Contains(log, `"level":"error"`) {
 			script.Fail("the log of %s: %s", pod.Name, log)
 		}
-		s.note("%s on %s: memory limit %.0f MiB in its cgroup, %.0f used at most; GOMEMLIMIT follows it", pod.Name, pod.Spec.NodeName, limit, most)
+		s.note("%s on %s: memory limit %.0f MiB in its cgroup, %.0f used at most; GOMEMLIMIT follows it", pod.Name,
+			pod.Spec.NodeName, limit, most)
 	}
-	s.note("user 65532 (the kubelet takes no group from the image: it is 0), no capability, no new privileges, seccomp filter, read-only root file system; the probes and all ports answer")
+	s.note("user 65532 (the kubelet takes no group from the image: it is 0), no capability, no new privileges, seccomp " +
+		"filter, read-only root file system; the probes and all ports answer")
 }
 
 // inspectProcess looks at the process in /proc.
@@ -52,7 +55,8 @@ func (s *suite) inspectProcess(pod *corev1.Pod) {
 	if !regexp.MustCompile(`(?m)^\S+ \S+ \S+ / / ro,`).MatchString(mounts) {
 		script.Fail("the root file system of %s can be written: %s", pod.Name, mounts)
 	}
-	if !strings.Contains(mounts, " /run/secrets/kubernetes.io/serviceaccount ro") && !strings.Contains(mounts, " /var/run/secrets/kubernetes.io/serviceaccount ro") {
+	if !strings.Contains(mounts, " /run/secrets/kubernetes.io/serviceaccount ro") &&
+		!strings.Contains(mounts, " /var/run/secrets/kubernetes.io/serviceaccount ro") {
 		script.Fail("%s has no token: %s", pod.Name, mounts)
 	}
 }

@@ -33,11 +33,13 @@ func (s *suite) rolloutWithout() {
 	for range triesWithout {
 		starts, took := s.rollout.play()
 		if found := early(starts); len(found) > 0 {
-			s.note("starts=%d early=%d (%s) complete after %.1fs", len(starts), len(found), strings.Join(found, ", "), took.Seconds())
+			s.note("starts=%d early=%d (%s) complete after %.1fs", len(starts), len(found), strings.Join(found, ", "),
+				took.Seconds())
 			return
 		}
 	}
-	script.Fail("Argo CD kept the order in %d rollouts without stepgate: the rollouts with it would prove nothing", triesWithout)
+	script.Fail("Argo CD kept the order in %d rollouts without stepgate: the rollouts with it would prove nothing",
+		triesWithout)
 }
 
 // rolloutWith shows that Argo CD starts in order.
@@ -48,7 +50,8 @@ func (s *suite) rolloutWith() {
 	for _, start := range starts {
 		order = append(order, start.Application)
 	}
-	s.note("starts=%d early=%d (%s) complete after %.1fs", len(starts), len(early(starts)), strings.Join(order, ", "), took.Seconds())
+	s.note("starts=%d early=%d (%s) complete after %.1fs", len(starts), len(early(starts)), strings.Join(order, ", "),
+		took.Seconds())
 	if found := early(starts); len(found) > 0 || len(starts) < len(environments()) {
 		script.Fail("%d starts, early: %v", len(starts), found)
 	}
@@ -63,7 +66,8 @@ func (s *suite) rolloutWith() {
 func (s *suite) heldSyncs() int {
 	sum := 0
 	for _, pod := range s.settled() {
-		for _, value := range metric(script.Get(get(s.ctx, pod.Status.PodIP, 8080, "/metrics")), `stepgate_operations_changed_total\{[^}]*verb="held"[^}]*\}`) {
+		for _, value := range metric(script.Get(get(s.ctx, pod.Status.PodIP, 8080, "/metrics")),
+			`stepgate_operations_changed_total\{[^}]*verb="held"[^}]*\}`) {
 			sum += value
 		}
 	}
@@ -83,14 +87,16 @@ func metric(text, pattern string) (values []int) {
 
 func (s *suite) install() {
 	s.before = s.stored()
-	s.documented("docs/install.md", "helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait",
+	s.documented("docs/install.md",
+		"helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait",
 		"./charts/stepgate", s.helm.Chart)
 	s.spread()
 	s.selftest()
 }
 
 func (s *suite) enforce() {
-	s.documented("docs/audit-first.md", "helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce",
+	s.documented("docs/audit-first.md",
+		"helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce",
 		"CHART", s.helm.Chart+" --wait")
 	s.selftest()
 	s.spread()
@@ -117,7 +123,9 @@ func (s *suite) selftest() {
 func (s *suite) selftestStarts() (nodes []string) {
 	events := &corev1.EventList{}
 	script.Must(s.Admin.List(s.ctx, events, client.InNamespace(releaseNamespace)))
-	slices.SortFunc(events.Items, func(a, b corev1.Event) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortFunc(events.Items, func(a, b corev1.Event) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
 	for _, e := range events.Items {
 		if e.InvolvedObject.Kind == "Pod" && e.InvolvedObject.Name == releaseName+"-selftest" && e.Reason == "Started" {
 			nodes = append(nodes, e.Source.Host)

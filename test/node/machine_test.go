@@ -33,9 +33,11 @@ func newMachine(dir string) (*machine, error) {
 	err = errors.Join(os.MkdirAll(filepath.Join(dir, "logs"), 0o755), os.MkdirAll(temporary, 0o755),
 		// containerd looks for its shim here. Whatever the programs write goes into the folder. There is no network to
 		// fetch modules from.
-		os.Setenv("PATH", m.bin+":"+os.Getenv("PATH")+":/usr/sbin:/sbin"), os.Setenv("TMPDIR", temporary), os.Setenv("GOPROXY", "off"),
+		os.Setenv("PATH", m.bin+":"+os.Getenv("PATH")+":/usr/sbin:/sbin"), os.Setenv("TMPDIR", temporary),
+		os.Setenv("GOPROXY", "off"),
 		// The checkout may belong to the user who called sudo.
-		os.Setenv("GIT_CONFIG_COUNT", "1"), os.Setenv("GIT_CONFIG_KEY_0", "safe.directory"), os.Setenv("GIT_CONFIG_VALUE_0", "*"))
+		os.Setenv("GIT_CONFIG_COUNT", "1"), os.Setenv("GIT_CONFIG_KEY_0", "safe.directory"),
+		os.Setenv("GIT_CONFIG_VALUE_0", "*"))
 	return m, err
 }
 

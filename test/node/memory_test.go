@@ -53,7 +53,9 @@ func heavyBodies(review []byte) [][]byte {
 func (s *suite) attack(ctx context.Context, pod *corev1.Pod) (answered int) {
 	rollout := script.Get(s.writer.NewRollout(s.ctx, fmt.Sprintf("attack-%d", time.Now().UnixNano())))
 	bodies := heavyBodies(script.Get(rollout.Review()))
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: 10 * time.Second}
+	client := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: 10 * time.Second,
+	}
 	defer client.CloseIdleConnections()
 	url := fmt.Sprintf("https://%s:10250/validate?timeout=5s", pod.Status.PodIP)
 	var group sync.WaitGroup
@@ -86,7 +88,8 @@ func (s *suite) withinLimit() {
 	tally := s.under("within", func() { answered = s.attack(ctx, &target) })
 	after := script.Get(s.pod(target.Name))
 	limit, most := s.memory(after)
-	s.note("%d requests of up to 6.7 MB by %d clients: %.0f of %.0f MiB used at most, %d restarts", answered, attackers, most, limit, restarts(after))
+	s.note("%d requests of up to 6.7 MB by %d clients: %.0f of %.0f MiB used at most, %d restarts", answered, attackers,
+		most, limit, restarts(after))
 	if restarts(after) > 0 || answered == 0 {
 		script.Fail("%d restarts of %s, %d requests answered", restarts(after), target.Name, answered)
 	}
@@ -117,7 +120,8 @@ func (s *suite) beyondLimit() {
 		script.Fail("%s was not killed at a limit of %s", target.Name, lowLimit)
 	}
 	pods := s.settled()
-	s.note("%s at %s: the kubelet shows lastState %s, exit code %d, and restarts it", target.Name, lowLimit, killed.Reason, killed.ExitCode)
+	s.note("%s at %s: the kubelet shows lastState %s, exit code %d, and restarts it", target.Name, lowLimit,
+		killed.Reason, killed.ExitCode)
 	row := strings.Split(strings.TrimSpace(s.command("kubectl --namespace=stepgate get pods")), "\n")
 	for _, line := range row {
 		s.note("  %s", line)
@@ -137,7 +141,8 @@ func (s *suite) beyondLimit() {
 	if late > 0 {
 		script.Fail("%d writes failed that began later than %s after the kill", late, recoversWithin)
 	}
-	s.note("the other replica answers: of %d writes that failed, none began later than %s after the kill", tally.Count(load.Failed), recoversWithin)
+	s.note("the other replica answers: of %d writes that failed, none began later than %s after the kill",
+		tally.Count(load.Failed), recoversWithin)
 	s.noneFailed(s.under("after", func() { s.pause(5 * time.Second) }))
 }
 

@@ -23,7 +23,8 @@ import (
 )
 
 var (
-	keep    = flag.String("keep", "", "the `folder` that the logs of all programs are copied to; a relative path begins at the root of the checkout")
+	keep = flag.String("keep", "",
+		"the `folder` that the logs of all programs are copied to; a relative path begins at the root of the checkout")
 	results = report.Flag(flag.CommandLine)
 )
 
@@ -55,7 +56,9 @@ func TestNodes(t *testing.T) {
 	if err := checkout.Absolute(keep); err != nil {
 		t.Fatal(err)
 	}
-	page, err := results.Page(report.Suite{Name: "node", Title: "the chart on two nodes with real kubelets, beside the real Argo CD"})
+	page, err := results.Page(report.Suite{
+		Name: "node", Title: "the chart on two nodes with real kubelets, beside the real Argo CD",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

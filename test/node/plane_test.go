@@ -23,7 +23,8 @@ const proxyUser = "system:kube-proxy"
 func (m *machine) configurePlane(api *envtest.APIServer) error {
 	certificates := filepath.Join(m.dir, "plane")
 	from, to := time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
-	serving, servingKey, err := cluster.SelfSigned("kube-apiserver", from, to, net.ParseIP(planeAddress), net.ParseIP(kubernetesService))
+	serving, servingKey, err := cluster.SelfSigned("kube-apiserver", from, to, net.ParseIP(planeAddress),
+		net.ParseIP(kubernetesService))
 	if err != nil {
 		return err
 	}
@@ -40,7 +41,8 @@ func (m *machine) configurePlane(api *envtest.APIServer) error {
 	api.CertDir, api.CA, api.Address = certificates, serving, planeAddress
 	api.Port = "6443"
 	api.Configure().Disable("disable-admission-plugins").Set("service-cluster-ip-range", serviceRange).
-		Set("advertise-address", planeAddress).Set("authorization-mode", "Node", "RBAC").Set("enable-admission-plugins", "NodeRestriction").
+		Set("advertise-address", planeAddress).Set("authorization-mode", "Node", "RBAC").Set("enable-admission-plugins",
+		"NodeRestriction").
 		Set("kubelet-preferred-address-types", "InternalIP")
 	return errors.Join(problems...)
 }

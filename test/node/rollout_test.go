@@ -51,7 +51,9 @@ func (r *rollout) commit() {
 	r.commits++
 	files := map[string]string{}
 	for _, env := range environments() {
-		files[env+"/configmap.yaml"] = fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {version: %q}\n", env, strconv.Itoa(r.commits))
+		files[env+"/configmap.yaml"] = fmt.Sprintf(
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {version: %q}\n", env, strconv.Itoa(r.commits),
+		)
 	}
 	revision := script.Get(r.repo.Commit(argocd.Main, files))
 	r.plan.ChangedAt = append(r.plan.ChangedAt, time.Now())
@@ -76,9 +78,13 @@ func (r *rollout) install() {
 			Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: destination},
 		},
 	}
-	set.Spec.Strategy = &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{}}
+	set.Spec.Strategy = &argo.ApplicationSetStrategy{
+		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
+	}
 	for _, env := range environments() {
-		list.Elements = append(list.Elements, apiextensionsv1.JSON{Raw: script.Get(json.Marshal(map[string]string{"env": env}))})
+		list.Elements = append(list.Elements, apiextensionsv1.JSON{
+			Raw: script.Get(json.Marshal(map[string]string{"env": env})),
+		})
 		set.Spec.Strategy.RollingSync.Steps = append(set.Spec.Strategy.RollingSync.Steps, argo.ApplicationSetRolloutStep{
 			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},
 		})
@@ -92,8 +98,8 @@ func (r *rollout) install() {
 // late.
 const ahead = 2 * time.Second
 
-// play commits, lets Argo CD compare prod before the others, waits until all is deployed, and returns the starts of this
-// commit.
+// play commits, lets Argo CD compare prod before the others, waits until all is deployed, and returns the starts of
+// this commit.
 func (r *rollout) play() (starts []observer.Start, took time.Duration) {
 	r.recorded()
 	r.commit()
@@ -126,7 +132,8 @@ func (r *rollout) play() (starts []observer.Start, took time.Duration) {
 func (r *rollout) recorded() {
 	script.Must(eventually.Succeeds(r.s.ctx, func() error {
 		set := &argo.ApplicationSet{}
-		if err := r.s.Admin.Get(r.s.ctx, types.NamespacedName{Namespace: cluster.ArgoNamespace, Name: "guestbook"}, set); err != nil {
+		if err := r.s.Admin.Get(r.s.ctx, types.NamespacedName{Namespace: cluster.ArgoNamespace, Name: "guestbook"},
+			set); err != nil {
 			return err
 		}
 		healthy := 0
@@ -173,7 +180,8 @@ func (r *rollout) complete() {
 				continue
 			}
 			missing = append(missing, fmt.Errorf("%s has not deployed the commit", env))
-			if time.Since(asked) > overlookedAfter && (seen.OperationSet && !seen.TakenUp() || app.Annotations[argo.AnnotationKeyRefresh] != "") {
+			if time.Since(asked) > overlookedAfter &&
+				(seen.OperationSet && !seen.TakenUp() || app.Annotations[argo.AnnotationKeyRefresh] != "") {
 				asked = time.Now()
 				r.refresh(env)
 			}

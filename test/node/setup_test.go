@@ -31,7 +31,8 @@ func (s *suite) nodes() {
 	script.Must(s.Admin.List(s.ctx, nodes))
 	for _, n := range nodes.Items {
 		info := n.Status.NodeInfo
-		s.note("%s is Ready: kubelet %s, %s, Linux %s, cgroup v%s", n.Name, info.KubeletVersion, info.ContainerRuntimeVersion, info.KernelVersion,
+		s.note("%s is Ready: kubelet %s, %s, Linux %s, cgroup v%s", n.Name, info.KubeletVersion,
+			info.ContainerRuntimeVersion, info.KernelVersion,
 			map[bool]string{true: "2", false: "1"}[unified()])
 	}
 }

@@ -36,13 +36,16 @@ func (s *suite) uninstall() {
 		return nil
 	}), "helm uninstall")
 	starts, took := s.rollout.play()
-	s.note("no object of stepgate is left; a rollout without it: starts=%d early=%d, complete after %.1fs", len(starts), len(early(starts)), took.Seconds())
+	s.note("no object of stepgate is left; a rollout without it: starts=%d early=%d, complete after %.1fs", len(starts),
+		len(early(starts)), took.Seconds())
 }
 
 // ownOfNamespace says that an object is the release's namespace, which Helm keeps, or what Kubernetes puts into every
 // namespace.
 func ownOfNamespace(name string) bool {
-	return slices.Contains([]string{"/namespaces//stepgate", "/serviceaccounts/stepgate/default", "/configmaps/stepgate/kube-root-ca.crt"}, name)
+	return slices.Contains([]string{
+		"/namespaces//stepgate", "/serviceaccounts/stepgate/default", "/configmaps/stepgate/kube-root-ca.crt",
+	}, name)
 }
 
 // stored are the names of all objects of the cluster, without what the cluster writes about them.

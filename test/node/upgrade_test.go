@@ -22,7 +22,9 @@ const (
 // under sends writes while work runs, and returns how they were answered. The first call for a name makes the
 // namespaces of it.
 func (s *suite) under(name string, work func()) *load.Tally {
-	generator := script.Get(s.writer.NewGenerator(s.ctx, load.Options{Name: name, Rollouts: writesAtOnce, Rate: writesPerSecond}))
+	generator := script.Get(s.writer.NewGenerator(s.ctx, load.Options{
+		Name: name, Rollouts: writesAtOnce, Rate: writesPerSecond,
+	}))
 	tally := &load.Tally{}
 	s.writer.Count(tally)
 	generator.During(s.ctx, work)
@@ -57,7 +59,8 @@ func (s *suite) upgrade() {
 	}
 	policy := &networkingv1.NetworkPolicy{}
 	script.Must(s.Admin.Get(s.ctx, client.ObjectKey{Namespace: releaseNamespace, Name: releaseName}, policy))
-	s.note("both Pods replaced, each on a node of its own; the NetworkPolicy is stored, and without effect: no CNI plugin here reads it")
+	s.note("both Pods replaced, each on a node of its own; the NetworkPolicy is stored, and without effect: no CNI " +
+		"plugin here reads it")
 	s.noneFailed(tally)
 }
 

@@ -34,7 +34,8 @@ func (w worker) socket() string { return "/run/" + w.name + "/containerd.sock" }
 
 // fill replaces the words in capitals of a configuration.
 func (w worker) fill(m *machine, text string) string {
-	return strings.NewReplacer("DIR", filepath.Join(m.dir, w.name), "ALL", m.dir, "NAME", w.name, "SOCKET", w.socket(), "ADDRESS", w.address,
+	return strings.NewReplacer("DIR", filepath.Join(m.dir, w.name), "ALL", m.dir, "NAME", w.name, "SOCKET", w.socket(),
+		"ADDRESS", w.address,
 		"PODS", w.pods, "HEALTH", fmt.Sprint(w.health), "GROUP", filepath.Base(m.dir), "PAUSE", pauseImage).Replace(text)
 }
 
@@ -92,7 +93,8 @@ imageGCHighThresholdPercent: 100
 func (m *machine) startWorker(ctx context.Context, w worker) error {
 	dir := filepath.Join(m.dir, w.name)
 	problems := []error{os.MkdirAll(filepath.Join(dir, "cni"), 0o755), os.MkdirAll(filepath.Dir(w.socket()), 0o755)}
-	for name, text := range map[string]string{"containerd.toml": containerdConfig, "cni/pods.conflist": cniConfig, "kubelet.yaml": kubeletConfig} {
+	for name, text := range map[string]string{"containerd.toml": containerdConfig, "cni/pods.conflist": cniConfig,
+		"kubelet.yaml": kubeletConfig} {
 		problems = append(problems, os.WriteFile(filepath.Join(dir, name), []byte(w.fill(m, text)), 0o644))
 	}
 	if err := errors.Join(append(problems, makeGroup(filepath.Base(m.dir), w.name))...); err != nil {
@@ -113,7 +115,8 @@ func (m *machine) startWorker(ctx context.Context, w worker) error {
 	if err != nil {
 		return err
 	}
-	kubelet, err := m.start("kubelet", "kubelet-"+w.name, "--config="+filepath.Join(dir, "kubelet.yaml"), "--kubeconfig="+kubeconfig,
+	kubelet, err := m.start("kubelet", "kubelet-"+w.name, "--config="+filepath.Join(dir, "kubelet.yaml"),
+		"--kubeconfig="+kubeconfig,
 		"--root-dir="+filepath.Join(dir, "kubelet"), "--cert-dir="+filepath.Join(dir, "kubelet-pki"), "--hostname-override="+w.name,
 		"--node-ip="+w.address, "--v=2")
 	if err != nil {

@@ -12,7 +12,9 @@ const setUID = types.UID("6a1f7d0e-0000-4000-8000-000000000001")
 
 // application is done: Healthy and Synced.
 func application() *argo.Application {
-	source := argo.ApplicationSource{RepoURL: "https://git.example/org/repo.git", Path: "guestbook", TargetRevision: "main"}
+	source := argo.ApplicationSource{
+		RepoURL: "https://git.example/org/repo.git", Path: "guestbook", TargetRevision: "main",
+	}
 	destination := argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: "guestbook"}
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{

@@ -25,7 +25,8 @@ import (
 func TestTheApplicationSetIsReadAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	reads := &recorder{}
-	set, err := oracle.New(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(), setName())
+	set, err := oracle.New(cluster(t, interceptor.Funcs{}, applicationSet()), reads).ApplicationSet(context.Background(),
+		setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set.ApplicationSet).To(Equal(argocd.NewApplicationSet(applicationSet()).ApplicationSet))
 	g.Expect(set.Annotations).To(Equal(map[string]string{"stepgate.io/require": "health"}))
@@ -39,7 +40,8 @@ func TestAnApplicationSetThatIsNotThere(t *testing.T) {
 	reads := &recorder{}
 	elsewhere := applicationSet()
 	elsewhere.Namespace = "other"
-	set, err := oracle.New(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(), setName())
+	set, err := oracle.New(cluster(t, interceptor.Funcs{}, elsewhere), reads).ApplicationSet(context.Background(),
+		setName())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(set).To(BeNil())
 	g.Expect(reads.errs).To(Equal([]error{nil}))
@@ -59,14 +61,17 @@ func TestOnlyApplicationsOfTheSameApplicationSetAreSiblings(t *testing.T) {
 	objects = append(objects, abroad)
 
 	var namespaces []string
-	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
 		namespaces = append(namespaces, listOptions(options).Namespace)
 		return c.List(ctx, list, options...)
 	}}
 	g := NewWithT(t)
 	reads := &recorder{}
 	in := input()
-	in.Siblings = []policy.Sibling{in.ApplicationSet.Place(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}})}
+	in.Siblings = []policy.Sibling{
+		in.ApplicationSet.Place(&policy.Application{Name: "from-a-cache", Labels: map[string]string{"env": "dev"}}),
+	}
 	d, err := oracle.New(cluster(t, funcs, objects...), reads).Evaluate(context.Background(), in, policy.Decision{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
@@ -143,19 +148,23 @@ func TestAFailedReadIsNeverADecision(t *testing.T) {
 func TestAListThatIsNotFound(t *testing.T) {
 	g := NewWithT(t)
 	missing := apierrors.NewNotFound(applications(), "")
-	d, err := oracle.New(cluster(t, failing(func() error { return missing })), &recorder{}).Evaluate(context.Background(), input(), policy.Decision{})
+	d, err := oracle.New(cluster(t, failing(func() error {
+		return missing
+	})), &recorder{}).Evaluate(context.Background(), input(), policy.Decision{})
 	g.Expect(err).To(MatchError(missing))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
 
 func TestAPartialListIsNoAnswer(t *testing.T) {
 	g := NewWithT(t)
-	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	funcs := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
 		err := c.List(ctx, list, options...)
 		list.SetContinue("more")
 		return err
 	}}
-	d, err := oracle.New(cluster(t, funcs, healthy("dev")), &recorder{}).Evaluate(context.Background(), input(), policy.Decision{})
+	d, err := oracle.New(cluster(t, funcs, healthy("dev")), &recorder{}).Evaluate(context.Background(), input(),
+		policy.Decision{})
 	g.Expect(err).To(MatchError("list Applications of namespace argocd: the answer is partial"))
 	g.Expect(d).To(Equal(policy.Decision{}))
 }
@@ -171,7 +180,9 @@ func applications() schema.GroupResource {
 // applicationSet has two steps: env dev, then env prod.
 func applicationSet() *argo.ApplicationSet {
 	step := func(env string) argo.ApplicationSetRolloutStep {
-		return argo.ApplicationSetRolloutStep{MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}}}
+		return argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{env}}},
+		}
 	}
 	return &argo.ApplicationSet{
 		ObjectMeta: metav1.ObjectMeta{

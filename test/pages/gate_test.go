@@ -22,9 +22,11 @@ func createGuestbook(t *testing.T) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
-	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace, func(made *guestbook.Rollout, _ string, app *argo.Application) {
-		guestbook.Compare(app, made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, health.HealthStatusProgressing)
-	})
+	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace,
+		func(made *guestbook.Rollout, _ string, app *argo.Application) {
+			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync,
+				health.HealthStatusProgressing)
+		})
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
@@ -55,7 +57,8 @@ func writeSync(ctx context.Context, user string, options ...client.PatchOption) 
 		return "", err
 	}
 	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
-	err = writer.Patch(ctx, prod, client.RawPatch(types.MergePatchType, []byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`)), options...)
+	err = writer.Patch(ctx, prod, client.RawPatch(types.MergePatchType,
+		[]byte(`{"operation":{"sync":{},"initiatedBy":{"automated":true}}}`)), options...)
 	heard.mu.Lock()
 	defer heard.mu.Unlock()
 	return strings.Join(heard.texts, "\n"), err
@@ -92,7 +95,8 @@ func startSync(t *testing.T, user string) {
 	_, err := writeSync(t.Context(), user)
 	g.Expect(err).NotTo(HaveOccurred())
 	prod := guestbook.Application(guestbook.Set(cluster.ArgoNamespace), "prod")
-	g.Expect(shared.Admin.Patch(t.Context(), prod, client.RawPatch(types.MergePatchType, []byte(`{"operation":null}`)))).To(Succeed())
+	g.Expect(shared.Admin.Patch(t.Context(), prod,
+		client.RawPatch(types.MergePatchType, []byte(`{"operation":null}`)))).To(Succeed())
 }
 
 // rollOut lets Argo CD start a sync that is too early, and waits for the Event.

@@ -42,7 +42,8 @@ func newMachine(t *testing.T, webhook string) *machine {
 	dir := t.TempDir()
 	m := &machine{images: filepath.Join(dir, "images"), texts: strings.NewReplacer()}
 	programs := filepath.Join(shared.Root, "test", "pages", "testdata", "programs")
-	m.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "HELM_DATA_HOME="+dir,
+	m.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir,
+		"HELM_DATA_HOME="+dir,
 		"PATH="+programs+":"+filepath.Dir(shared.Binary)+":"+filepath.Join(shared.Root, "bin")+":"+os.Getenv("PATH"),
 		"REPOSITORY="+shared.Root, "WEBHOOK="+webhook, "IMAGES="+m.images)
 	version := strings.TrimSpace(m.run(t, "helm show chart ./charts/stepgate | sed -n 's/^version: //p'"))

@@ -101,7 +101,9 @@ func notPlayable(block docs.Block) bool {
 }
 
 func installs(block docs.Block) bool {
-	return slices.ContainsFunc(block.Commands, func(command string) bool { return strings.HasPrefix(command, "helm install ") })
+	return slices.ContainsFunc(block.Commands, func(command string) bool {
+		return strings.HasPrefix(command, "helm install ")
+	})
 }
 
 func last(commands []string) string { return commands[len(commands)-1] }
@@ -115,7 +117,8 @@ func (m *machine) begin(t *testing.T, installed bool) {
 	m.run(t, "kubectl delete events --all --namespace argocd")
 	m.unload(t)
 	if installed {
-		m.run(t, "helm install stepgate oci://ghcr.io/stepgate/charts/stepgate --namespace stepgate --create-namespace --wait")
+		m.run(t, "helm install stepgate oci://ghcr.io/stepgate/charts/stepgate --namespace stepgate --create-namespace "+
+			"--wait")
 		expectGate(t, warns)
 	}
 }

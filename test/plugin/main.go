@@ -43,10 +43,13 @@ type release struct {
 func run(args []string) error {
 	var r release
 	f := flag.NewFlagSet("plugin", flag.ContinueOnError)
-	f.StringVar(&r.dir, "dir", "bin/release", "the `folder` that has the program OS/ARCHITECTURE/stepgate of each platform; the archives and stepgate.yaml are written into it")
+	f.StringVar(&r.dir, "dir", "bin/release",
+		"the `folder` that has the program OS/ARCHITECTURE/stepgate of each platform; the archives and stepgate.yaml are "+
+			"written into it")
 	f.StringVar(&r.license, "license", "LICENSE", "the `file` of the license")
 	f.StringVar(&r.version, "version", "", "the version, such as v1.2.3")
-	f.StringVar(&r.url, "url", "https://github.com/stepgate/stepgate/releases/download", "the `address` below which VERSION/ARCHIVE can be downloaded")
+	f.StringVar(&r.url, "url", "https://github.com/stepgate/stepgate/releases/download",
+		"the `address` below which VERSION/ARCHIVE can be downloaded")
 	platforms := f.String("platforms", "", "the platforms, as OS/ARCHITECTURE, separated by spaces")
 	seconds := f.Int64("time", 0, "the time of all files, in `seconds` since 1970: the time of the commit")
 	if err := f.Parse(args); err != nil {
@@ -110,7 +113,8 @@ func (r release) tarball(w io.Writer, files ...file) error {
 	compressed := gzip.NewWriter(w)
 	archive := tar.NewWriter(compressed)
 	for _, f := range files {
-		if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: r.time, Format: tar.FormatPAX}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: r.time,
+			Format: tar.FormatPAX}); err != nil {
 			return err
 		}
 		if _, err := archive.Write(f.content); err != nil {

@@ -25,7 +25,8 @@ const root = "../.."
 func TestPluginRehearsal(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root, "release-plugin", "PLUGIN_PLATFORMS=linux/amd64", "RELEASE="+dir, "VERSION=v9.8.7", "COMMIT=c0ffee")
+	command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", root, "release-plugin",
+		"PLUGIN_PLATFORMS=linux/amd64", "RELEASE="+dir, "VERSION=v9.8.7", "COMMIT=c0ffee")
 	text, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(text))
 	m := read(g, dir)
@@ -45,7 +46,8 @@ func TestPluginRehearsal(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(bin, p.Bin), files[p.Bin], 0o755)).To(Succeed())
 	kubectl, err := filepath.Abs(filepath.Join(root, "bin", "kubectl"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for args, want := range map[string]string{"stepgate version": "stepgate v9.8.7, commit c0ffee", "stepgate get --help": "  kubectl stepgate get -A"} {
+	for args, want := range map[string]string{"stepgate version": "stepgate v9.8.7, commit c0ffee",
+		"stepgate get --help": "  kubectl stepgate get -A"} {
 		plugin := exec.CommandContext(t.Context(), kubectl, strings.Fields(args)...)
 		plugin.Env = append(os.Environ(), "PATH="+bin)
 		out, err := plugin.CombinedOutput()
@@ -61,15 +63,20 @@ func TestArchives(t *testing.T) {
 	for _, dir := range []string{first, second} {
 		for _, platform := range []string{"linux/arm64", "darwin/arm64", "windows/amd64"} {
 			g.Expect(os.MkdirAll(filepath.Join(dir, platform), 0o755)).To(Succeed())
-			g.Expect(os.WriteFile(filepath.Join(dir, platform, "stepgate"), []byte("the program of "+platform), 0o755)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(dir, platform, "stepgate"), []byte("the program of "+platform),
+				0o755)).To(Succeed())
 		}
-		g.Expect(run([]string{"-dir", dir, "-license", filepath.Join(root, "LICENSE"), "-version", "v1.2.3", "-time", "1700000000", "-platforms", "linux/arm64 darwin/arm64 windows/amd64"})).To(Succeed())
+		g.Expect(run([]string{
+			"-dir", dir, "-license", filepath.Join(root, "LICENSE"), "-version", "v1.2.3", "-time", "1700000000", "-platforms", "linux/arm64 darwin/arm64 windows/amd64",
+		})).To(Succeed())
 	}
 	m := read(g, first)
 	g.Expect(m).To(Equal(read(g, second)))
 	var platforms []string
 	for _, p := range m.Spec.Platforms {
-		platforms = append(platforms, p.Selector.MatchLabels["os"]+"/"+p.Selector.MatchLabels["arch"]+" "+filepath.Base(p.URI)+" "+p.Bin)
+		platforms = append(
+			platforms, p.Selector.MatchLabels["os"]+"/"+p.Selector.MatchLabels["arch"]+" "+filepath.Base(p.URI)+" "+p.Bin,
+		)
 	}
 	g.Expect(platforms).To(Equal([]string{
 		"linux/arm64 stepgate-linux-arm64.tar.gz kubectl-stepgate", "darwin/arm64 stepgate-darwin-arm64.tar.gz kubectl-stepgate",
@@ -82,7 +89,9 @@ func TestArchives(t *testing.T) {
 	g.Expect(archive.File).To(HaveLen(2))
 	g.Expect(len(m.Spec.ShortDescription)).To(BeNumerically("<=", 50))
 
-	g.Expect(run([]string{"-dir", first, "-version", "v1.2.3", "-time", "1", "-platforms", "plan9/amd64"})).To(MatchError(ContainSubstring("plan9/amd64: open ")))
+	g.Expect(run([]string{
+		"-dir", first, "-version", "v1.2.3", "-time", "1", "-platforms", "plan9/amd64",
+	})).To(MatchError(ContainSubstring("plan9/amd64: open ")))
 	g.Expect(run(nil)).To(MatchError("-platforms, -version and -time are needed; see -h"))
 }
 

@@ -23,7 +23,8 @@ func start(t *testing.T, script string) *Process {
 func TestWaitGivesUpWhenTheProcessEnds(t *testing.T) {
 	g := NewWithT(t)
 	err := start(t, "echo no such port; exit 1").Wait(t.Context(), func() error { return errors.New("refused") })
-	g.Expect(err).To(MatchError(And(ContainSubstring("it does not answer"), ContainSubstring("it has ended"), ContainSubstring("no such port"))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("it does not answer"), ContainSubstring("it has ended"),
+		ContainSubstring("no such port"))))
 }
 
 func TestStopGroupEndsChildren(t *testing.T) {

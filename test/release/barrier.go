@@ -17,8 +17,14 @@ func barrierName(name string) string { return name + "-barrier" }
 // installed from config/. By its ClusterRole, the instance may patch it.
 func CreateBarrier(ctx context.Context, e *environment.Environment, name string) (*argo.Application, error) {
 	app := &argo.Application{
-		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: barrierName(name), Annotations: map[string]string{"argocd.argoproj.io/skip-reconcile": "true"}},
-		Spec:       argo.ApplicationSpec{Project: "stepgate-write-barrier", Destination: argo.ApplicationDestination{Name: "stepgate-write-barrier"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: name, Name: barrierName(name), Annotations: map[string]string{
+				"argocd.argoproj.io/skip-reconcile": "true",
+			},
+		},
+		Spec: argo.ApplicationSpec{
+			Project: "stepgate-write-barrier", Destination: argo.ApplicationDestination{Name: "stepgate-write-barrier"},
+		},
 	}
 	return app, client.IgnoreAlreadyExists(e.Admin.Create(ctx, app))
 }

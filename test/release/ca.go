@@ -85,7 +85,8 @@ func (r *Release) GarbleCA(ctx context.Context) error {
 
 // AgeCA stores a valid CA that is near its expiry: more than two thirds of its life are over.
 func (r *Release) AgeCA(ctx context.Context) error {
-	certificate, key, err := cluster.SelfSigned(agedName, time.Now().Add(-300*24*time.Hour), time.Now().Add(30*time.Second))
+	certificate, key, err := cluster.SelfSigned(agedName, time.Now().Add(-300*24*time.Hour),
+		time.Now().Add(30*time.Second))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ func NewHelm(e *environment.Environment) (*Helm, error) {
 		return nil, err
 	}
 	home := filepath.Join(e.Dir(), "helm")
-	h.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	h.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home,
+		"HELM_DATA_HOME="+home)
 	return h, nil
 }
 
@@ -78,7 +79,10 @@ func StartChart(ctx context.Context, e *environment.Environment, chart Chart) (*
 			return nil, err
 		}
 	}
-	args := []string{"upgrade", "--install", chart.Name, helm.Chart, "--namespace=" + chart.Namespace, "--set=webhook.url=https://" + r.Webhook + "/validate"}
+	args := []string{
+		"upgrade", "--install", chart.Name, helm.Chart, "--namespace=" + chart.Namespace, "--set=webhook.url=https://" +
+			r.Webhook + "/validate",
+	}
 	for _, value := range chart.Values {
 		args = append(args, "--set="+value)
 	}
@@ -128,7 +132,8 @@ func (r *Replica) deploy(ctx context.Context, e *environment.Environment, chart 
 // pod is the Pod of the chart's Deployment.
 func (c Chart) pod(ctx context.Context, e *environment.Environment) (*corev1.PodSpec, error) {
 	var deployments appsv1.DeploymentList
-	err := e.Admin.List(ctx, &deployments, client.InNamespace(c.Namespace), client.MatchingLabels{"app.kubernetes.io/instance": c.Name})
+	err := e.Admin.List(ctx, &deployments, client.InNamespace(c.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/instance": c.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,9 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 			continue
 		}
 		if mutating, ok := object.(*admissionregistrationv1.MutatingWebhookConfiguration); ok && !o.mutates() {
-			mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == ChangesOperations })
+			mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool {
+				return w.Name == ChangesOperations
+			})
 		}
 		r.adapt(object)
 		err := e.Admin.Create(ctx, object)
@@ -107,6 +109,8 @@ func (r Registration) place(c *admissionregistrationv1.WebhookClientConfig, name
 	*c = admissionregistrationv1.WebhookClientConfig{URL: &url}
 	if len(r.Namespaces) > 0 {
 		namespaces.MatchExpressions = append(namespaces.MatchExpressions,
-			metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces})
+			metav1.LabelSelectorRequirement{
+				Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Namespaces,
+			})
 	}
 }

@@ -32,7 +32,8 @@ func manifests(ctx context.Context, e *environment.Environment) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate", "--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce")
+	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
+		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce")
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 
@@ -91,7 +92,8 @@ func rename(value any, key, name string) any {
 		case "name", "namespace", "policyName", "resourceNames":
 			return ownName.ReplaceAllString(v, name+"${1}")
 		}
-		return ownAccount.ReplaceAllString(ownText.ReplaceAllString(v, "'"+name+"${1}'"), "system:serviceaccount:"+name+":"+name)
+		return ownAccount.ReplaceAllString(ownText.ReplaceAllString(v, "'"+name+"${1}'"),
+			"system:serviceaccount:"+name+":"+name)
 	}
 	return value
 }

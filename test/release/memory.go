@@ -24,7 +24,8 @@ func (r *Release) SampleMemory() *Memory {
 		defer ticker.Stop()
 		for {
 			for _, replica := range r.Replicas() {
-				if mib, err := replica.mib(func(s procfs.ProcStatus) uint64 { return s.RssAnon }); err == nil { // it may have been killed
+				// it may have been killed
+				if mib, err := replica.mib(func(s procfs.ProcStatus) uint64 { return s.RssAnon }); err == nil {
 					m.mu.Lock()
 					m.mib = max(m.mib, mib)
 					m.mu.Unlock()

@@ -90,7 +90,9 @@ func SetBundle(ctx context.Context, e *environment.Environment, name string, bun
 }
 
 // Patch changes how the API server calls the first webhook of a configuration.
-func (r Registered) Patch(ctx context.Context, e *environment.Environment, change func(*admissionregistrationv1.WebhookClientConfig)) error {
+func (r Registered) Patch(
+	ctx context.Context, e *environment.Environment, change func(*admissionregistrationv1.WebhookClientConfig),
+) error {
 	return r.patch(ctx, e, func() { change(r.Webhook) })
 }
 

@@ -88,10 +88,13 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 		return err
 	}
 	if o.CertArgs == nil {
-		o.CertArgs = []string{"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1"}
+		o.CertArgs = []string{
+			"--cert-mode=self", "--cert-secret=" + o.Name + "/" + o.Name + "-ca", "--cert-ip-address=127.0.0.1",
+		}
 	}
 	args := append([]string{
-		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" + o.Name, "--webhook-bind-address=" + r.Webhook,
+		"serve", "--kubeconfig=" + kubeconfig, "--webhook-configuration=" + o.Name, "--mutating-webhook-configuration=" +
+			o.Name, "--webhook-bind-address=" + r.Webhook,
 		"--metrics-bind-address=" + r.Metrics, "--health-probe-bind-address=" + r.Probe,
 	}, o.CertArgs...)
 	if !o.mutates() {

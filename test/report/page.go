@@ -52,7 +52,9 @@ func (r *Results) Page(suite Suite) (*Page, error) {
 		line := strings.Join(quoted(suite.Command), " ")
 		p.facts = [][2]string{
 			{"command", "`" + cmp.Or(line, command(root, os.Args)) + "`"},
-			{"version", version}, {"commit", commit}, {"machine", Machine()}, {"date", p.began.UTC().Format("2006-01-02 15:04 UTC")},
+			{"version", version}, {"commit", commit}, {"machine", Machine()}, {
+				"date", p.began.UTC().Format("2006-01-02 15:04 UTC"),
+			},
 		}
 	}
 	return p, nil
@@ -98,7 +100,9 @@ func (p *Page) render(before string, problem error) string {
 // run is one run: its facts, and what it printed.
 func (p *Page) run(problem error) string {
 	result, why := outcome(problem)
-	facts := append(slices.Clone(p.facts), [2]string{"took", time.Since(p.began).Round(time.Second).String()}, [2]string{"result", result})
+	facts := append(slices.Clone(p.facts), [2]string{
+		"took", time.Since(p.began).Round(time.Second).String(),
+	}, [2]string{"result", result})
 	var out strings.Builder
 	out.WriteString("| | |\n|---|---|\n")
 	for _, fact := range facts {

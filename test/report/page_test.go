@@ -42,7 +42,8 @@ func masked(text string) string {
 	return text
 }
 
-const header = "| | |\n|---|---|\n| command | `bin/one --fast` |\n| version | VERSION |\n| commit | COMMIT |\n| machine | MACHINE |\n| date | DATE |\n| took | TOOK |\n"
+const header = "| | |\n|---|---|\n| command | `bin/one --fast` |\n| version | VERSION |\n| commit | COMMIT |\n| " +
+	"machine | MACHINE |\n| date | DATE |\n| took | TOOK |\n"
 
 func TestPage(t *testing.T) {
 	const table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
@@ -76,7 +77,8 @@ func TestPage(t *testing.T) {
 			play(g, dir, Suite{Name: "one", Title: "tries it", Command: []string{"bin/one", "--fast"}}, tc.text, tc.problem)
 			text, err := os.ReadFile(filepath.Join(dir, "one.md"))
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(masked(string(text))).To(Equal("# one: tries it\n\n<!-- Written by the suite; do not edit. -->\n" + header + tc.want))
+			g.Expect(masked(string(text))).To(Equal("# one: tries it\n\n<!-- Written by the suite; do not edit. -->\n" +
+				header + tc.want))
 		})
 	}
 }

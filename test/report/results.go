@@ -16,7 +16,8 @@ type Results struct{ folder string }
 // Flag adds the flag to flags.
 func Flag(flags *flag.FlagSet) *Results {
 	r := &Results{}
-	flags.StringVar(&r.folder, "results", "", "`folder` to write the results to, as a page; a relative path begins at the root of the checkout")
+	flags.StringVar(&r.folder, "results", "",
+		"`folder` to write the results to, as a page; a relative path begins at the root of the checkout")
 	return r
 }
 

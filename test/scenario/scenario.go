@@ -121,7 +121,9 @@ func Of(scenario string) *Cluster {
 
 // RollingSync is an ApplicationSet with a step for each value of the label "step".
 func RollingSync(name string, steps ...string) *argo.ApplicationSet {
-	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, UID: types.UID(name + "-uid")}}
+	set := &argo.ApplicationSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, UID: types.UID(name + "-uid")},
+	}
 	rollout := &argo.ApplicationSetRolloutStrategy{}
 	for _, step := range steps {
 		rollout.Steps = append(rollout.Steps, argo.ApplicationSetRolloutStep{
@@ -183,7 +185,9 @@ func SyncOf(c *Cluster, name string) *Attempt {
 			a.After.Operation = &argo.Operation{
 				Sync:        &argo.SyncOperation{SyncOptions: argo.SyncOptions{"RespectIgnoreDifferences=true"}},
 				InitiatedBy: argo.OperationInitiator{Username: "applicationset-controller", Automated: true},
-				Info:        []*argo.Info{{Name: "Reason", Value: "ApplicationSet RollingSync triggered a sync of this Application resource"}},
+				Info: []*argo.Info{
+					{Name: "Reason", Value: "ApplicationSet RollingSync triggered a sync of this Application resource"},
+				},
 			}
 			return a
 		}

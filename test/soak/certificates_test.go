@@ -45,7 +45,8 @@ func TestCertificates(t *testing.T) {
 		s.Expect(<-watched).To(Succeed())
 	})
 	excused := m.Excuse(r.whileWiped)
-	s.page.Line("soak-certs: %s leaf_rotations=%d ca_rotations=%d%s bundle_wipes=%d failed_while_wiped=%d bundle_restored_within=%s "+
+	s.page.Line("soak-certs: %s leaf_rotations=%d ca_rotations=%d%s bundle_wipes=%d failed_while_wiped=%d "+
+		"bundle_restored_within=%s "+
 		"handshakes=%d handshakes_failed=%d", m, r.watch.leaves, r.done, r, len(r.wiped), excused,
 		r.slowest.Round(time.Millisecond), r.watch.handshakes, len(r.watch.refused))
 	goals := load.Goals(s.t)
@@ -111,5 +112,7 @@ func (r *rotations) wipe() {
 
 // whileWiped reports whether a call failed while there was no bundle.
 func (r *rotations) whileWiped(f load.Failure) bool {
-	return slices.ContainsFunc(r.wiped, func(w load.Failure) bool { return f.Ended.After(w.Began) && f.Began.Before(w.Ended) })
+	return slices.ContainsFunc(r.wiped, func(w load.Failure) bool {
+		return f.Ended.After(w.Began) && f.Began.Before(w.Ended)
+	})
 }

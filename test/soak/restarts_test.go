@@ -50,7 +50,8 @@ func (s *soak) killing(count int) {
 		}
 	})
 	slowest, most := afterKills(kills, m.Failures())
-	s.page.Line("soak-restarts: SIGKILL %s kills=%d failed_by_a_kill=%d recovered_within=%s", m, len(kills), most, slowest.Round(time.Millisecond))
+	s.page.Line("soak-restarts: SIGKILL %s kills=%d failed_by_a_kill=%d recovered_within=%s", m, len(kills), most,
+		slowest.Round(time.Millisecond))
 	goals := load.Goals(s.t)
 	m.ExpectNoneWrong(goals)
 	goals.Expect(most).To(BeNumerically("<=", rollouts), "calls that failed because of one SIGKILL: those of one burst")

@@ -62,7 +62,9 @@ func start(t *testing.T, section string, args ...string) *soak {
 	test := &report.Test{T: t}
 	s := &soak{WithT: NewWithT(test), t: test, ctx: t.Context()}
 	var err error
-	s.page, err = results.Page(report.Suite{Name: "soak", Title: "three replicas of stepgate under load, while certificates rotate and while replicas restart: does a call fail?", Section: section})
+	s.page, err = results.Page(report.Suite{
+		Name: "soak", Title: "three replicas of stepgate under load, while certificates rotate and while replicas restart: does a call fail?", Section: section,
+	})
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { NewWithT(t).Expect(s.page.Close(test.Reason())).To(Succeed()) })
 	name := "stepgate-" + strings.ToLower(t.Name())
@@ -87,7 +89,8 @@ type measured struct {
 
 // String are its figures.
 func (m measured) String() string {
-	return fmt.Sprintf("%s connections=%d rate=%.0f/s took=%s", m.Tally, m.connections, float64(m.Calls())/m.took.Seconds(), m.took.Round(time.Second))
+	return fmt.Sprintf("%s connections=%d rate=%.0f/s took=%s", m.Tally, m.connections,
+		float64(m.Calls())/m.took.Seconds(), m.took.Round(time.Second))
 }
 
 // during sends writes while work runs, in namespaces of this name.
@@ -101,7 +104,8 @@ func (s *soak) during(name string, work func(*load.Tally)) measured {
 	generator.During(s.ctx, func() { work(m.Tally) })
 	m.took, m.connections = time.Since(began), s.release.Balancer.Connections()-connections
 	for _, f := range m.Failures() {
-		s.t.Logf("failed at %s after %s: %v", f.Ended.Format("15:04:05.000"), f.Ended.Sub(f.Began).Round(time.Millisecond), f.Err)
+		s.t.Logf("failed at %s after %s: %v", f.Ended.Format("15:04:05.000"), f.Ended.Sub(f.Began).Round(time.Millisecond),
+			f.Err)
 	}
 	return m
 }

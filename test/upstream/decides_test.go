@@ -64,7 +64,8 @@ func TestUpstreamDecidesTheSame(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("compared %d steps and %d relations on %d ApplicationSets, 0 differences; %v", steps, relations, upstreamRollouts, seen)
+	t.Logf("compared %d steps and %d relations on %d ApplicationSets, 0 differences; %v", steps, relations,
+		upstreamRollouts, seen)
 	g.Expect(steps).To(BeNumerically(">=", upstreamFewestCompared))
 	g.Expect(relations).To(BeNumerically(">=", upstreamFewestCompared))
 	for _, special := range specialCases() {
@@ -144,7 +145,9 @@ type statusStore struct {
 	first []argo.ApplicationSetApplicationStatus
 }
 
-func (s *statusStore) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus) error {
+func (s *statusStore) SetAppSetApplicationStatus(
+	_ context.Context, _ *log.Entry, set *argo.ApplicationSet, statuses []argo.ApplicationSetApplicationStatus,
+) error {
 	if s.first == nil {
 		s.first = statuses
 	}
@@ -152,7 +155,9 @@ func (s *statusStore) SetAppSetApplicationStatus(_ context.Context, _ *log.Entry
 	return nil
 }
 
-func (*statusStore) SetApplicationSetStatusCondition(context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool) error {
+func (*statusStore) SetApplicationSetStatusCondition(
+	context.Context, *argo.ApplicationSet, argo.ApplicationSetCondition, bool,
+) error {
 	return nil
 }
 

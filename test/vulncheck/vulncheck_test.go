@@ -42,7 +42,8 @@ func TestVulncheck(t *testing.T) {
 			if tc.database != nil {
 				database = tc.database(dir)
 			}
-			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "vulncheck", "VULNDB="+database, "VULNCHECK=./policy")
+			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "vulncheck", "VULNDB="+database,
+				"VULNCHECK=./policy")
 			command.Dir = "../.."
 			text, err := command.CombinedOutput()
 			g.Expect(err != nil).To(Equal(tc.wantError), string(text))

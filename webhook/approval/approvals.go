@@ -21,7 +21,11 @@ func Approvals(annotations map[string]string, steps int) (approvals []policy.App
 		problems = append(problems, Problem{Approved, p})
 	}
 	if len(entries) > maxEntries {
-		problems = append(problems, Problem{Approved, fmt.Sprintf("it has more than %d entries, and the others approve nothing: remove those that are no longer needed", maxEntries)})
+		problems = append(problems, Problem{
+			Approved, fmt.Sprintf(
+				"it has more than %d entries, and the others approve nothing: remove those that are no longer needed", maxEntries,
+			),
+		})
 		entries = entries[:maxEntries]
 	}
 	all, err := readStamps(annotations[ApprovedBy])
@@ -34,7 +38,10 @@ func Approvals(annotations map[string]string, steps int) (approvals []policy.App
 		if is {
 			approvals = append(approvals, policy.Approval{Step: e.Step, What: e.What, By: s.By, At: s.time()})
 		} else if unstamped++; unstamped <= maxProblems {
-			problems = append(problems, Problem{Approved, fmt.Sprintf("%s has no stamp in %s, and approves nothing: remove the entry, and then write it again", shown(e.String()), ApprovedBy)})
+			problems = append(problems, Problem{
+				Approved, fmt.Sprintf("%s has no stamp in %s, and approves nothing: remove the entry, and then write it again",
+					shown(e.String()), ApprovedBy),
+			})
 		}
 	}
 	return approvals, problems

@@ -48,12 +48,17 @@ func Check(w Write, approvers Approvers) string {
 	var refusal string
 	switch {
 	case len(added) > 0 && len(entriesOf(w.New)) > maxEntries:
-		refusal = fmt.Sprintf("annotation %s of ApplicationSet %s has more than %d entries. Next: remove those that are no longer needed", Approved, w.Set, maxEntries)
+		refusal = fmt.Sprintf(
+			"annotation %s of ApplicationSet %s has more than %d entries. Next: remove those that are no longer needed",
+			Approved, w.Set, maxEntries,
+		)
 	case len(added) > 0 && !approvers.allow(w.User, w.Groups):
-		refusal = fmt.Sprintf("%s may not approve %s of ApplicationSet %s: stepgate's --approver and --approver-group do not name this user "+
+		refusal = fmt.Sprintf("%s may not approve %s of ApplicationSet %s: stepgate's --approver and --approver-group do "+
+			"not name this user "+
 			"or a group of this user. Next: ask somebody whom they name", shown(w.User), stepsOf(added), w.Set)
 	case len(added) > 0 && !isName(w.User):
-		refusal = fmt.Sprintf("a user whose name has no character, or more than %d, may not approve %s of ApplicationSet %s", maxUser, stepsOf(added), w.Set)
+		refusal = fmt.Sprintf("a user whose name has no character, or more than %d, may not approve %s of ApplicationSet %s",
+			maxUser, stepsOf(added), w.Set)
 	case w.changed(ApprovedBy) && !w.allowsStamps():
 		refusal = leaveOut(ApprovedBy)
 	case w.changed(PausedBy) && !w.allowsPausedBy():
@@ -73,7 +78,8 @@ func (w Write) unstamped(added []Entry) string {
 	want, given := w.stamped(), known(w.New)
 	for _, e := range added {
 		if !w.allowsNew(given[e], want[e]) {
-			return fmt.Sprintf("%s of annotation %s has no stamp in %s: the API server has not called stepgate's mutating webhook, which writes it. "+
+			return fmt.Sprintf("%s of annotation %s has no stamp in %s: the API server has not called stepgate's mutating "+
+				"webhook, which writes it. "+
 				"Next: write %s again, and if this lasts, run stepgate doctor", shown(e.String()), Approved, ApprovedBy, Approved)
 		}
 	}

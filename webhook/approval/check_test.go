@@ -12,10 +12,12 @@ import (
 
 func TestCheck(t *testing.T) {
 	const (
-		written  = "annotation stepgate.io/approved-by is written by stepgate: leave it out"
-		pause    = "annotation stepgate.io/paused-by is written by stepgate: leave it out"
-		mayNot   = "alice may not approve step 3 of ApplicationSet argocd/guestbook: stepgate's --approver and --approver-group do not name this user or a group of this user. Next: ask somebody whom they name"
-		noStamps = "3@" + commitA + " of annotation stepgate.io/approved has no stamp in stepgate.io/approved-by: the API server has not called stepgate's mutating webhook, which writes it. " +
+		written = "annotation stepgate.io/approved-by is written by stepgate: leave it out"
+		pause   = "annotation stepgate.io/paused-by is written by stepgate: leave it out"
+		mayNot  = "alice may not approve step 3 of ApplicationSet argocd/guestbook: stepgate's --approver and " +
+			"--approver-group do not name this user or a group of this user. Next: ask somebody whom they name"
+		noStamps = "3@" + commitA + " of annotation stepgate.io/approved has no stamp in stepgate.io/approved-by: the API " +
+			"server has not called stepgate's mutating webhook, which writes it. " +
 			"Next: write stepgate.io/approved again, and if this lasts, run stepgate doctor"
 	)
 	three := "3@" + commitA
@@ -83,7 +85,9 @@ func TestCheck(t *testing.T) {
 			if tc.user != "" {
 				user = strings.TrimPrefix(tc.user, "-")
 			}
-			got := Check(Write{Set: "argocd/guestbook", Old: tc.old, New: tc.new, User: user, Groups: []string{"system:authenticated", "sre"}, At: noon}, tc.approvers)
+			got := Check(Write{
+				Set: "argocd/guestbook", Old: tc.old, New: tc.new, User: user, Groups: []string{"system:authenticated", "sre"}, At: noon,
+			}, tc.approvers)
 			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
 	}
@@ -99,5 +103,7 @@ func TestCheckTooMany(t *testing.T) {
 	all[ApprovedBy] = Stamped(nil, all, "alice", noon)[ApprovedBy]
 	g.Expect(Check(Write{Set: "a/b", New: all, User: "alice", At: noon}, Approvers{})).To(Equal(
 		"annotation stepgate.io/approved of ApplicationSet a/b has more than 64 entries. Next: remove those that are no longer needed"))
-	g.Expect(Check(Write{Set: "a/b", Old: all, New: all, User: "alice", At: noon}, Approvers{})).To(BeEmpty(), "whoever writes something else is not refused")
+	g.Expect(Check(Write{
+		Set: "a/b", Old: all, New: all, User: "alice", At: noon,
+	}, Approvers{})).To(BeEmpty(), "whoever writes something else is not refused")
 }

@@ -86,11 +86,14 @@ func entryOf(text string, steps int) (e Entry, problem string) {
 	case !found:
 		return e, fmt.Sprintf("%q has no @: write STEP@REVISION", shown(text))
 	case !plainNumber.MatchString(number):
-		return e, fmt.Sprintf("%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision", shown(text))
+		return e, fmt.Sprintf(
+			"%q does not begin with the number of a step: write STEP@REVISION, such as 2@ and the revision", shown(text),
+		)
 	}
 	step, err := strconv.Atoi(number)
 	if err != nil || steps != anySteps && step > steps {
-		return e, fmt.Sprintf("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", shown(text), number, steps)
+		return e, fmt.Sprintf("%q names step %s: name one of the ApplicationSet's steps, of which there are %d", shown(text),
+			number, steps)
 	}
 	if problem := whatProblem(what); problem != "" {
 		return e, fmt.Sprintf("%q %s", shown(text), problem)

@@ -12,7 +12,9 @@ import (
 )
 
 // people have names that somebody could take for one another's.
-var people = []string{"alice", "bob", "eve", `bob","at":"2026-11-22T11:00:00Z"},{"by":"alice`, "alice at 2026-11-22T11:00:00Z", "Ädam,\n"}
+var people = []string{
+	"alice", "bob", "eve", `bob","at":"2026-11-22T11:00:00Z"},{"by":"alice`, "alice at 2026-11-22T11:00:00Z", "Ädam,\n",
+}
 
 // story is an ApplicationSet that people write, with stepgate beside it.
 type story struct {
@@ -37,7 +39,8 @@ func (s *story) write(user string, after map[string]string, mutated bool, ahead 
 	if mutated {
 		after = Mutate(s.stored, after, user, s.now)
 	}
-	if s.sent(after) && Check(Write{Set: "a/b", Old: s.stored, New: after, User: user, At: s.now.Add(ahead)}, Approvers{}) != "" {
+	if s.sent(after) && Check(Write{Set: "a/b", Old: s.stored, New: after, User: user, At: s.now.Add(ahead)},
+		Approvers{}) != "" {
 		s.refused++
 		return
 	}
@@ -103,7 +106,9 @@ func drawAnnotations(r *rapid.T, s *story, seen []map[string]string, user string
 		}
 	}
 	if rapid.Bool().Draw(r, "approves") {
-		entries := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"3@" + commitA, "3@1.0", " 3 @1.0", "03@1.0", "3@78de5d3"}), 0, 2, rapid.ID[string]).Draw(r, "entries")
+		entries := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
+			"3@" + commitA, "3@1.0", " 3 @1.0", "03@1.0", "3@78de5d3",
+		}), 0, 2, rapid.ID[string]).Draw(r, "entries")
 		set(Approved, strings.Join(entries, ","))
 	}
 	switch rapid.IntRange(0, 7).Draw(r, "stamps") {
@@ -114,7 +119,9 @@ func drawAnnotations(r *rapid.T, s *story, seen []map[string]string, user string
 	}
 	if rapid.Bool().Draw(r, "pauses") {
 		set(Pause, rapid.SampledFrom([]string{"", "all", "3"}).Draw(r, "pause"))
-		set(PausedBy, rapid.SampledFrom([]string{"", s.stored[PausedBy], "bob at " + moment(s.now), user + " at " + moment(s.now)}).Draw(r, "paused by"))
+		set(PausedBy, rapid.SampledFrom([]string{
+			"", s.stored[PausedBy], "bob at " + moment(s.now), user + " at " + moment(s.now),
+		}).Draw(r, "paused by"))
 	}
 	return after
 }

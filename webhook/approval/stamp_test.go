@@ -92,7 +92,9 @@ func TestStampsAreBounded(t *testing.T) {
 	after[ApprovedBy] = Stamped(nil, after, "alice", noon)[ApprovedBy]
 	approvals, problems := Approvals(after, 3)
 	g.Expect(approvals).To(HaveLen(64))
-	g.Expect(problems).To(Equal([]Problem{{Approved, "it has more than 64 entries, and the others approve nothing: remove those that are no longer needed"}}))
+	g.Expect(problems).To(Equal([]Problem{
+		{Approved, "it has more than 64 entries, and the others approve nothing: remove those that are no longer needed"},
+	}))
 
 	// An entry that comes within the bound because others go is not written by who removes them.
 	fewer := of(strings.Join(entries[10:], ","), "")
@@ -137,7 +139,8 @@ func TestPausedBy(t *testing.T) {
 
 func TestApprovals(t *testing.T) {
 	g := NewWithT(t)
-	approvals, problems := Approvals(of("3@"+commitA+",2@"+commitB+",9@"+commitA, stampText(3, commitA, "bob", earlierText)+","+stampText(9, commitA, "bob", earlierText)), 3)
+	approvals, problems := Approvals(of("3@"+commitA+",2@"+commitB+",9@"+commitA,
+		stampText(3, commitA, "bob", earlierText)+","+stampText(9, commitA, "bob", earlierText)), 3)
 	g.Expect(approvals).To(HaveLen(1))
 	g.Expect(approvals[0].Step).To(Equal(2))
 	g.Expect(approvals[0].What).To(Equal(commitA))
@@ -150,9 +153,13 @@ func TestApprovals(t *testing.T) {
 
 	approvals, problems = Approvals(map[string]string{Approved: "3@" + commitA, ApprovedBy: "{"}, 3)
 	g.Expect(approvals).To(BeEmpty())
-	g.Expect(problems).To(Equal([]Problem{{ApprovedBy, "it is not the JSON that stepgate writes: remove both annotations, and approve again"}}))
+	g.Expect(problems).To(Equal([]Problem{
+		{ApprovedBy, "it is not the JSON that stepgate writes: remove both annotations, and approve again"},
+	}))
 
-	approvals, problems = Approvals(map[string]string{Approved: "3@" + commitA, ApprovedBy: strings.Repeat(" ", 130<<10)}, 3)
+	approvals, problems = Approvals(map[string]string{
+		Approved: "3@" + commitA, ApprovedBy: strings.Repeat(" ", 130<<10),
+	}, 3)
 	g.Expect(approvals).To(BeEmpty())
 	g.Expect(problems).To(HaveLen(1))
 

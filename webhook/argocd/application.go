@@ -154,7 +154,8 @@ func (a *Application) Deploys() (around string, content Fingerprint) {
 func (a *Application) spec() *argo.ApplicationSpec {
 	s := a.Spec
 	spec := &argo.ApplicationSpec{
-		Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator, Destination: s.Destination, IgnoreDifferences: s.IgnoreDifferences,
+		Project: s.Project, Source: s.Source, Sources: s.Sources, SourceHydrator: s.SourceHydrator,
+		Destination: s.Destination, IgnoreDifferences: s.IgnoreDifferences,
 	}
 	if p := s.SyncPolicy; p != nil {
 		spec.SyncPolicy = &argo.SyncPolicy{SyncOptions: p.SyncOptions, ManagedNamespaceMetadata: p.ManagedNamespaceMetadata}

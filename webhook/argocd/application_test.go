@@ -21,7 +21,9 @@ func realistic() *argo.Application {
 	app := multi()
 	deployed := at(0)
 	app.ResourceVersion, app.Generation, app.CreationTimestamp = "123456", 42, *deployed
-	app.Annotations = map[string]string{argo.AnnotationKeyRefresh: "normal", "kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("{}", 500)}
+	app.Annotations = map[string]string{
+		argo.AnnotationKeyRefresh: "normal", "kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("{}", 500),
+	}
 	app.Labels["env"] = "prod"
 	app.Finalizers = []string{"resources-finalizer.argocd.argoproj.io"}
 	app.ManagedFields = []metav1.ManagedFieldsEntry{{
@@ -103,7 +105,9 @@ func TestEveryFieldOfATargetIsFilled(t *testing.T) {
 	write.Operation.Sync.DryRun = true
 	write.Operation.InitiatedBy.Automated = true
 	write.Operation.Sync.Revisions = write.Status.History[0].Revisions
-	write.Status.OperationState = &argo.OperationState{Phase: "Succeeded", StartedAt: *at(51), FinishedAt: at(52), Operation: argo.Operation{Sync: &argo.SyncOperation{}}}
+	write.Status.OperationState = &argo.OperationState{
+		Phase: "Succeeded", StartedAt: *at(51), FinishedAt: at(52), Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+	}
 	write.Status.Sync.Status, write.Status.ReconciledAt = "OutOfSync", at(53)
 	write.Spec.Sources[0].Path, write.Status.Sync.ComparedTo.Sources[0].Path = "elsewhere", "elsewhere"
 	target := targetOf(t, write)

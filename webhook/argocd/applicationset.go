@@ -77,7 +77,9 @@ func failing(conditions []argo.ApplicationSetCondition) string {
 }
 
 // deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.
-var deniedHere = regexp.MustCompile(`admission webhook "[a-z]+\.stepgate\.io" denied the request: step (\d+) of ApplicationSet `)
+var deniedHere = regexp.MustCompile(
+	`admission webhook "[a-z]+\.stepgate\.io" denied the request: step (\d+) of ApplicationSet `,
+)
 
 // deniedStep is the step, from 0, of the Application of which stepgate denied the write that an error is about; 0 for
 // another error.

@@ -68,8 +68,12 @@ func multiSource() *argo.Application {
 	app.Spec.Source, app.Spec.Sources = nil, both()
 	app.Status.Sync.ComparedTo.Source, app.Status.Sync.ComparedTo.Sources = argo.ApplicationSource{}, both()
 	app.Status.Sync.Revision, app.Status.Sync.Revisions = "", []string{newCommit, oldCommit}
-	app.Status.OperationState.SyncResult = &argo.SyncOperationResult{Sources: both(), Revisions: []string{newCommit, oldCommit}}
-	app.Status.History = argo.RevisionHistories{{Sources: both(), Revisions: []string{newCommit, oldCommit}, DeployedAt: *at(49)}}
+	app.Status.OperationState.SyncResult = &argo.SyncOperationResult{
+		Sources: both(), Revisions: []string{newCommit, oldCommit},
+	}
+	app.Status.History = argo.RevisionHistories{
+		{Sources: both(), Revisions: []string{newCommit, oldCommit}, DeployedAt: *at(49)},
+	}
 	return app
 }
 

@@ -38,10 +38,12 @@ func TestSpecCompared(t *testing.T) {
 		}},
 		"no Helm on either side": {app: application(), edit: func(a *argo.Application) { a.Status.Sync.ComparedTo.Source.Helm = nil; a.Spec.Source.Helm = nil }, want: true},
 		"values that are spelt otherwise": {app: application(), want: true, edit: func(a *argo.Application) {
-			a.Spec.Source.Helm.ValuesObject, a.Status.Sync.ComparedTo.Source.Helm.ValuesObject = values(`{"b":"x&y","a":1}`), values(`{"a":1,"b":"x\u0026y"}`)
+			a.Spec.Source.Helm.ValuesObject, a.Status.Sync.ComparedTo.Source.Helm.ValuesObject = values(`{"b":"x&y","a":1}`),
+				values(`{"a":1,"b":"x\u0026y"}`)
 		}},
 		"values that differ": {app: application(), edit: func(a *argo.Application) {
-			a.Spec.Source.Helm.ValuesObject, a.Status.Sync.ComparedTo.Source.Helm.ValuesObject = values(`{"a":1}`), values(`{"a":2}`)
+			a.Spec.Source.Helm.ValuesObject, a.Status.Sync.ComparedTo.Source.Helm.ValuesObject = values(`{"a":1}`),
+				values(`{"a":2}`)
 		}},
 		"plugin parameters in other order": {app: application(), edit: func(a *argo.Application) {
 			a.Spec.Source.Plugin, a.Status.Sync.ComparedTo.Source.Plugin = plugin("x", "y"), plugin("y", "x")
@@ -88,7 +90,9 @@ func TestSpecCompared(t *testing.T) {
 
 // made says of what the hydrated commit was made.
 func made(a *argo.Application) {
-	a.Status.SourceHydrator.LastSuccessfulOperation = &argo.SuccessfulHydrateOperation{HydratedSHA: newCommit, SourceHydrator: *a.Spec.SourceHydrator.DeepCopy()}
+	a.Status.SourceHydrator.LastSuccessfulOperation = &argo.SuccessfulHydrateOperation{
+		HydratedSHA: newCommit, SourceHydrator: *a.Spec.SourceHydrator.DeepCopy(),
+	}
 }
 
 func swapParameters(a *argo.Application) {

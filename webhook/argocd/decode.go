@@ -26,7 +26,8 @@ func decodeBounded(raw []byte, into any) error {
 		return nil
 	}
 	if objects, values := count(raw); objects > maxObjects || values > maxValues {
-		return fmt.Errorf("a part of it has %d JSON objects and %d values, more than %d or %d", objects, values, maxObjects, maxValues)
+		return fmt.Errorf("a part of it has %d JSON objects and %d values, more than %d or %d", objects, values, maxObjects,
+			maxValues)
 	}
 	return decode(raw, into)
 }

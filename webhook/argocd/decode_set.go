@@ -42,7 +42,8 @@ func DecodeSet(raw []byte) (*argo.ApplicationSet, error) {
 		return nil, err
 	}
 	set := &argo.ApplicationSet{}
-	set.Name, set.Annotations, set.DeletionTimestamp = parts.Metadata.Name, parts.Metadata.Annotations, parts.Metadata.DeletionTimestamp
+	set.Name, set.Annotations, set.DeletionTimestamp = parts.Metadata.Name, parts.Metadata.Annotations,
+		parts.Metadata.DeletionTimestamp
 	set.Spec.Strategy = (*argo.ApplicationSetStrategy)(parts.Spec.Strategy)
 	return set, nil
 }

@@ -38,7 +38,8 @@ func TestDecodeIsBounded(t *testing.T) {
 func TestDecodeLeavesTheBulkUnbounded(t *testing.T) {
 	g := NewWithT(t)
 	list := "[{}" + strings.Repeat(",{}", maxObjects) + "]"
-	app, err := Decode([]byte(`{"metadata":{"name":"prod","managedFields":` + list + `},"status":{"resources":` + list + `,"sync":{"status":"Synced"}}}`))
+	app, err := Decode([]byte(`{"metadata":{"name":"prod","managedFields":` + list + `},"status":{"resources":` + list +
+		`,"sync":{"status":"Synced"}}}`))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(app.Metadata.Name).To(Equal("prod"))
 	g.Expect(app.Status.Sync.Status).To(BeEquivalentTo("Synced"))

@@ -146,7 +146,8 @@ func (d *deployment) repeats(h argo.RevisionHistory) bool {
 // equals reports whether the deployment names these revisions of these sources.
 func (d *deployment) equals(of argo.ComparedTo, one string, many []string) bool {
 	named := revisions(one, many)
-	if d.manifests || len(named) == 0 || len(named) != len(d.sources) || !slices.Equal(named, d.revisions) || slices.Contains(named, "") {
+	if d.manifests || len(named) == 0 || len(named) != len(d.sources) || !slices.Equal(named, d.revisions) ||
+		slices.Contains(named, "") {
 		return false
 	}
 	return d.sources.Equals(oneOrMany(of.Source, of.Sources))

@@ -22,7 +22,9 @@ func written() []*argo.Application {
 	for _, app := range []*argo.Application{single(), multi(), application(), multiSource(), hydrated(), bare} {
 		if len(app.Status.History) == 0 {
 			at := app.Status.Sync
-			entry := argo.RevisionHistory{Revision: at.Revision, Revisions: at.Revisions, Source: at.ComparedTo.Source, Sources: at.ComparedTo.Sources}
+			entry := argo.RevisionHistory{
+				Revision: at.Revision, Revisions: at.Revisions, Source: at.ComparedTo.Source, Sources: at.ComparedTo.Sources,
+			}
 			older := entry
 			older.Revision, older.Revisions = commit("c"), []string{commit("c"), commit("d")}
 			app.Status.History = argo.RevisionHistories{older, entry}
@@ -38,7 +40,9 @@ func written() []*argo.Application {
 			nil,
 		} {
 			write := app.DeepCopy()
-			write.Operation = &argo.Operation{Sync: sync, Retry: argo.RetryStrategy{Limit: 5, Refresh: sync != nil && sync.Revision == "" && len(sync.Revisions) == 0}}
+			write.Operation = &argo.Operation{
+				Sync: sync, Retry: argo.RetryStrategy{Limit: 5, Refresh: sync != nil && sync.Revision == "" && len(sync.Revisions) == 0},
+			}
 			all = append(all, write)
 		}
 	}
@@ -82,7 +86,8 @@ func FuzzWrite(f *testing.F) {
 
 // FuzzDecode decodes arbitrary bytes.
 func FuzzDecode(f *testing.F) {
-	for _, text := range []string{"", "null", "{}", "[]", `{"operation":null}`, `{"operation":{}}`, `{"operation":{"sync":null}}`, `{"spec":null,"status":null,"operation":{"sync":{}}}`} {
+	for _, text := range []string{"", "null", "{}", "[]", `{"operation":null}`, `{"operation":{}}`,
+		`{"operation":{"sync":null}}`, `{"spec":null,"status":null,"operation":{"sync":{}}}`} {
 		f.Add([]byte(text), []byte("{}"))
 	}
 	for _, app := range written() {

@@ -44,7 +44,9 @@ func readWindow(of *argo.SyncWindow) (w window, err error) {
 			err = errors.New("this is no schedule")
 		}
 	}()
-	if w.schedule, err = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(of.Schedule); err != nil {
+	if w.schedule, err = cron.NewParser(
+		cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow,
+	).Parse(of.Schedule); err != nil {
 		return w, err
 	}
 	w.duration, err = time.ParseDuration(of.Duration)

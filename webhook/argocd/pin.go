@@ -28,7 +28,8 @@ type Pin struct {
 //
 // revision replaces the compared revision of an Application with one source; empty leaves it.
 func NewPin(app, old *Application, revision string) Pin {
-	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil || app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
+	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil ||
+		app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
 		return Pin{}
 	}
 	sync, spec, status := app.Operation.Sync, app.spec(), &old.Status
@@ -60,7 +61,8 @@ func NewPin(app, old *Application, revision string) Pin {
 // comparedRevisions are the revisions of a comparison with this spec, one for each source; nil if one is not known.
 func comparedRevisions(spec *argo.ApplicationSpec, status *argo.SyncStatus) []string {
 	named := revisions(status.Revision, status.Revisions)
-	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 || len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
+	if !isCompared(status) || !specCompared(spec, status.ComparedTo) || len(named) == 0 ||
+		len(named) != len(spec.GetSources()) || slices.Contains(named, "") {
 		return nil
 	}
 	return named

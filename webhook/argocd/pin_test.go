@@ -114,7 +114,8 @@ func TestAPinKeepsFieldsThatItDoesNotKnow(t *testing.T) {
 	for name, field := range map[string]string{"source": `"source": ` + source, "sources": `"sources": [` + source + `]`} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			text := `{"metadata": {"name": "dev"}, "spec": {` + field + `}, ` + fmt.Sprintf(compared, commit("a"), field) + `, "operation": {"sync": {}}}`
+			text := `{"metadata": {"name": "dev"}, "spec": {` + field + `}, ` + fmt.Sprintf(compared, commit("a"), field) +
+				`, "operation": {"sync": {}}}`
 			app, old := &Application{}, &Application{}
 			g.Expect(decode([]byte(text), app)).To(Succeed())
 			g.Expect(decode([]byte(text), old)).To(Succeed())

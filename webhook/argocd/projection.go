@@ -70,7 +70,8 @@ func NewProjection(app *argo.Application) *Projection {
 func specWritten(app *argo.Application) time.Time {
 	var last time.Time
 	for _, f := range app.ManagedFields {
-		if f.Time != nil && f.FieldsV1 != nil && f.Time.After(last) && strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) {
+		if f.Time != nil && f.FieldsV1 != nil && f.Time.After(last) &&
+			strings.Contains(f.FieldsV1.GetRawString(), `"f:spec"`) {
 			last = f.Time.Time
 		}
 	}
@@ -80,7 +81,8 @@ func specWritten(app *argo.Application) time.Time {
 // Identity is the part of an object's metadata that an informer's store needs.
 func Identity(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(),
 	}
 }
 

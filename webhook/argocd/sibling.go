@@ -62,7 +62,9 @@ func compared(spec *argo.ApplicationSpec, sync *argo.SyncStatus, hydrator *argo.
 // hydration is the phase of the source hydrator's operation; empty without a hydrator. It is policy.Uncompared where
 // the operation ended with another revision than the compared one, and not before the last comparison, and
 // policy.Outdated where it was of another dry source than the spec has.
-func hydration(spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *metav1.Time, hydrator *argo.SourceHydratorStatus) string {
+func hydration(
+	spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *metav1.Time, hydrator *argo.SourceHydratorStatus,
+) string {
 	op := hydrator.CurrentOperation
 	if spec.SourceHydrator == nil || op == nil {
 		return ""
@@ -70,7 +72,8 @@ func hydration(spec *argo.ApplicationSpec, sync *argo.SyncStatus, reconciledAt *
 	if !spec.SourceHydrator.DeepEquals(op.SourceHydrator) {
 		return policy.Outdated
 	}
-	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != sync.Revision && !timeOf(reconciledAt).After(op.FinishedAt.Time) {
+	if op.Phase == argo.HydrateOperationPhaseHydrated && op.FinishedAt != nil && op.HydratedSHA != sync.Revision &&
+		!timeOf(reconciledAt).After(op.FinishedAt.Time) {
 		return policy.Uncompared
 	}
 	return shared(string(op.Phase))
@@ -90,7 +93,8 @@ func cluster(d *argo.ApplicationDestination) string {
 // specCompared reports whether a comparison was made with this spec. It mirrors needRefreshAppStatus of argo-cd v3.5.7,
 // controller/appcontroller.go, which makes Argo CD itself compare again.
 func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
-	if !reflect.DeepEqual(spec.Destination, compared.Destination) || !spec.IgnoreDifferences.Equals(compared.IgnoreDifferences) {
+	if !reflect.DeepEqual(spec.Destination, compared.Destination) ||
+		!spec.IgnoreDifferences.Equals(compared.IgnoreDifferences) {
 		return false
 	}
 	if spec.HasMultipleSources() {
@@ -104,7 +108,8 @@ func specCompared(spec *argo.ApplicationSpec, compared argo.ComparedTo) bool {
 // known, as with an Application that was never hydrated, it does.
 func hydratedFrom(spec *argo.ApplicationSpec, hydrator *argo.SourceHydratorStatus) bool {
 	made := hydrator.LastSuccessfulOperation
-	return spec.SourceHydrator == nil || made == nil || made.SourceHydrator == (argo.SourceHydrator{}) || spec.SourceHydrator.DeepEquals(made.SourceHydrator)
+	return spec.SourceHydrator == nil || made == nil || made.SourceHydrator == (argo.SourceHydrator{}) ||
+		spec.SourceHydrator.DeepEquals(made.SourceHydrator)
 }
 
 func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
@@ -112,10 +117,15 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	if state == nil {
 		return policy.LastOperation{}
 	}
-	last := policy.LastOperation{Phase: shared(string(state.Phase)), Full: isFull(state.Operation), Retried: state.RetryCount > 0, StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt)}
+	last := policy.LastOperation{
+		Phase: shared(string(state.Phase)), Full: isFull(state.Operation), Retried: state.RetryCount > 0,
+		StartedAt: state.StartedAt.Time, FinishedAt: timeOf(state.FinishedAt),
+	}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
-		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool { return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync })
+		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool {
+			return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync
+		})
 	}
 	return last
 }
@@ -125,13 +135,15 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 func lastSync(status *argo.ApplicationStatus) policy.LastSync {
 	if s := status.OperationState; s != nil && s.SyncResult != nil && s.Phase.Successful() && isFull(s.Operation) {
 		r := s.SyncResult
-		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions), s.Operation.InitiatedBy)
+		return syncOf(status, timeOf(s.FinishedAt), oneOrMany(r.Source, r.Sources), revisions(r.Revision, r.Revisions),
+			s.Operation.InitiatedBy)
 	}
 	if len(status.History) == 0 {
 		return policy.LastSync{}
 	}
 	h := status.History.LastRevisionHistory()
-	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions), h.InitiatedBy)
+	return syncOf(status, h.DeployedAt.Time, oneOrMany(h.Source, h.Sources), revisions(h.Revision, h.Revisions),
+		h.InitiatedBy)
 }
 
 // person is who started an operation; empty if Argo CD did.
@@ -143,12 +155,16 @@ func person(by argo.OperationInitiator) string {
 }
 
 // syncOf holds a sync against the present comparison.
-func syncOf(status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string, by argo.OperationInitiator) policy.LastSync {
+func syncOf(
+	status *argo.ApplicationStatus, finishedAt time.Time, sources argo.ApplicationSources, revs []string,
+	by argo.OperationInitiator,
+) policy.LastSync {
 	compared := status.Sync.ComparedTo
 	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
 	return policy.LastSync{
 		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
-		Since: since(status.History, finishedAt, sources, revs), By: cmp.Or(person(by), startedBy(status.History, sources, revs)),
+		Since: since(status.History, finishedAt, sources, revs),
+		By:    cmp.Or(person(by), startedBy(status.History, sources, revs)),
 	}
 }
 
@@ -169,7 +185,9 @@ func startedBy(history argo.RevisionHistories, sources argo.ApplicationSources, 
 // since is when these sources were first deployed at these revisions, with nothing else in between: at the end of a
 // history stand the sync that finished last, and before it those that deployed the same. Argo CD may not have written
 // the last one yet.
-func since(history argo.RevisionHistories, finishedAt time.Time, sources argo.ApplicationSources, revs []string) time.Time {
+func since(
+	history argo.RevisionHistories, finishedAt time.Time, sources argo.ApplicationSources, revs []string,
+) time.Time {
 	first := len(history)
 	for i, h := range slices.Backward(history) {
 		if !sources.Equals(oneOrMany(h.Source, h.Sources)) || !sameRevisions(revs, revisions(h.Revision, h.Revisions)) {

@@ -63,13 +63,17 @@ func TestSibling(t *testing.T) {
 		},
 		"a sync that came to its PostSync hooks": {
 			edit: func(a *argo.Application) {
-				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{{Kind: "ConfigMap", SyncPhase: "Sync"}, nil, {Kind: "Job", SyncPhase: "PostSync"}}
+				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{
+					{Kind: "ConfigMap", SyncPhase: "Sync"}, nil, {Kind: "Job", SyncPhase: "PostSync"},
+				}
 			},
 			want: func(p *policy.Application) { p.LastOperation.Applied = true },
 		},
 		"a sync that came to its resources": {
 			edit: func(a *argo.Application) {
-				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{{Kind: "Job", SyncPhase: "PreSync"}, {Kind: "ConfigMap", SyncPhase: "Sync"}, {Kind: "Job", SyncPhase: "SyncFail"}}
+				a.Status.OperationState.SyncResult.Resources = argo.ResourceResults{
+					{Kind: "Job", SyncPhase: "PreSync"}, {Kind: "ConfigMap", SyncPhase: "Sync"}, {Kind: "Job", SyncPhase: "SyncFail"},
+				}
 			},
 			want: func(*policy.Application) {},
 		},
@@ -204,35 +208,45 @@ func refresh(kind string) func(*argo.Application) {
 }
 
 func running(a *argo.Application) {
-	a.Status.OperationState.Phase, a.Status.OperationState.FinishedAt, a.Status.OperationState.SyncResult = "Running", nil, nil
+	a.Status.OperationState.Phase, a.Status.OperationState.FinishedAt, a.Status.OperationState.SyncResult = "Running",
+		nil, nil
 }
 
 func TestSiblingOfManySources(t *testing.T) {
 	g := NewWithT(t)
 	want := projected()
-	want.Compared = []policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7", Revision: oldCommit}}
+	want.Compared = []policy.Source{
+		{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7", Revision: oldCommit},
+	}
 	want.Ran = want.Compared
 	g.Expect(Sibling(multiSource())).To(Equal(want))
 
 	fewer := multiSource()
 	fewer.Status.Sync.Revisions = []string{newCommit}
 	got := Sibling(fewer)
-	g.Expect(got.Compared).To(Equal([]policy.Source{{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7"}}))
+	g.Expect(got.Compared).To(Equal([]policy.Source{
+		{Key: repoKey, Revision: newCommit}, {Key: "https://git.example/org/values  v7"},
+	}))
 	g.Expect(got.LastOperation.AtCompared).To(BeFalse())
 }
 
 func TestSiblingOfAHydratedApplication(t *testing.T) {
 	want := projected()
 	want.Ran = []policy.Source{{Key: "https://git.example/org/repo  env/dev", Revision: newCommit}}
-	want.Compared = append(slices.Clone(want.Ran), policy.Source{Key: "dry https://git.example/org/repo  main", Revision: oldCommit})
+	want.Compared = append(slices.Clone(want.Ran), policy.Source{
+		Key: "dry https://git.example/org/repo  main", Revision: oldCommit,
+	})
 	want.Hydration = "Failed"
 	app := hydrated()
 	app.Status.SourceHydrator.LastComparedDryRevision = oldCommit
-	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseFailed, DrySHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator}
+	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{
+		Phase: argo.HydrateOperationPhaseFailed, DrySHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator,
+	}
 	NewWithT(t).Expect(Sibling(app)).To(Equal(want))
 
 	app.Status.SourceHydrator.LastComparedDryRevision = ""
-	NewWithT(t).Expect(Sibling(app).Compared[1].Revision).To(Equal(newCommit), "argo-cd before v3.3 has no lastComparedDryRevision")
+	NewWithT(t).Expect(Sibling(app).Compared[1].Revision).To(Equal(newCommit),
+		"argo-cd before v3.3 has no lastComparedDryRevision")
 }
 
 // TestSiblingThatWasHydratedSince has the hydrator finish before, with and after the comparison.
@@ -250,7 +264,9 @@ func TestSiblingThatWasHydratedSince(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := hydrated()
 			at := metav1.NewTime(app.Status.ReconciledAt.Add(tc.after))
-			app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: newCommit, HydratedSHA: tc.hydrated, SourceHydrator: *app.Spec.SourceHydrator}
+			app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{
+				Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, DrySHA: newCommit, HydratedSHA: tc.hydrated, SourceHydrator: *app.Spec.SourceHydrator,
+			}
 			NewWithT(t).Expect(Sibling(app).Hydration).To(Equal(tc.want))
 		})
 	}
@@ -260,7 +276,9 @@ func TestSiblingThatWasHydratedSince(t *testing.T) {
 func TestSiblingThatIsNotHydratedByItsSpec(t *testing.T) {
 	app := hydrated()
 	at := metav1.NewTime(app.Status.ReconciledAt.Add(-time.Second))
-	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, HydratedSHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator}
+	app.Status.SourceHydrator.CurrentOperation = &argo.HydrateOperation{
+		Phase: argo.HydrateOperationPhaseHydrated, FinishedAt: &at, HydratedSHA: newCommit, SourceHydrator: *app.Spec.SourceHydrator,
+	}
 	NewWithT(t).Expect(Sibling(app).Hydration).To(Equal("Hydrated"))
 	app.Spec.SourceHydrator = app.Spec.SourceHydrator.DeepCopy()
 	app.Spec.SourceHydrator.DrySource.Path = "v2"
@@ -273,7 +291,9 @@ func TestSiblingOfAnEmptyApplication(t *testing.T) {
 	app := application()
 	app.Status = argo.ApplicationStatus{}
 	got := Sibling(app)
-	g.Expect(got).To(Equal(policy.Application{Name: "dev", Labels: map[string]string{"env": "dev"}, Compared: []policy.Source{}}))
+	g.Expect(got).To(Equal(policy.Application{
+		Name: "dev", Labels: map[string]string{"env": "dev"}, Compared: []policy.Source{},
+	}))
 	g.Expect(Sibling(&argo.Application{}).ReconciledAt.IsZero()).To(BeTrue())
 }
 
@@ -336,7 +356,9 @@ func TestTheHistoryTakesNoMoreRoomThanItNeeds(t *testing.T) {
 	g, app := NewWithT(t), application()
 	app.Status.History = nil
 	for i := range 9 {
-		app.Status.History = append(app.Status.History, argo.RevisionHistory{ID: int64(i), Revision: string(rune('a' + i)), DeployedAt: *at(i), Source: app.Spec.GetSource()})
+		app.Status.History = append(app.Status.History, argo.RevisionHistory{
+			ID: int64(i), Revision: string(rune('a' + i)), DeployedAt: *at(i), Source: app.Spec.GetSource(),
+		})
 	}
 	p := Sibling(app)
 	g.Expect(p.Ran).To(HaveLen(9))

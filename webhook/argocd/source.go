@@ -26,7 +26,9 @@ func SourceKey(s argo.ApplicationSource) string {
 // dryKey identifies the dry source of a hydrated Application. Its revisions are comparable between Applications whose
 // hydrated commits are in branches of their own.
 func dryKey(h *argo.SourceHydrator) string {
-	return policy.DryPrefix + SourceKey(argo.ApplicationSource{RepoURL: h.DrySource.RepoURL, TargetRevision: h.DrySource.TargetRevision})
+	return policy.DryPrefix + SourceKey(argo.ApplicationSource{
+		RepoURL: h.DrySource.RepoURL, TargetRevision: h.DrySource.TargetRevision,
+	})
 }
 
 // normalizeRepoURL brings the spellings of one repository to one text. It mirrors NormalizeGitURLAllowInvalid of

@@ -30,7 +30,8 @@ func Target(app, old *Application) policy.Target {
 		}
 	}
 	spec := app.spec()
-	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo) && hydratedFrom(spec, &before.SourceHydrator)
+	t.SpecCompared = isCompared(&before.Sync) && specCompared(spec, before.Sync.ComparedTo) &&
+		hydratedFrom(spec, &before.SourceHydrator)
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
@@ -54,7 +55,8 @@ func Target(app, old *Application) policy.Target {
 	t.Wanted = d.wanted(t.Compared)
 	t.SameSources = d.sameSources(before.History)
 	t.Operation.Pinned = d.pinned(t.Compared) && !op.Retry.Refresh && (d.overrides || !t.Operation.Automated)
-	t.Operation.RollsBack = d.rollsBack(before.History) && !op.Retry.Refresh && !d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
+	t.Operation.RollsBack = d.rollsBack(before.History) && !op.Retry.Refresh &&
+		!d.equals(before.Sync.ComparedTo, before.Sync.Revision, before.Sync.Revisions)
 	t.Operation.Foreign = d.foreign(spec)
 	t.Operation.Redeploys = d.redeploys(before.History)
 	return t
@@ -96,7 +98,8 @@ func Owners(apps ...*Application) []metav1.OwnerReference {
 // outOfSyncSince reports whether a comparison after the end of the last operation found it OutOfSync.
 func (s *status) outOfSyncSince() bool {
 	state := s.OperationState
-	return s.Sync.Status == "OutOfSync" && state != nil && state.FinishedAt != nil && timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
+	return s.Sync.Status == "OutOfSync" && state != nil && state.FinishedAt != nil &&
+		timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
 }
 
 // syncStartedAt is when the last operation started, if it was a full sync that succeeded; else zero.

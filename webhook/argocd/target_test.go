@@ -263,7 +263,9 @@ func TestOutOfSyncSince(t *testing.T) {
 // TestSyncStartedAt wants the start of the last operation only if it was a full sync that succeeded.
 func TestSyncStartedAt(t *testing.T) {
 	state := func(phase string, sync *argo.SyncOperation) *argo.OperationState {
-		return &argo.OperationState{Phase: synccommon.OperationPhase(phase), StartedAt: *at(51), Operation: argo.Operation{Sync: sync}}
+		return &argo.OperationState{
+			Phase: synccommon.OperationPhase(phase), StartedAt: *at(51), Operation: argo.Operation{Sync: sync},
+		}
 	}
 	for name, row := range map[string]struct {
 		state *argo.OperationState
@@ -291,7 +293,9 @@ func TestTheStatusOfAWriteIsNotBelieved(t *testing.T) {
 	app, old := single(), single()
 	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
 	want := Target(decoded(t, app), decoded(t, old))
-	app.Status = argo.ApplicationStatus{Sync: argo.SyncStatus{Revision: commit("f"), ComparedTo: old.Status.Sync.ComparedTo}, ReconciledAt: at(999)}
+	app.Status = argo.ApplicationStatus{
+		Sync: argo.SyncStatus{Revision: commit("f"), ComparedTo: old.Status.Sync.ComparedTo}, ReconciledAt: at(999),
+	}
 	g.Expect(Target(decoded(t, app), decoded(t, old))).To(Equal(want))
 	created := Target(decoded(t, app), nil)
 	g.Expect(created.Compared).To(BeEmpty())
@@ -303,7 +307,8 @@ func TestTheStatusOfAWriteIsNotBelieved(t *testing.T) {
 func TestPinned(t *testing.T) {
 	fixed := func() *argo.Application {
 		app := single()
-		app.Spec.Source.TargetRevision, app.Status.Sync.ComparedTo.Source.TargetRevision, app.Status.Sync.Revision = "1.2.3", "1.2.3", "1.2.3"
+		app.Spec.Source.TargetRevision, app.Status.Sync.ComparedTo.Source.TargetRevision, app.Status.Sync.Revision = "1.2.3",
+			"1.2.3", "1.2.3"
 		return app
 	}
 	a, b := commit("a"), commit("b")

@@ -80,7 +80,9 @@ func WindowOf(windows argo.SyncWindows, app WindowSubject, automated bool, now t
 	if len(closing) == 0 {
 		return policy.Window{} // they closed between now and the moment that the library took
 	}
-	return policy.Window{Closed: true, OpensAt: schedules.opensAt(!automated, now), Detail: closing.detail(!automated, now)}
+	return policy.Window{
+		Closed: true, OpensAt: schedules.opensAt(!automated, now), Detail: closing.detail(!automated, now),
+	}
 }
 
 // application is an Application that the library takes for this one.

@@ -13,7 +13,8 @@ import (
 var windowGen = rapid.Custom(func(t *rapid.T) *argo.SyncWindow {
 	one := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 	w := everywhere(one("kind", "allow", "deny"), fmt.Sprintf("%s %s %s * %s",
-		one("minute", "0", "0", "30", "*/20", "*"), one("hour", "*", "2", "8", "22", "0-6", "*/6"), one("day", "*", "*", "*", "1", "15"), one("weekday", "*", "*", "1-5", "0")),
+		one("minute", "0", "0", "30", "*/20", "*"), one("hour", "*", "2", "8", "22", "0-6", "*/6"),
+		one("day", "*", "*", "*", "1", "15"), one("weekday", "*", "*", "1-5", "0")),
 		one("duration", "30s", "1m", "90s", "30m", "1h", "6h", "8h30m", "24h", "200h", "0s", "-1h"))
 	w.TimeZone = one("zone", "", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")
 	w.ManualSync, w.SyncOverrun = rapid.Bool().Draw(t, "manualSync"), rapid.Bool().Draw(t, "syncOverrun")
@@ -22,7 +23,8 @@ var windowGen = rapid.Custom(func(t *rapid.T) *argo.SyncWindow {
 
 // days are some after which the clocks change within three days, and some after which they do not.
 var days = []time.Time{
-	bubble, bubble.AddDate(0, 6, 0), time.Date(2000, 3, 24, 0, 0, 0, 0, time.UTC), time.Date(2000, 3, 31, 0, 0, 0, 0, time.UTC), time.Date(2000, 10, 27, 0, 0, 0, 0, time.UTC),
+	bubble, bubble.AddDate(0, 6, 0), time.Date(2000, 3, 24, 0, 0, 0, 0, time.UTC),
+	time.Date(2000, 3, 31, 0, 0, 0, 0, time.UTC), time.Date(2000, 10, 27, 0, 0, 0, 0, time.UTC),
 }
 
 // TestArgoCDOpensWhenWindowOfSays moves the clock of argo-cd's own library, and asks it.
@@ -73,7 +75,8 @@ func (c *windowCase) check() string {
 	if !w.OpensAt.IsZero() {
 		until = w.OpensAt.Add(-time.Second)
 	}
-	for at := c.now.Truncate(30 * time.Second).Add(500 * time.Millisecond); at.Before(until) && at.Sub(c.now) < 20*time.Minute; at = at.Add(30 * time.Second) {
+	for at := c.now.Truncate(30 * time.Second).Add(500 * time.Millisecond); at.Before(until) &&
+		at.Sub(c.now) < 20*time.Minute; at = at.Add(30 * time.Second) {
 		if later(at); c.open() {
 			return fmt.Sprintf("it is open at %s: %+v", at, w)
 		}
@@ -81,7 +84,8 @@ func (c *windowCase) check() string {
 	for i, part := range c.looks {
 		// In the order of time: the n-th look is in the n-th part.
 		whole := until.Sub(c.now) / time.Duration(len(c.looks))
-		at := c.now.Add(whole*time.Duration(i) + time.Duration(part*float64(whole))).Truncate(30 * time.Second).Add(500 * time.Millisecond)
+		at := c.now.Add(whole*time.Duration(i) +
+			time.Duration(part*float64(whole))).Truncate(30 * time.Second).Add(500 * time.Millisecond)
 		if at.Before(time.Now()) || !at.Before(until) {
 			continue
 		}

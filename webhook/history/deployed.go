@@ -80,7 +80,8 @@ const clusterLag = 5 * time.Second
 // had better be rare.
 func unchangedSinceSync(p *argocd.Projection) bool {
 	last := &p.Application.LastOperation
-	return last.Full && last.Phase == "Succeeded" && !p.ContentSince.IsZero() && p.ContentSince.Before(last.StartedAt.Truncate(time.Second))
+	return last.Full && last.Phase == "Succeeded" && !p.ContentSince.IsZero() &&
+		p.ContentSince.Before(last.StartedAt.Truncate(time.Second))
 }
 
 // hydrated reports whether nothing is left to hydrate for an Application.
@@ -108,7 +109,8 @@ func (r *Record) prove(p *argocd.Projection, operating bool) {
 	switch {
 	case operating:
 		r.deployed = 0
-	case synced && app.SpecCompared && (last.FinishedAt.IsZero() || last.AtCompared || r.comparedAfter(p, last.FinishedAt)):
+	case synced && app.SpecCompared &&
+		(last.FinishedAt.IsZero() || last.AtCompared || r.comparedAfter(p, last.FinishedAt)):
 		r.deployed = p.Compared
 	case missed:
 		r.deployed = 0

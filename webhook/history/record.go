@@ -100,7 +100,9 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 // Past is what a decision may know, by the position of the change that the target deploys and by the position of the
 // target's comparison.
 func (r *Record) Past(changed, compared uint64) policy.Past {
-	past := policy.Past{Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around}
+	past := policy.Past{
+		Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around,
+	}
 	switch {
 	case r.fresh > max(changed, compared):
 		past.Freshness = policy.Newest

@@ -19,11 +19,12 @@ func at(revision string) []policy.Source { return []policy.Source{{Key: "repo", 
 
 // done is an Application that a sync has made Healthy at a revision.
 func done(revision string, finished int) *argocd.Projection {
-	return &argocd.Projection{Compared: argocd.Fingerprint(len(revision)), Around: "here", Content: 1, Application: policy.Application{
-		Compared: at(revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(finished + 1),
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, StartedAt: second(finished - 1), FinishedAt: second(finished)},
-		LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
-	}}
+	return &argocd.Projection{Compared: argocd.Fingerprint(len(revision)), Around: "here", Content: 1,
+		Application: policy.Application{
+			Compared: at(revision), SyncStatus: "Synced", Health: "Healthy", SpecCompared: true, ReconciledAt: second(finished + 1),
+			LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: true, StartedAt: second(finished - 1), FinishedAt: second(finished)},
+			LastSync:      policy.LastSync{FinishedAt: second(finished), AtCompared: true, SameSources: true},
+		}}
 }
 
 // after is the record after some states, one after the other.

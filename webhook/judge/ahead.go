@@ -28,13 +28,15 @@ func (j *Judge) knownSet(name types.NamespacedName, uid types.UID) *argocd.Appli
 	return nil
 }
 
-// judgeMeanwhile judges a write by the known ApplicationSet while that is read live: the reads of a decision then go side
-// by side. The known one is not trusted. If the live one differs in anything, or cannot be read, the judgment counts
-// for nothing, and its reads end.
+// judgeMeanwhile judges a write by the known ApplicationSet while that is read live: the reads of a decision then go
+// side by side. The known one is not trusted. If the live one differs in anything, or cannot be read, the judgment
+// counts for nothing, and its reads end.
 //
 // What it reads of Applications is live, and begins after the request has arrived. So the reads may come in either
 // order, which changes nothing: no two reads are of the same moment, whatever their order.
-func (j *Judge) judgeMeanwhile(ctx context.Context, w *Write, owner metav1.OwnerReference, known *argocd.ApplicationSet) Verdict {
+func (j *Judge) judgeMeanwhile(
+	ctx context.Context, w *Write, owner metav1.OwnerReference, known *argocd.ApplicationSet,
+) Verdict {
 	name := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
 	early, stop := context.WithCancel(ctx)
 	defer stop()

@@ -55,7 +55,9 @@ func (e *LiveEvaluator) Evaluate(ctx context.Context, in policy.Input, open poli
 }
 
 // current reads the siblings that decide. Before step 1 there are none.
-func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, step int, read *argocd.Projection) ([]policy.Sibling, error) {
+func (e *LiveEvaluator) current(
+	ctx context.Context, in policy.Input, step int, read *argocd.Projection,
+) ([]policy.Sibling, error) {
 	steps := policy.StepsToRead(in, step)
 	if steps == 0 {
 		return nil, nil
@@ -66,7 +68,9 @@ func (e *LiveEvaluator) current(ctx context.Context, in policy.Input, step int, 
 // confirm denies if the first known blocker is still one when it is read live. It reads only that one: the other
 // blockers of the denial are as last watched. Without blockers there is no decision yet; read is then the Application
 // that it read. Failures are counted, and one of them proves nothing.
-func (e *LiveEvaluator) confirm(ctx context.Context, in policy.Input, open policy.Decision, known []policy.Sibling) (d policy.Decision, read *argocd.Projection, err error) {
+func (e *LiveEvaluator) confirm(
+	ctx context.Context, in policy.Input, open policy.Decision, known []policy.Sibling,
+) (d policy.Decision, read *argocd.Projection, err error) {
 	in.Siblings = known
 	d = policy.Weigh(in, open)
 	if len(d.Blockers) == 0 || d.Reason == policy.TooManyFailures {

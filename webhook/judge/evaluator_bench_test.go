@@ -50,9 +50,13 @@ func benchmarkEvaluate(b *testing.B, count int, want policy.Outcome) {
 		p.ResourceVersion = strconv.Itoa(i + 1) // as the source numbers them
 		live.applications[app.Name] = p
 		if env != "prod" {
-			live.versions = append(live.versions, siblings.Version{Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels})
+			live.versions = append(live.versions, siblings.Version{
+				Name: p.Name, UID: p.UID, Owner: p.Owner, ResourceVersion: p.ResourceVersion, Labels: app.Labels,
+			})
 		}
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app.Name, Step: strconv.Itoa(i*3/count + 1)})
+		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
+			Application: app.Name, Step: strconv.Itoa(i*3/count + 1),
+		})
 	}
 	sets := fakewatch.NewFakeControllerSource()
 	sets.Add(set)

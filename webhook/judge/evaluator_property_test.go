@@ -46,7 +46,8 @@ func TestTheCacheOnlyMakesStricter(t *testing.T) {
 			continue
 		}
 		if got.Outcome != want.Outcome {
-			t.Fatalf("decided %s (%s), and by reading everything %s (%s)\n%s", got.Outcome, got.Reason, want.Outcome, want.Reason, w)
+			t.Fatalf("decided %s (%s), and by reading everything %s (%s)\n%s", got.Outcome, got.Reason, want.Outcome,
+				want.Reason, w)
 		}
 		if live.selected {
 			seen["with a selector"]++
@@ -118,7 +119,9 @@ type world struct {
 }
 
 func newWorld(random *rand.Rand) *world {
-	w := &world{random: random, target: "a0", now: map[string]*argocd.Projection{}, past: map[string][]*argocd.Projection{}}
+	w := &world{
+		random: random, target: "a0", now: map[string]*argocd.Projection{}, past: map[string][]*argocd.Projection{},
+	}
 	w.set = policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: "u1", RollingSync: true}
 	for i := range 4 {
 		w.set.Steps = append(w.set.Steps, w.step(i+1))

@@ -40,8 +40,12 @@ func TestWhatWasReadToConfirmIsNotReadAgain(t *testing.T) {
 		p.Application.Labels = map[string]string{"env": env}
 		return p
 	}
-	known := frozen{"dev": sibling("dev", "dev", "1", "Degraded"), "dev2": sibling("dev2", "dev", "2", "Healthy"), "prod": sibling("prod", "prod", "3", "Healthy")}
-	live := &liveWorld{now: map[string]*argocd.Projection{"dev": sibling("dev", "dev", "4", "Healthy"), "dev2": known["dev2"], "prod": known["prod"]}}
+	known := frozen{
+		"dev": sibling("dev", "dev", "1", "Degraded"), "dev2": sibling("dev2", "dev", "2", "Healthy"), "prod": sibling("prod", "prod", "3", "Healthy"),
+	}
+	live := &liveWorld{
+		now: map[string]*argocd.Projection{"dev": sibling("dev", "dev", "4", "Healthy"), "dev2": known["dev2"], "prod": known["prod"]},
+	}
 	d, err := decide(t.Context(), evaluator(live, known), syncOfProd())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Outcome).To(Equal(policy.Allow), d.Message())

@@ -39,8 +39,8 @@ type Histories interface {
 }
 
 const (
-	// maxOverrides bounds the operations that named other revisions than the compared ones, and overrideTTL how long they are
-	// remembered.
+	// maxOverrides bounds the operations that named other revisions than the compared ones, and overrideTTL how long they
+	// are remembered.
 	maxOverrides = 2000
 	overrideTTL  = 30 * time.Minute
 )
@@ -63,7 +63,9 @@ func (j *Judge) History(w *Write, set *policy.ApplicationSet) policy.History {
 // something else than the target was compared with, that is when it first came here.
 func (j *Judge) changed(w *Write) uint64 {
 	compared := w.Target.Compared
-	if w.Old != nil && w.Target.SpecCompared && !slices.ContainsFunc(w.Target.Wanted, func(s policy.Source) bool { return !slices.Contains(compared, s) }) {
+	if w.Old != nil && w.Target.SpecCompared && !slices.ContainsFunc(w.Target.Wanted, func(s policy.Source) bool {
+		return !slices.Contains(compared, s)
+	}) {
 		return j.Histories.Changed(w.UID, compared, argocd.NewFingerprint(&w.Old.Status.Sync))
 	}
 	wish := fmt.Sprintf("%s/%s %s %v", w.Namespace, w.Target.Name, w.UID, w.Target.Wanted)

@@ -115,7 +115,9 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 
 // Input is what is known about a write without a read and without the past.
 func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings) policy.Input {
-	in := policy.Input{Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w)}
+	in := policy.Input{
+		Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
+	}
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}

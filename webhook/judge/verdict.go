@@ -69,5 +69,6 @@ func (v Verdict) Failure() string {
 
 // Exempt reports whether something was switched off for a write that is admitted.
 func (v Verdict) Exempt() bool {
-	return v.Err == nil && (v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.Settings.Exclusion != "")
+	return v.Err == nil &&
+		(v.Reason == policy.Bypassed || v.Reason == policy.GateOff || v.Outcome == policy.Allow && v.Settings.Exclusion != "")
 }

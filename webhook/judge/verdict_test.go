@@ -13,7 +13,9 @@ import (
 
 // ofMode is a verdict in a mode.
 func ofMode(mode settings.Mode, outcome policy.Outcome, err error) Verdict {
-	return Verdict{Decision: policy.Decision{Outcome: outcome, Step: -1}, Settings: settings.Settings{Mode: mode}, Err: err}
+	return Verdict{
+		Decision: policy.Decision{Outcome: outcome, Step: -1}, Settings: settings.Settings{Mode: mode}, Err: err,
+	}
 }
 
 // A write that moves an Application between ApplicationSets is judged by both. What rejects wins over what does not,
@@ -37,7 +39,9 @@ func TestStricterThan(t *testing.T) {
 }
 
 func TestInitiator(t *testing.T) {
-	j := New(settings.Config{ServerAccounts: []string{"server"}, ControllerAccounts: []string{"controller"}, ApplicationSetAccounts: []string{"sets"}}, Dependencies{})
+	j := New(settings.Config{
+		ServerAccounts: []string{"server"}, ControllerAccounts: []string{"controller"}, ApplicationSetAccounts: []string{"sets"},
+	}, Dependencies{})
 	for user, want := range map[string]string{
 		"sets": "applicationset", "system:serviceaccount:argocd:argocd-applicationset-controller": "applicationset",
 		"controller": "controller", "server": "server", "kubernetes-admin": "other", "": "other",

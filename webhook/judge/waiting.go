@@ -10,9 +10,11 @@ import (
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
-	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared), j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
+	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
+		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
 	around, proven := j.Histories.DeployedWith(p.UID)
-	in.History.Altered, in.History.Unproven, in.History.ContentSince = around != "" && around != p.Around, !proven, j.Histories.ContentSince(p.UID, p.Content)
+	in.History.Altered, in.History.Unproven, in.History.ContentSince = around != "" &&
+		around != p.Around, !proven, j.Histories.ContentSince(p.UID, p.Content)
 	in.History.Deployed = j.Histories.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
 	if in.Settings.Train {
 		if proven := policy.Proven(in); proven != "" {
@@ -30,7 +32,9 @@ func WaitingTarget(p *argocd.Projection, pin bool) policy.Target {
 		!slices.ContainsFunc(a.Compared, func(s policy.Source) bool { return s.Revision == "" })
 	t := policy.Target{
 		Name: a.Name, Labels: a.Labels, OldLabels: a.Labels, Managed: true, Deleting: a.Deleting,
-		Operation:    policy.Operation{Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared},
+		Operation: policy.Operation{
+			Written: true, Automated: true, Pinned: compared && (pin || p.AutoSync), Redeploys: a.LastSync.AtCompared,
+		},
 		SpecCompared: compared, ReconciledAt: a.ReconciledAt, Compared: a.Compared, Wanted: a.Compared, Ran: a.Ran,
 		SameSources: a.LastSync.SameSources,
 	}

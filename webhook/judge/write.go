@@ -49,7 +49,10 @@ func (w *Write) Claim() settings.Claim {
 // NewWrite decodes an admission request. An error means that stepgate cannot judge the request.
 func NewWrite(req admissionv1.AdmissionRequest) (*Write, error) {
 	if req.Kind.Group != argo.SchemeGroupVersion.Group || req.Kind.Kind != "Application" {
-		return nil, fmt.Errorf("stepgate judges Applications of argoproj.io, not %.100s of %.100q: correct the rules of the ValidatingWebhookConfiguration", req.Kind.Kind, req.Kind.Group)
+		return nil, fmt.Errorf(
+			"stepgate judges Applications of argoproj.io, not %.100s of %.100q: correct the rules of the "+
+				"ValidatingWebhookConfiguration", req.Kind.Kind, req.Kind.Group,
+		)
 	}
 	old, err := argocd.Decode(req.OldObject.Raw)
 	if err != nil {

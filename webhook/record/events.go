@@ -78,7 +78,9 @@ type queued struct {
 }
 
 // NewEvents returns Events that creates with create. instance names this replica; clock is that of the window.
-func NewEvents(create EventCreator, metrics *Metrics, log logr.Logger, instance string, clock clock.PassiveClock) *Events {
+func NewEvents(
+	create EventCreator, metrics *Metrics, log logr.Logger, instance string, clock clock.PassiveClock,
+) *Events {
 	return &Events{
 		create: create, metrics: metrics, log: log, instance: instance, clock: clock,
 		lane: newLane(), exemptions: newLane(),
@@ -120,7 +122,8 @@ func (e *Events) send(ctx context.Context, next queued) {
 	event := next.event
 	if err := e.create.CreateEvent(ctx, event); err != nil {
 		e.lose(next.key, "failed")
-		e.log.Info("Event not created", "namespace", event.Namespace, "application", event.Regarding.Name, "reason", event.Reason, "problem", err.Error())
+		e.log.Info("Event not created", "namespace", event.Namespace, "application", event.Regarding.Name, "reason",
+			event.Reason, "problem", err.Error())
 		return
 	}
 	e.count("sent")
@@ -198,7 +201,8 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 		event.Note = "the gate was bypassed: " + v.Settings.Bypass
 	case v.Reason == policy.GateOff:
 		event.Reason, event.Action = "SyncGateOff", "SkipGate"
-		event.Note = "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " + settings.ModeAnnotation + " is off"
+		event.Note = "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " +
+			settings.ModeAnnotation + " is off"
 	case v.Exempt():
 		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
 		event.Note = "stepgate did not wait for " + v.Settings.Exclusion
@@ -235,12 +239,15 @@ func regarding(w *judge.Write) corev1.ObjectReference {
 }
 
 func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReference {
-	return corev1.ObjectReference{APIVersion: "argoproj.io/v1alpha1", Kind: kind, Namespace: namespace, Name: name, UID: uid}
+	return corev1.ObjectReference{
+		APIVersion: "argoproj.io/v1alpha1", Kind: kind, Namespace: namespace, Name: name, UID: uid,
+	}
 }
 
 // releaseNote says that a sync may start, and why only now.
 func releaseNote(v judge.Verdict, over wait) string {
-	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet, max(over.took, time.Second).Round(time.Second))
+	note := fmt.Sprintf("step %d of ApplicationSet %s may sync now: it has waited for %s", v.Step+1, v.ApplicationSet,
+		max(over.took, time.Second).Round(time.Second))
 	if over.names != "" {
 		note += ", last for " + over.names
 	}

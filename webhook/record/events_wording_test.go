@@ -14,7 +14,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not done: qa (NotHealthy). Next: wait until qa is Healthy, or repair it"
+const denialText = "step 3 of ApplicationSet argocd/guestbook may not sync yet: 1 Application of step 1 is not " +
+	"done: qa (NotHealthy). Next: wait until qa is Healthy, or repair it"
 
 func TestEventWording(t *testing.T) {
 	owner := metav1.OwnerReference{Name: "guestbook", UID: "set-uid"}
@@ -109,7 +110,9 @@ func TestEventWording(t *testing.T) {
 }
 
 func eventText(e *eventsv1.Event) string {
-	text := strings.Join([]string{e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID)}, " ")
+	text := strings.Join([]string{
+		e.Type, e.Reason, e.Action, e.Regarding.Kind + "/" + e.Regarding.Name + "/" + string(e.Regarding.UID),
+	}, " ")
 	if e.Related != nil {
 		text += " related " + e.Related.Name
 	}

@@ -52,10 +52,13 @@ func NewExemptions(parser *settings.Parser, known KnownAll, scope Scope, log log
 
 var (
 	exemptionDesc = prometheus.NewDesc("stepgate_exemption",
-		"Always 1; what is not gated now: kind off, audit, bypass or exclusion of an ApplicationSet by its annotations, ignored_namespace by the label "+IgnoreLabel+", or ungated_namespace, which has ApplicationSets and is none of --application-namespaces.",
+		"Always 1; what is not gated now: kind off, audit, bypass or exclusion of an ApplicationSet by its annotations, "+
+			"ignored_namespace by the label "+IgnoreLabel+", or ungated_namespace, which has ApplicationSets and is none of "+
+			"--application-namespaces.",
 		[]string{"kind", "applicationset_namespace", "applicationset"}, nil)
 	unrecordedDesc = prometheus.NewDesc("stepgate_applicationsets_without_progressive_syncs",
-		"ApplicationSets with RollingSync whose controller records no step of any Application: it may run without progressive syncs.", nil, nil)
+		"ApplicationSets with RollingSync whose controller records no step of any Application: it may run without "+
+			"progressive syncs.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -86,7 +89,8 @@ func (e *Exemptions) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), namespacesTimeout)
 	defer cancel()
-	for kind, list := range map[string]func(context.Context) ([]string, error){"ignored_namespace": e.scope.Ignored, "ungated_namespace": e.scope.Ungated} {
+	for kind, list := range map[string]func(context.Context) ([]string, error){"ignored_namespace": e.scope.Ignored,
+		"ungated_namespace": e.scope.Ungated} {
 		names, err := list(ctx)
 		if err != nil {
 			e.log.Info("namespaces cannot be listed; stepgate_exemption lacks them", "kind", kind, "problem", err.Error())

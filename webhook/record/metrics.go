@@ -36,27 +36,44 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "stepgate", Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "stepgate", Name: name, Help: help, Buckets: buckets}, labels)
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "stepgate", Name: name, Help: help, Buckets: buckets,
+		}, labels)
 	}
 	m := &Metrics{
-		requests:    counter("requests_total", "Admission requests answered, by path and HTTP status code.", "path", "code"),
-		decisions:   counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome", "reason", "mode", "initiator"),
-		latency:     histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
-		reads:       counter("live_reads_total", "Live reads at the API server, by result: ok, error, or canceled when the answer is not needed any more.", "kind", "result"),
+		requests: counter("requests_total", "Admission requests answered, by path and HTTP status code.", "path", "code"),
+		decisions: counter("decisions_total", "Decisions on operation writes, server dry-runs left out.", "outcome",
+			"reason", "mode", "initiator"),
+		latency: histogram("decision_duration_seconds", "Time from the decoded request to the decision.", "outcome"),
+		reads: counter("live_reads_total",
+			"Live reads at the API server, by result: ok, error, or canceled when the answer is not needed any more.", "kind",
+			"result"),
 		readLatency: histogram("live_read_duration_seconds", "Time of a live read at the API server.", "kind"),
-		events:      counter("events_total", "Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
-		annotations: counter("annotation_errors_total", "Operation writes judged with a malformed annotation on their ApplicationSet, or one that is not allowed.", "annotation"),
-		changes:     counter("operations_changed_total", "Operations that the mutating webhook has pinned or held, server dry-runs left out.", "verb", "reason"),
-		approvals:   counter("approvals_total", "Approvals of steps in writes of ApplicationSets, by result: approved or refused, server dry-runs left out.", "result"),
+		events: counter("events_total",
+			"Events by result: sent, failed, repeated (within the window) or dropped (over the rate).", "result"),
+		annotations: counter("annotation_errors_total",
+			"Operation writes judged with a malformed annotation on their ApplicationSet, or one that is not allowed.",
+			"annotation"),
+		changes: counter("operations_changed_total",
+			"Operations that the mutating webhook has pinned or held, server dry-runs left out.", "verb", "reason"),
+		approvals: counter("approvals_total",
+			"Approvals of steps in writes of ApplicationSets, by result: approved or refused, server dry-runs left out.",
+			"result"),
 		unlisted: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "stepgate", Name: "unlisted_account_operations_total", Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
+			Namespace: "stepgate", Name: "unlisted_account_operations_total",
+			Help: "Automated operations by an account that is not listed as one of Argo CD's controllers.",
 		}),
 		unknown: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "stepgate", Name: "unknown_application_decisions_total", Help: "Decisions on Applications that do not exist: answered, and nothing else done. The API server asks about one only if it has just been deleted; somebody else who calls stepgate may ask about many.",
+			Namespace: "stepgate", Name: "unknown_application_decisions_total",
+			Help: "Decisions on Applications that do not exist: answered, and nothing else done. The API server asks about " +
+				"one only if it has just been deleted; somebody else who calls stepgate may ask about many.",
 		}),
-		refreshes: counter("refreshes_total", "Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
+		refreshes: counter("refreshes_total",
+			"Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), "+
+				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
-	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations, m.refreshes, m.changes, m.approvals, m.unlisted, m.unknown)
+	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
+		m.refreshes, m.changes, m.approvals, m.unlisted, m.unknown)
 	return m
 }
 
@@ -74,7 +91,8 @@ func (m *Metrics) Initialise() {
 	for _, annotation := range settings.Annotations() {
 		m.annotations.WithLabelValues(annotation)
 	}
-	for _, initiator := range []string{judge.InitiatorApplicationSet, judge.InitiatorController, judge.InitiatorServer, judge.InitiatorOther} {
+	for _, initiator := range []string{judge.InitiatorApplicationSet, judge.InitiatorController, judge.InitiatorServer,
+		judge.InitiatorOther} {
 		for _, mode := range []settings.Mode{settings.Enforce, settings.Audit} {
 			m.decisions.WithLabelValues("error", "ReadError", mode.String(), initiator)
 			m.decisions.WithLabelValues(policy.NotGated.String(), string(policy.Bypassed), mode.String(), initiator)

@@ -52,7 +52,9 @@ func TestMetricNames(t *testing.T) {
 		for _, label := range family.GetMetric()[0].GetLabel() {
 			labels = append(labels, label.GetName())
 		}
-		names = append(names, strings.Join([]string{family.GetName(), strings.ToLower(family.GetType().String()), strings.Join(labels, ",")}, " "))
+		names = append(names, strings.Join([]string{
+			family.GetName(), strings.ToLower(family.GetType().String()), strings.Join(labels, ","),
+		}, " "))
 		g.Expect(family.GetHelp()).To(HaveSuffix("."))
 	}
 	g.Expect(slices.IsSorted(names)).To(BeTrue())

@@ -72,7 +72,8 @@ func (r *Recorder) Consequent(w *judge.Write, v judge.Verdict) bool {
 // logVerdict writes one line per decision: at info level where an operator may want to act on it, else at debug level.
 func logVerdict(log logr.Logger, w *judge.Write, v judge.Verdict) {
 	annotations := v.AuditAnnotations()
-	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass", "excluded"} {
+	for _, key := range []string{"decision", "reason", "mode", "applicationset", "step", "blockers", "bypass",
+		"excluded"} {
 		if value, ok := annotations[key]; ok {
 			log = log.WithValues(key, value)
 		}
@@ -103,7 +104,8 @@ func logVerdict(log logr.Logger, w *judge.Write, v judge.Verdict) {
 		log.Info("sync would be denied", "message", v.Message())
 	case v.Reason == policy.Bypassed:
 		log.Info("gate bypassed")
-	case v.Reason == policy.GateOff || len(v.Settings.Problems) > 0 || v.Settings.Bypass != "" || v.Settings.Exclusion != "":
+	case v.Reason == policy.GateOff || len(v.Settings.Problems) > 0 || v.Settings.Bypass != "" ||
+		v.Settings.Exclusion != "":
 		log.Info("sync admitted")
 	default:
 		quiet.Info("sync admitted")

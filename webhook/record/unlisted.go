@@ -30,7 +30,8 @@ func newUnlisted(metrics *Metrics) *unlisted {
 // note counts the write of an account that is not listed, and logs it once a day. initiator is the metric label of its
 // writer.
 func (u *unlisted) note(log logr.Logger, w *judge.Write, initiator string) {
-	if !w.Target.Operation.Automated || initiator == judge.InitiatorApplicationSet || initiator == judge.InitiatorController {
+	if !w.Target.Operation.Automated || initiator == judge.InitiatorApplicationSet ||
+		initiator == judge.InitiatorController {
 		return
 	}
 	u.metrics.unlisted.Inc()
@@ -38,6 +39,7 @@ func (u *unlisted) note(log logr.Logger, w *judge.Write, initiator string) {
 		return
 	}
 	u.logged.Add(w.User, nil, unlistedTTL)
-	log.Info("automated operation by an account that is not listed as a controller of Argo CD; if it is one, name it with --argocd-applicationset-account or --argocd-controller-account",
+	log.Info("automated operation by an account that is not listed as a controller of Argo CD; if it is one, name it "+
+		"with --argocd-applicationset-account or --argocd-controller-account",
 		"account", policy.ClientText(w.User))
 }

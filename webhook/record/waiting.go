@@ -185,7 +185,8 @@ func gotThrough(app *policy.Application, since time.Time) bool {
 
 func (b *Waiting) desc() *prometheus.Desc {
 	return prometheus.NewDesc("stepgate_applicationset_blocked_since_timestamp_seconds",
-		"When the first sync was held or denied, in Unix seconds, of the ApplicationSet that has been blocked for longest; no sample while none is blocked. Pauses, soak times, approvals and sync windows do not count.", nil, nil)
+		"When the first sync was held or denied, in Unix seconds, of the ApplicationSet that has been blocked for "+
+			"longest; no sample while none is blocked. Pauses, soak times, approvals and sync windows do not count.", nil, nil)
 }
 
 func (b *Waiting) conditionDesc() *prometheus.Desc {

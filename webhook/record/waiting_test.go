@@ -35,7 +35,9 @@ func (w watched) Owned(owner types.UID) []*argocd.Projection {
 // denial is a denied sync of an Application of an ApplicationSet.
 func denial(set, app string) (*judge.Write, judge.Verdict) {
 	w := &judge.Write{UID: types.UID(app), Owners: []metav1.OwnerReference{{UID: types.UID(set)}}}
-	return w, judge.Verdict{Settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}}}
+	return w, judge.Verdict{
+		Settings: settings.Settings{Mode: settings.Enforce}, Decision: policy.Decision{Blockers: []policy.Blocker{{Application: "dev"}}},
+	}
 }
 
 // An ApplicationSet is blocked from the first denial on until its Application is known to have got through, or nobody
@@ -83,7 +85,8 @@ func TestBlockedSince(t *testing.T) {
 					b.note(w, v)
 				}
 			}
-			g.Expect(testutil.CollectAndCount(b, "stepgate_applicationset_blocked_since_timestamp_seconds")).To(Equal(map[bool]int{true: 1}[tc.blocked]))
+			g.Expect(testutil.CollectAndCount(b,
+				"stepgate_applicationset_blocked_since_timestamp_seconds")).To(Equal(map[bool]int{true: 1}[tc.blocked]))
 			if tc.blocked {
 				g.Expect(testutil.ToFloat64(b)).To(Equal(float64(noon.Unix())))
 			}

@@ -22,7 +22,8 @@ func NewWatches(watched func() []siblings.Watched, namespaces []string) *Watches
 }
 
 var watchDesc = prometheus.NewDesc("stepgate_watch_resource_version",
-	"The resourceVersion up to which a watch has told stepgate everything. Where replicas stay apart, or one stands still for minutes, its watch lags or hangs. The namespace is empty for a watch of all.",
+	"The resourceVersion up to which a watch has told stepgate everything. Where replicas stay apart, or one stands "+
+		"still for minutes, its watch lags or hangs. The namespace is empty for a watch of all.",
 	[]string{"resource", "watched_namespace"}, nil)
 
 // Describe implements prometheus.Collector.
@@ -31,7 +32,8 @@ func (w *Watches) Describe(out chan<- *prometheus.Desc) { out <- watchDesc }
 // Collect implements prometheus.Collector. A watch without its first list has no sample.
 func (w *Watches) Collect(out chan<- prometheus.Metric) {
 	for i, at := range w.watched() {
-		for resource, version := range map[string]string{"applications": at.Applications, "applicationsets": at.ApplicationSets} {
+		for resource, version := range map[string]string{"applications": at.Applications,
+			"applicationsets": at.ApplicationSets} {
 			if n, err := strconv.ParseUint(version, 10, 64); err == nil {
 				out <- prometheus.MustNewConstMetric(watchDesc, prometheus.GaugeValue, float64(n), resource, w.namespaces[i])
 			}

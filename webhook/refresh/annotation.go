@@ -36,7 +36,8 @@ func (a *Annotation) AskRefresh(ctx context.Context, name types.NamespacedName) 
 		return err
 	}
 	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
-	if err := a.client.Patch(ctx, app, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(fieldManager)); err != nil {
+	if err := a.client.Patch(ctx, app, client.RawPatch(types.ApplyPatchType, patch),
+		client.FieldOwner(fieldManager)); err != nil {
 		return fmt.Errorf("annotate Application %s: %w", name, err)
 	}
 	return nil
@@ -62,7 +63,9 @@ func (a *Annotation) AskRefreshAgain(ctx context.Context, name types.NamespacedN
 
 func (a *Annotation) change(ctx context.Context, name types.NamespacedName, from, to string) error {
 	path := "/metadata/annotations/" + strings.ReplaceAll(argo.AnnotationKeyRefresh, "/", "~1")
-	patch, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": from}, {"op": "replace", "path": path, "value": to}})
+	patch, err := json.Marshal([]map[string]string{
+		{"op": "test", "path": path, "value": from}, {"op": "replace", "path": path, "value": to},
+	})
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,8 @@ func (q *Queue) Run(ctx context.Context) {
 func (q *Queue) ask(ctx context.Context, a ask) (result string) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", a.app.Namespace, "application", a.app.Name, "reason", a.why, "again", a.again)
+	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", a.app.Namespace, "application", a.app.Name, "reason",
+		a.why, "again", a.again)
 	write := q.asker.AskRefresh
 	if a.again {
 		write = q.asker.AskRefreshAgain

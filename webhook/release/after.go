@@ -30,9 +30,9 @@ type Waiting interface {
 	StoppedSince(app types.UID, since time.Time) bool
 }
 
-// AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused may
-// ask again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with the
-// siblings that come later.
+// AfterRefusal makes Argo CD compare again what a refusal finds to have been compared too early: whoever was refused
+// may ask again soon. In audit mode it asks for nothing. A write that is held waits for a Releaser, which goes on with
+// the siblings that come later.
 func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 	if w.DryRun || v.Err != nil || !v.Rejects() {
 		return

@@ -29,7 +29,11 @@ type Controller struct {
 
 // NewController returns a Controller that calls Releaser.Reconcile.
 func NewController(reconcile func(set types.NamespacedName) (again time.Duration)) *Controller {
-	return &Controller{reconcile: reconcile, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "release"}), slow: map[types.NamespacedName]time.Duration{}}
+	return &Controller{
+		reconcile: reconcile, queue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "release"},
+		), slow: map[types.NamespacedName]time.Duration{},
+	}
 }
 
 // Changed tells that an ApplicationSet, or one of its Applications, has changed. It never waits.

@@ -86,7 +86,8 @@ const notStarted = "its operation has not started"
 func idle(d policy.Decision, known map[string]*argocd.Projection) []need {
 	var all []need
 	for _, b := range d.Blockers {
-		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet && !p.Application.LastOperation.Running() {
+		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet &&
+			!p.Application.LastOperation.Running() {
 			all = append(all, need{app: b.Application, why: notStarted, comparedAt: b.ComparedAt, idle: true})
 		}
 	}

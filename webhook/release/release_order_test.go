@@ -175,7 +175,8 @@ func TestOneComparisonServesAll(t *testing.T) {
 	g.Expect(r.refreshes.Take()).To(HaveLen(1))
 }
 
-// TestEachRepetitionIsAnother lets two syncs be repeated: the refreshes for the one must not use up those for the other.
+// TestEachRepetitionIsAnother lets two syncs be repeated: the refreshes for the one must not use up those for the
+// other.
 func TestEachRepetitionIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	why := func(started time.Time) string {

@@ -40,10 +40,14 @@ type releasing struct {
 }
 
 func newReleasing(config settings.Config, c *scenario.Cluster) *releasing {
-	r := &releasing{clock: clocktesting.NewFakeClock(scenario.Noon), watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{}}
+	r := &releasing{
+		clock: clocktesting.NewFakeClock(scenario.Noon), watch: &scenario.Watch{At: 5}, refreshes: &scenario.Refreshes{},
+	}
 	r.blocked = record.NewWaiting(scenario.Watched{Cluster: c}, r.clock)
 	j := judge.New(config, judge.Dependencies{Live: c, Histories: r.watch, Clock: r.clock})
-	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration { return jitter })
+	r.Releaser = New(j, scenario.Watched{Cluster: c}, r.blocked, r.refreshes, func(time.Duration) time.Duration {
+		return jitter
+	})
 	return r
 }
 
@@ -80,13 +84,19 @@ func TestReconcile(t *testing.T) {
 		prod(c).Status.Sync.Status = "OutOfSync"
 	}
 	behind := func(c *scenario.Cluster) {
-		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "prod", Step: "3", Status: "Healthy", TargetRevisions: []string{scenario.Commit("a")}}}
+		c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+			{Application: "prod", Step: "3", Status: "Healthy", TargetRevisions: []string{scenario.Commit("a")}},
+		}
 		prod(c).Status.Sync.Status = "OutOfSync"
-		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon.Add(-time.Hour))}
+		prod(c).Status.OperationState = &argo.OperationState{
+			Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon.Add(-time.Hour)),
+		}
 	}
 	repeatable := func(c *scenario.Cluster) {
 		c.Sets[0].Status.ApplicationStatus[0].LastTransitionTime = &metav1.Time{Time: scenario.Noon.Add(-time.Minute)}
-		prod(c).Status.OperationState = &argo.OperationState{Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon)}
+		prod(c).Status.OperationState = &argo.OperationState{
+			Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.NewTime(scenario.Noon),
+		}
 	}
 	for name, tc := range map[string]struct {
 		scenario string
@@ -132,7 +142,10 @@ func TestReconcile(t *testing.T) {
 		"bypassed": {
 			edit: func(c *scenario.Cluster) {
 				c.Apps[0].Status.Health.Status = health.HealthStatusDegraded
-				c.Sets[0].Annotations = map[string]string{settings.BypassUntilAnnotation: scenario.Noon.Add(time.Hour).Format(time.RFC3339), settings.BypassReasonAnnotation: "INC-1"}
+				c.Sets[0].Annotations = map[string]string{
+					settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
+					settings.BypassReasonAnnotation: "INC-1",
+				}
 			},
 			want: []string{"argocd/prod its turn has come at 11:59:00"},
 		},
@@ -169,7 +182,8 @@ func history(app *argo.Application) {
 	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
 }
 
-// TestWhatTheControllerHasNotRecorded lets the ApplicationSet controller go by an old state of qa: it never starts prod.
+// TestWhatTheControllerHasNotRecorded lets the ApplicationSet controller go by an old state of qa: it never starts
+// prod.
 func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 	const again = "argocd/qa the ApplicationSet controller has not recorded that it is done at 11:59:00"
 	for name, tc := range map[string]struct {
@@ -196,7 +210,9 @@ func TestWhatTheControllerHasNotRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
-			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{{Application: "qa", Step: "2", Status: tc.status}}
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "qa", Step: "2", Status: tc.status},
+			}
 			config := scenario.Releasing()
 			if tc.config != nil {
 				tc.config(&config)
@@ -251,14 +267,17 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	prod := c.Apps[2]
 	g.Expect(r.until(time.Second)).To(Equal([]time.Duration{jitter}))
 	metrics := record.NewMetrics(prometheus.NewRegistry())
-	recorder := record.NewRecorder(metrics, record.NewEvents(nil, metrics, logr.Discard(), "replica-1", r.judge.Clock), r.blocked)
+	recorder := record.NewRecorder(metrics, record.NewEvents(nil, metrics, logr.Discard(), "replica-1", r.judge.Clock),
+		r.blocked)
 	r.blocked.Wait(prod.UID, c.Sets[0].UID, policy.Decision{})
 	r.clock.SetTime(scenario.Noon.Add(time.Second))
 	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "a reconciliation alone is no new opening")
 	for _, wait := range []time.Duration{2, 4, 8} {
 		asked := r.sets[guestbook].requests[needKey{app: "prod", why: turnHasCome}].askedAt
 		r.clock.SetTime(asked.Add(time.Second))
-		recorder.Record(logr.Discard(), &judge.Write{UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}}}, judge.Verdict{}, true)
+		recorder.Record(logr.Discard(), &judge.Write{
+			UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}},
+		}, judge.Verdict{}, true)
 		g.Expect(r.Reconcile(guestbook)).To(Equal((wait - 1) * time.Second))
 		r.clock.SetTime(asked.Add(wait * time.Second))
 		r.Reconcile(guestbook)
@@ -276,7 +295,9 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("a")}}, FinishedAt: &metav1.Time{Time: scenario.Noon},
 	}
 	reasons := map[string]time.Duration{}
-	for again := r.Reconcile(guestbook); r.clock.Now().Before(scenario.Noon.Add(8 * time.Second)); again = r.Reconcile(guestbook) {
+	for again := r.Reconcile(guestbook); r.clock.Now().Before(
+		scenario.Noon.Add(8 * time.Second),
+	); again = r.Reconcile(guestbook) {
 		for _, reason := range r.refreshes.Take() {
 			reasons[reason] = r.clock.Now().Sub(scenario.Noon)
 		}
@@ -297,7 +318,9 @@ func TestNobodyPolls(t *testing.T) {
 	g := NewWithT(t)
 	c, r := prodMayStart()
 	c.Apps[0].Status.Sync.Status = argo.SyncStatusCodeOutOfSync
-	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter}))
+	g.Expect(r.until(6 * time.Minute)).To(Equal([]time.Duration{
+		4 * time.Minute, 4*time.Minute + 30*time.Second + jitter, 5*time.Minute + 30*time.Second + 2*jitter,
+	}))
 
 	c.Apps[0].Status.ReconciledAt = &metav1.Time{Time: r.clock.Now()}
 	compared := r.clock.Now().Sub(scenario.Noon)
@@ -430,7 +453,9 @@ func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
 	r := newReleasing(config, c)
 	r.Reconcile(guestbook)
 	g.Expect(r.sets[guestbook].blockedBy).To(Equal(map[string]string{"prod": "dev"}), "nobody has seen dev complete b")
-	r.watch.Completed = map[string][]policy.Source{"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}}}
+	r.watch.Completed = map[string][]policy.Source{
+		"dev": {{Key: argocd.SourceKey(source), Revision: scenario.Commit("b")}},
+	}
 	r.clock.Step(r.Reconcile(guestbook))
 	r.Reconcile(guestbook)
 	g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
@@ -443,8 +468,11 @@ func TestController(t *testing.T) {
 		c := scenario.Of("1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b")
 		scenario.Pending(c, "prod")
 		watched, refreshes := scenario.Watched{Cluster: c}, &scenario.Refreshes{}
-		j := judge.New(scenario.Releasing(), judge.Dependencies{Live: c, Histories: &scenario.Watch{}, Clock: clock.RealClock{}})
-		r := NewController(New(j, watched, record.NewWaiting(watched, clock.RealClock{}), refreshes, rand.N[time.Duration]).Reconcile)
+		j := judge.New(scenario.Releasing(), judge.Dependencies{
+			Live: c, Histories: &scenario.Watch{}, Clock: clock.RealClock{},
+		})
+		r := NewController(New(j, watched, record.NewWaiting(watched, clock.RealClock{}), refreshes,
+			rand.N[time.Duration]).Reconcile)
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { r.Run(ctx); close(done) }()

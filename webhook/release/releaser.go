@@ -106,8 +106,13 @@ type request struct {
 
 // New returns a Releaser that judges as a Judge does, on what the watches know. The watches have
 // to be complete: on a part of the Applications everything seems to be open. random gives a duration below another.
-func New(j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration) *Releaser {
-	return &Releaser{judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random, sets: map[types.NamespacedName]*waitingSet{}}
+func New(
+	j *judge.Judge, known judge.KnownSets, waiting Waiting, refresh Refresher, random func(time.Duration) time.Duration,
+) *Releaser {
+	return &Releaser{
+		judge: j, known: known, waiting: waiting, refresh: refresh, weigh: policy.Weigh, random: random,
+		sets: map[types.NamespacedName]*waitingSet{},
+	}
 }
 
 // Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how
@@ -119,7 +124,9 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	if before == nil {
 		before = &waitingSet{}
 	}
-	now, next := &waitingSet{requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{}}, time.Duration(0)
+	now, next := &waitingSet{
+		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{},
+	}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
 		next = r.reconcile(set, before, now)
 	}
@@ -134,7 +141,9 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	owned := r.known.Owned(types.UID(set.UID))
 	byName := map[string]*argocd.Projection{}
 	s := r.judge.Parser.Of(set)
-	in := policy.Input{ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned)}
+	in := policy.Input{
+		ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
+	}
 	in.Peers = in.Siblings
 	var wanted []need
 	for _, p := range owned {
@@ -144,7 +153,9 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
 			again = soonest(again, reconcileEvery)
-			wanted = append(wanted, need{app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true})
+			wanted = append(wanted, need{
+				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
+			})
 		}
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue

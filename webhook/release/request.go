@@ -19,7 +19,9 @@ const atOnce = 40
 // inTurn are comparisons in the order in which they unblock syncs: first those that only have to be woken, then those
 // of the earliest step.
 func inTurn(wanted []need) []need {
-	slices.SortStableFunc(wanted, func(a, b need) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app)) })
+	slices.SortStableFunc(wanted, func(a, b need) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app))
+	})
 	return wanted
 }
 
@@ -28,7 +30,9 @@ func (c need) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !
 
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
 // have been made: each is a change, and so another reconciliation. It returns after how long the next one is due.
-func (r *Releaser) requestAll(wanted []need, known map[string]*argocd.Projection, before, now *waitingSet) (again time.Duration) {
+func (r *Releaser) requestAll(
+	wanted []need, known map[string]*argocd.Projection, before, now *waitingSet,
+) (again time.Duration) {
 	again = reconcileEvery
 	underWay := map[string]bool{}
 	for _, c := range wanted {
@@ -96,7 +100,8 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
 	}
 	if q.next.After(clock) {
-		return q.next.Sub(clock), c.pending || c.starts() && clock.Sub(q.askedAt) < overlookedAfter || c.starts() && q.asked == 0
+		return q.next.Sub(clock), c.pending || c.starts() && clock.Sub(q.askedAt) < overlookedAfter || c.starts() &&
+			q.asked == 0
 	}
 	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
 	case c.pending:

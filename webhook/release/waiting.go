@@ -18,7 +18,8 @@ func waits(p *argocd.Projection, set *policy.ApplicationSet) bool {
 	if a.Deleting || a.OperationSet || a.LastOperation.Running() {
 		return false
 	}
-	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" && !a.LastSync.AtCompared
+	return set.Recorded[a.Name].Pending || unnoticed(p, set) || p.AutoSync && a.SyncStatus == "OutOfSync" &&
+		!a.LastSync.AtCompared
 }
 
 // unrecorded reports whether the ApplicationSet controller should have recorded that an Application is done: it starts

@@ -70,7 +70,8 @@ func (b *budget) receiving(address string, announced int64, cut func()) *arrival
 func (b *budget) handling(ctx context.Context, body []byte) (release func(), err error) {
 	objects, values := elements(body)
 	if max(objects, values) > maxElements {
-		return nil, newHTTPError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the AdmissionReview has more than %d JSON objects or values", maxElements))
+		return nil, newHTTPError(http.StatusRequestEntityTooLarge,
+			fmt.Sprintf("the AdmissionReview has more than %d JSON objects or values", maxElements))
 	}
 	cost := min(costOf(len(body), objects, values), maxCost)
 	in := b.lanes[slices.IndexFunc(b.lanes, func(l lane) bool { return cost <= l.most })]

@@ -26,7 +26,9 @@ func (c Clients) configure(config *tls.Config) {
 			return nil
 		}
 		client := state.PeerCertificates[0]
-		if slices.Contains(c.Names, client.Subject.CommonName) || slices.ContainsFunc(client.DNSNames, func(n string) bool { return slices.Contains(c.Names, n) }) {
+		if slices.Contains(c.Names, client.Subject.CommonName) || slices.ContainsFunc(client.DNSNames, func(n string) bool {
+			return slices.Contains(c.Names, n)
+		}) {
 			return nil
 		}
 		return errors.New("the client's certificate has none of the allowed names")

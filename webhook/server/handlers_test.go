@@ -107,7 +107,8 @@ func TestResponsesThatAreReviews(t *testing.T) {
 		"a patch of its own":                {handler: answering(whole), want: `{"uid":"request-uid","allowed":true,"status":{"metadata":{},"code":200},"patchType":"JSONPatch"}`, patch: `[{"op":"remove","path":"/data"}]`},
 		"PatchResponseFromRaw": {handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
 			return admission.PatchResponseFromRaw(r.Object.Raw, recolored)
-		}), want: `{"uid":"request-uid","allowed":true,"status":{"metadata":{},"code":200},"patchType":"JSONPatch"}`, patch: replaced},
+		}), want: `{"uid":"request-uid","allowed":true,"status":{"metadata":{},"code":200},"patchType":"JSONPatch"}`,
+			patch: replaced},
 		"PatchResponseFromRaw of no change": {handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
 			return admission.PatchResponseFromRaw(r.Object.Raw, r.Object.Raw)
 		}), want: `{"uid":"request-uid","allowed":true,"status":{"metadata":{},"code":200}}`},
@@ -148,7 +149,8 @@ func TestResponsesThatAreReviews(t *testing.T) {
 // The API server applies failurePolicy to an HTTP error and shows the text of its Status.
 func TestResponsesThatAreHTTPErrors(t *testing.T) {
 	status := func(message, reason, details string, code string) string {
-		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":` + jsonOf(message) + `,"reason":"` + reason + `",` + details + `"code":` + code + `}`
+		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":` + jsonOf(message) +
+			`,"reason":"` + reason + `",` + details + `"code":` + code + `}`
 	}
 	lost := errors.New("the database is gone")
 	const internal = `"details":{"causes":[{"message":"the database is gone"}]},`
@@ -183,7 +185,8 @@ func TestResponsesThatAreHTTPErrors(t *testing.T) {
 			g.Expect(rw.Code).To(Equal(tc.wantCode))
 			g.Expect(rw.Body.String()).To(Equal(tc.want))
 			g.Expect(rw.Header().Get("Content-Type")).To(Equal("application/json"))
-			g.Expect(rw.Header().Get("Connection") == "close").To(Equal(tc.wantCode >= 500), "the next call shall go to another replica")
+			g.Expect(rw.Header().Get("Connection") == "close").To(Equal(tc.wantCode >= 500),
+				"the next call shall go to another replica")
 			g.Expect(requests).To(HaveLen(1))
 		})
 	}

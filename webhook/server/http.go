@@ -30,7 +30,9 @@ type Counter interface {
 func NewHandler(handlers map[string]admission.Handler, requests Counter, log logr.Logger) http.Handler {
 	mux, budget := http.NewServeMux(), newBudget(clock.RealClock{})
 	for path, handler := range handlers {
-		mux.Handle(path, &endpoint{path: path, handler: handler, requests: requests, log: log, bodyTimeout: bodyTimeout, budget: budget})
+		mux.Handle(path, &endpoint{
+			path: path, handler: handler, requests: requests, log: log, bodyTimeout: bodyTimeout, budget: budget,
+		})
 	}
 	return mux
 }
@@ -105,7 +107,8 @@ func (e *endpoint) answer(rw http.ResponseWriter, r *http.Request) (body []byte,
 	if err != nil {
 		return nil, err
 	}
-	log = log.WithValues("request", printable(string(req.UID)), "namespace", printable(req.Namespace), "user", printable(req.UserInfo.Username))
+	log = log.WithValues("request", printable(string(req.UID)), "namespace", printable(req.Namespace), "user",
+		printable(req.UserInfo.Username))
 	body, err = reviewOf(e.handler.Handle(logr.NewContext(ctx, log), *req), *req)
 	if _, intended := errors.AsType[*httpError](err); err != nil && !intended {
 		log.Error(err, "response of a handler cannot be encoded", "path", e.path)
@@ -121,7 +124,8 @@ func timeoutOf(r *http.Request) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(text)
 	if err != nil || timeout <= 0 {
-		return 0, newHTTPError(http.StatusBadRequest, fmt.Sprintf("the query parameter timeout is not a positive duration: %+.100q", text))
+		return 0, newHTTPError(http.StatusBadRequest,
+			fmt.Sprintf("the query parameter timeout is not a positive duration: %+.100q", text))
 	}
 	return min(timeout, longestTimeout), nil
 }

@@ -34,7 +34,8 @@ func FuzzServeHTTP(f *testing.F) {
 	} {
 		f.Add([]byte(strings.Replace(good, edit[0], edit[1], 1)), query, media)
 	}
-	for _, open := range []string{"[", `{"a":`, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":` + strings.Repeat("[", 100)} {
+	for _, open := range []string{"[", `{"a":`,
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1","object":` + strings.Repeat("[", 100)} {
 		f.Add([]byte(strings.Repeat(open, 100_000/len(open))), query, media)
 	}
 	for _, body := range []string{"", "null", "0", `""`, "{}", "[]", "true", "\x00", `{"request":{}}`} {
@@ -59,7 +60,8 @@ func answersOnce(t *testing.T, body []byte, query, media string) {
 		return
 	}
 	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(rw.Body.Bytes(), &review); err != nil || review.Response == nil || !review.Response.Allowed || calls != 1 {
+	if err := json.Unmarshal(rw.Body.Bytes(), &review); err != nil || review.Response == nil ||
+		!review.Response.Allowed || calls != 1 {
 		t.Fatalf("%d calls, answered with %s (%v)\n%q", calls, rw.Body, err, body)
 	}
 	// Read the uid in another way than the server does. A field that is unknown to the server may be there twice.

@@ -57,7 +57,9 @@ func statusText(code int, message string) string {
 		400: "BadRequest", 405: "MethodNotAllowed", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType",
 		500: "InternalError", 503: "ServiceUnavailable",
 	}[code]
-	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, jsonOf(message), reason, code)
+	return fmt.Sprintf(
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%s,"reason":%q,"code":%d}`, jsonOf(message), reason, code,
+	)
 }
 
 // The answer to a request that cannot be read says why in one sentence. The API server then applies failurePolicy.
@@ -177,7 +179,8 @@ func TestServeHTTPLogsFaults(t *testing.T) {
 			g := NewWithT(t)
 			var lines []string
 			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-			NewHandler(map[string]admission.Handler{path: tc.handler}, counts{}, log).ServeHTTP(httptest.NewRecorder(), post(good))
+			NewHandler(map[string]admission.Handler{path: tc.handler}, counts{}, log).ServeHTTP(httptest.NewRecorder(),
+				post(good))
 			g.Expect(lines).To(ConsistOf(ContainSubstring(tc.want)))
 		})
 	}

@@ -18,7 +18,8 @@ type logFilter struct {
 // Write logs one line.
 func (f logFilter) Write(p []byte) (int, error) {
 	line := strings.TrimSpace(string(p))
-	gone := strings.Contains(line, "TLS handshake error") && (strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer"))
+	gone := strings.Contains(line, "TLS handshake error") &&
+		(strings.HasSuffix(line, "EOF") || strings.HasSuffix(line, "connection reset by peer"))
 	log := f.log
 	if gone || !f.limit.Allow() {
 		log = log.V(1)

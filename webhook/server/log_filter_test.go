@@ -34,7 +34,9 @@ func TestLogFilterLimitsTheRate(t *testing.T) {
 	lines := 0
 	filter := logFilter{log: funcr.New(func(_, _ string) { lines++ }, funcr.Options{}), limit: rate.NewLimiter(0, 10)}
 	for range 1000 {
-		_, err := filter.Write([]byte("http: TLS handshake error from 10.0.0.1:5000: tls: first record does not look like a TLS handshake"))
+		_, err := filter.Write(
+			[]byte("http: TLS handshake error from 10.0.0.1:5000: tls: first record does not look like a TLS handshake"),
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(lines).To(Equal(10))

@@ -25,7 +25,9 @@ const (
 
 // readBody reads at most maxBody bytes of an AdmissionReview, within the body timeout and before ctx is done. release
 // gives their memory back.
-func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
+func (e *endpoint) readBody(
+	ctx context.Context, rw http.ResponseWriter, r *http.Request,
+) (body []byte, release func(), err error) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", http.MethodPost)
 		return nil, nil, newHTTPError(http.StatusMethodNotAllowed, "an AdmissionReview is sent by POST")
@@ -33,7 +35,8 @@ func (e *endpoint) readBody(ctx context.Context, rw http.ResponseWriter, r *http
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, nil, newHTTPError(http.StatusUnsupportedMediaType, "the Content-Type has to be application/json")
 	}
-	tooLarge := newHTTPError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the AdmissionReview is larger than %d bytes", maxBody))
+	tooLarge := newHTTPError(http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("the AdmissionReview is larger than %d bytes", maxBody))
 	if r.ContentLength > maxBody {
 		return nil, nil, tooLarge
 	}
@@ -71,7 +74,8 @@ func decodeRequest(body []byte) (*admission.Request, error) {
 	want := admissionv1.SchemeGroupVersion.String()
 	switch {
 	case review.APIVersion != want || review.Kind != "AdmissionReview":
-		return nil, bad("the body is %+.100q of %+.100q, not AdmissionReview of %s: set admissionReviewVersions to [v1]", review.Kind, review.APIVersion, want)
+		return nil, bad("the body is %+.100q of %+.100q, not AdmissionReview of %s: set admissionReviewVersions to [v1]",
+			review.Kind, review.APIVersion, want)
 	case review.Request == nil:
 		return nil, bad("the AdmissionReview has no request")
 	case review.Request.UID == "":

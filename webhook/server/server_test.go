@@ -54,7 +54,9 @@ func testOptions(delay time.Duration) (Options, *x509.CertPool) {
 // run runs the server until the test ends.
 func run(t *testing.T, server *Server, roots *x509.CertPool) *testServer {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &testServer{Server: server, url: "https://" + server.Addr().String() + path, roots: roots, stop: cancel, result: make(chan error, 1)}
+	s := &testServer{
+		Server: server, url: "https://" + server.Addr().String() + path, roots: roots, stop: cancel, result: make(chan error, 1),
+	}
 	ended := make(chan struct{})
 	go func() { s.result <- server.Run(ctx); close(ended) }()
 	t.Cleanup(func() { cancel(); <-ended })
@@ -168,10 +170,13 @@ func TestServerPortInUse(t *testing.T) {
 func TestServerTimeouts(t *testing.T) {
 	g := NewWithT(t)
 	s := startServer(t, ok, 0)
-	g.Expect(s.http.ReadHeaderTimeout).To(BeNumerically(">", 90*time.Second), "the API server may open a connection that it needs only then")
-	g.Expect(s.http.ReadTimeout).To(BeZero(), "it would begin when the connection is opened; the body has a limit of its own")
+	g.Expect(s.http.ReadHeaderTimeout).To(BeNumerically(">", 90*time.Second),
+		"the API server may open a connection that it needs only then")
+	g.Expect(s.http.ReadTimeout).To(BeZero(),
+		"it would begin when the connection is opened; the body has a limit of its own")
 	g.Expect(s.http.WriteTimeout).To(BeNumerically(">", 30*time.Second), "the longest timeoutSeconds")
-	g.Expect(s.http.IdleTimeout).To(BeNumerically(">", 90*time.Second), "the API server closes idle connections after that")
+	g.Expect(s.http.IdleTimeout).To(BeNumerically(">", 90*time.Second),
+		"the API server closes idle connections after that")
 	g.Expect(s.http.MaxHeaderBytes).To(Equal(16 << 10))
 }
 

@@ -141,7 +141,9 @@ func parseBudget(text string) (policy.Budget, error) {
 	most, err := strconv.Atoi(number)
 	switch {
 	case err != nil:
-		return policy.Budget{}, fmt.Errorf(`%.50q is no number of Applications: write "2", or a share of the step such as "10%%"`, text)
+		return policy.Budget{}, fmt.Errorf(
+			`%.50q is no number of Applications: write "2", or a share of the step such as "10%%"`, text,
+		)
 	case most < 0:
 		return policy.Budget{}, fmt.Errorf("%s is negative", text)
 	case percent && most > 100:

@@ -24,7 +24,9 @@ func conditionsOf(annotations map[string]string) (policy.Conditions, []string) {
 var atNoon = clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 
 func withThreeSteps(annotations map[string]string) *argocd.ApplicationSet {
-	return &argocd.ApplicationSet{ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)}, Annotations: annotations}
+	return &argocd.ApplicationSet{
+		ApplicationSet: policy.ApplicationSet{Steps: make([]policy.Step, 3)}, Annotations: annotations,
+	}
 }
 
 func TestConditionsThatCanBeRead(t *testing.T) {
@@ -125,7 +127,8 @@ func FuzzConditions(f *testing.F) {
 			if b := c.MaxFailures; b != nil && (b.Most < 0 || b.Percent && b.Most > 100) {
 				t.Errorf("max-failures %q: %+v", text, b)
 			}
-			if strict := c.Paused.All || c.Approve.All || c.Soak.Unreadable || c.MaxFailures != nil && c.MaxFailures.Most == 0; len(problems) > 0 && !strict {
+			if strict := c.Paused.All || c.Approve.All || c.Soak.Unreadable || c.MaxFailures != nil &&
+				c.MaxFailures.Most == 0; len(problems) > 0 && !strict {
 				t.Errorf("%s %q cannot be read, and holds nothing", annotation, text)
 			}
 		}
@@ -135,7 +138,9 @@ func FuzzConditions(f *testing.F) {
 // TestAnAnnotationThatIsNotAllowedSetsNoCondition reports it instead.
 func TestAnAnnotationThatIsNotAllowedSetsNoCondition(t *testing.T) {
 	g := NewWithT(t)
-	s := NewParser(Config{IgnoredAnnotations: []string{PauseAnnotation}}, atNoon).Of(withThreeSteps(map[string]string{PauseAnnotation: "all"}))
+	s := NewParser(Config{
+		IgnoredAnnotations: []string{PauseAnnotation},
+	}, atNoon).Of(withThreeSteps(map[string]string{PauseAnnotation: "all"}))
 	g.Expect(s.Conditions).To(Equal(policy.Conditions{}))
 	g.Expect(s.Problems).To(HaveLen(1))
 }

@@ -114,7 +114,8 @@ func (p *Parser) OfWrite(set *argocd.ApplicationSet, claim Claim) Settings {
 func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	c := p.config
 	s := Settings{Mode: c.Mode, Settings: policy.Settings{
-		Require: c.Require, GateRollbacks: c.GateRollbacks, AllowFailedOperations: c.AllowFailedOperations, Settling: c.Settling,
+		Require: c.Require, GateRollbacks: c.GateRollbacks, AllowFailedOperations: c.AllowFailedOperations,
+		Settling: c.Settling,
 	}}
 	if set == nil {
 		return s
@@ -167,13 +168,16 @@ func (a *annotations) get(name string) (text string, ok bool) {
 
 func (a *annotations) note(annotation string, err error) {
 	if err != nil {
-		a.problems = append(a.problems, Problem{annotation, policy.ClientText("not valid, the stricter reading is used: " + err.Error())})
+		a.problems = append(a.problems, Problem{
+			annotation, policy.ClientText("not valid, the stricter reading is used: " + err.Error()),
+		})
 	}
 }
 
 // excludedUntil is the end and the reason of an exclusion. One without an end, or without a reason, excludes nobody.
 func (p *Parser) excludedUntil(annotations map[string]string) (string, error) {
-	reason, err := p.validUntil(annotations[ExcludeUntilAnnotation], ExcludeReasonAnnotation, annotations[ExcludeReasonAnnotation])
+	reason, err := p.validUntil(annotations[ExcludeUntilAnnotation], ExcludeReasonAnnotation,
+		annotations[ExcludeReasonAnnotation])
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", ExcludeUntilAnnotation, err)
 	}
@@ -214,7 +218,8 @@ func (p *Parser) bypassInSync(c Claim) (honoured bool, why string) {
 	case !slices.Contains(p.config.ServerAccounts, c.User):
 		return false, policy.ClientText(fmt.Sprintf("%s not honoured: %s is not argocd-server", c.Bypass, c.User))
 	case !slices.Contains(p.config.BypassUsers, c.InitiatedBy):
-		return false, policy.ClientText(fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", c.Bypass, c.InitiatedBy))
+		return false, policy.ClientText(fmt.Sprintf("%s not honoured: user %q may not bypass (--bypass-user)", c.Bypass,
+			c.InitiatedBy))
 	}
 	return true, policy.ClientText(fmt.Sprintf("%s by %s", c.Bypass, c.InitiatedBy))
 }

@@ -15,7 +15,9 @@ func TestParser(t *testing.T) {
 		ModeAnnotation: "Audit", BypassUntilAnnotation: "2026-03-01T13:00:00Z", BypassReasonAnnotation: "INC-1",
 		ExcludeAnnotation: "prod-us, prod-eu", ExcludeUntilAnnotation: "2026-03-01T13:00:00Z", ExcludeReasonAnnotation: "INC-2\nnext",
 	})
-	problems := []Problem{{ModeAnnotation, `not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`}}
+	problems := []Problem{
+		{ModeAnnotation, `not valid, the stricter reading is used: "Audit" is not one of enforce, audit, off`},
+	}
 	s := NewParser(Config{}, atNoon).Of(set)
 	g.Expect(s.Problems).To(Equal(problems))
 	g.Expect(s.ProblemTexts()).To(Equal([]string{"annotation " + ModeAnnotation + " is " + problems[0].Text}))

@@ -62,8 +62,9 @@ type Barrier struct {
 // NewBarrier returns a Barrier that writes the Application of a name, which has to exist.
 func NewBarrier(objects metadata.Interface, name types.NamespacedName, watch Watch, observe Observer) *Barrier {
 	return &Barrier{
-		objects: objects.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(name.Namespace), name: name.Name,
-		watch: watch, observe: observe, writes: newBatches[struct{}](), clock: clock.RealClock{},
+		objects: objects.Resource(argo.SchemeGroupVersion.WithResource("applications")).Namespace(name.Namespace),
+		name:    name.Name,
+		watch:   watch, observe: observe, writes: newBatches[struct{}](), clock: clock.RealClock{},
 	}
 }
 
@@ -117,7 +118,8 @@ func (b *Barrier) pass(ctx context.Context) error {
 func (b *Barrier) write(ctx context.Context) (string, error) {
 	value := string(uuid.NewUUID())
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, BarrierAnnotation, value)
-	stored, err := b.objects.Patch(ctx, b.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: barrierManager})
+	stored, err := b.objects.Patch(ctx, b.name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: barrierManager})
 	switch {
 	case err != nil:
 		return "", err
@@ -141,5 +143,8 @@ func (b *Barrier) failed(ctx context.Context, err error) {
 	b.mu.Lock()
 	b.rest = b.clock.Now().Add(barrierRest)
 	b.mu.Unlock()
-	logr.FromContextOrDiscard(ctx).Info("the write barrier has failed: stepgate lists the Applications instead, and tries it again later", "after", barrierRest.String(), "problem", err.Error())
+	logr.FromContextOrDiscard(ctx).Info(
+		"the write barrier has failed: stepgate lists the Applications instead, and tries it again later", "after",
+		barrierRest.String(), "problem", err.Error(),
+	)
 }

@@ -29,7 +29,9 @@ type barrierObject struct {
 }
 
 // Patch writes it.
-func (o *barrierObject) Patch(ctx context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+func (o *barrierObject) Patch(
+	ctx context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string,
+) (*metav1.PartialObjectMetadata, error) {
 	o.mu.Lock()
 	o.began = append(o.began, time.Now())
 	version := o.versions[0]
@@ -91,7 +93,9 @@ func (r *readsSeen) ReadDone(_ string, _ time.Duration, err error) {
 
 func newBarrier(object *barrierObject, watch Watch) (*Barrier, *readsSeen) {
 	seen := &readsSeen{}
-	return &Barrier{objects: object, name: "barrier", watch: watch, observe: seen, writes: newBatches[struct{}](), clock: clock.RealClock{}}, seen
+	return &Barrier{
+		objects: object, name: "barrier", watch: watch, observe: seen, writes: newBatches[struct{}](), clock: clock.RealClock{},
+	}, seen
 }
 
 func TestABarrierSaysOnlyWhatIsProven(t *testing.T) {

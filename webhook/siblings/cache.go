@@ -45,8 +45,10 @@ func NewCache(sources ...Source) *Cache {
 	c := &Cache{Histories: NewHistories(clock.RealClock{}), changed: func(types.NamespacedName) {}}
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
-			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-			sets:         c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), nil),
+			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{
+				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+			}),
+			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), nil),
 		})
 	}
 	return c
@@ -60,9 +62,12 @@ func owner(object any) ([]string, error) {
 	return []string{string(p.Owner)}, nil
 }
 
-func (c *Cache) watch(source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers) cache.Indexer {
+func (c *Cache) watch(
+	source cache.ListerWatcher, object runtime.Object, handler cache.ResourceEventHandler, indexers cache.Indexers,
+) cache.Indexer {
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: paged{cache.ToListerWatcherWithContext(source)}, ObjectType: object, Handler: handler, Transform: transform, Indexers: indexers,
+		ListerWatcher: paged{cache.ToListerWatcherWithContext(source)}, ObjectType: object, Handler: handler,
+		Transform: transform, Indexers: indexers,
 	})
 	c.controllers = append(c.controllers, controller)
 	return store.(cache.Indexer)
@@ -159,7 +164,9 @@ func (c *Cache) Run(ctx context.Context) {
 
 // Synced reports whether the first lists are complete. It does not wait for AppProjects that may not be listed.
 func (c *Cache) Synced() bool {
-	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool { return !controller.HasSynced() })
+	return c.projects.synced() && !slices.ContainsFunc(c.controllers, func(controller cache.Controller) bool {
+		return !controller.HasSynced()
+	})
 }
 
 // Watched are the resourceVersions up to which the watches of a Source have told everything; empty before the first
@@ -170,7 +177,10 @@ type Watched struct{ Applications, ApplicationSets string }
 func (c *Cache) Watched() []Watched {
 	all := make([]Watched, 0, len(c.stores))
 	for i := range c.stores { // each has two controllers
-		all = append(all, Watched{Applications: c.controllers[2*i].LastSyncResourceVersion(), ApplicationSets: c.controllers[2*i+1].LastSyncResourceVersion()})
+		all = append(all, Watched{
+			Applications:    c.controllers[2*i].LastSyncResourceVersion(),
+			ApplicationSets: c.controllers[2*i+1].LastSyncResourceVersion(),
+		})
 	}
 	return all
 }

@@ -58,7 +58,9 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"
 	source.Modify(degraded)
-	g.Eventually(func() string { return c.Owned("u1")[0].Application.Health }).WithTimeout(10 * time.Second).Should(Equal("Degraded"))
+	g.Eventually(func() string {
+		return c.Owned("u1")[0].Application.Health
+	}).WithTimeout(10 * time.Second).Should(Equal("Degraded"))
 
 	dev, before := types.NamespacedName{Namespace: "argocd", Name: "dev"}, c.Position()
 	refresh := degraded.DeepCopy()

@@ -19,7 +19,9 @@ import (
 // are always those that would be found anew, and nothing that was handed out changes.
 func TestPlacesAreThoseOfTheNewestEvents(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &familyWorld{Histories: NewHistories(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{}}
+		w := &familyWorld{
+			Histories: NewHistories(clock.RealClock{}), apps: map[string]*argocd.Projection{}, sets: map[types.UID]*policy.ApplicationSet{},
+		}
 		r.Repeat(map[string]func(*rapid.T){
 			"application": w.observe,
 			"gone":        w.forget,
@@ -68,7 +70,9 @@ func (w *familyWorld) observe(r *rapid.T) {
 	} else if old != nil {
 		uid = old.UID
 	}
-	p := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}, Owner: familyOwners.Draw(r, "owner")}
+	p := &argocd.Projection{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}, Owner: familyOwners.Draw(r, "owner"),
+	}
 	p.Application = policy.Application{
 		Name: name, Labels: map[string]string{"env": familyEnvs.Draw(r, "env")}, RefreshRequested: rapid.Bool().Draw(r, "refresh"), SyncStatus: "Synced",
 	}
@@ -91,7 +95,9 @@ func (w *familyWorld) place(r *rapid.T) {
 }
 
 func familySet(r *rapid.T) *policy.ApplicationSet {
-	set := &policy.ApplicationSet{Namespace: "argocd", Name: "set", UID: string(rapid.SampledFrom([]types.UID{"u1", "u2"}).Draw(r, "set")), Recorded: map[string]policy.Recorded{}}
+	set := &policy.ApplicationSet{
+		Namespace: "argocd", Name: "set", UID: string(rapid.SampledFrom([]types.UID{"u1", "u2"}).Draw(r, "set")), Recorded: map[string]policy.Recorded{},
+	}
 	for _, env := range rapid.SampledFrom([][]string{{"dev", "prod"}, {"prod", "dev"}, {"dev"}}).Draw(r, "steps") {
 		set.Steps = append(set.Steps, policy.Step{{Key: "env", Operator: "In", Values: []string{env}}})
 	}
@@ -143,7 +149,9 @@ func (w *familyWorld) check(r *rapid.T) {
 // checkPlaces compares with the places that are found anew.
 func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 	// One of the Applications has another object of its name, as it was read live.
-	apps := []*argocd.Projection{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}}}
+	apps := []*argocd.Projection{
+		{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Application: policy.Application{Name: "a", Labels: map[string]string{"env": "dev"}}},
+	}
 	placed := []policy.Sibling{set.Place(&apps[0].Application)}
 	seen := w.History(set, 0, 0)
 	for _, p := range w.apps {

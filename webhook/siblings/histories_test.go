@@ -156,7 +156,8 @@ func TestLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watching(row.events)
-			NewWithT(t).Expect(pastOf(s, "dev", 0, s.ComparedAt("prod", time.Unix(1, 0))).Freshness == policy.Newest).To(Equal(row.want))
+			NewWithT(t).Expect(pastOf(s, "dev", 0,
+				s.ComparedAt("prod", time.Unix(1, 0))).Freshness == policy.Newest).To(Equal(row.want))
 		})
 	}
 	NewWithT(t).Expect(watching("dev=a/S").ComparedAt("prod", time.Time{})).To(BeZero(), "never compared")
@@ -310,7 +311,8 @@ func TestDeployed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := watching(row.events)
 			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Time{})).To(Equal(row.want))
-			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Unix(1, 0))).To(BeFalse(), "an operation that was not seen")
+			NewWithT(t).Expect(s.Deployed("prod", fingerprintOf("b"), time.Unix(1, 0))).To(BeFalse(),
+				"an operation that was not seen")
 			NewWithT(t).Expect(s.Deployed("prod", 0, time.Time{})).To(BeFalse())
 		})
 	}
@@ -349,7 +351,9 @@ func TestCompleted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := NewHistories(clock.RealClock{})
 			for _, app := range row.events {
-				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app})
+				s.Observe(&argocd.Projection{
+					ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "dev"}, Owner: "set", Application: app,
+				})
 			}
 			var got []string
 			for _, c := range pastOf(s, "dev", 0, 0).Completions {
@@ -376,12 +380,15 @@ func TestARollbackIsNotWhatWasCompared(t *testing.T) {
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue())
 	observe(func(a *policy.Application) { a.OperationSet = true })
 	observe(func(a *policy.Application) {
-		a.OperationSet, a.LastOperation = false, policy.LastOperation{Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second)}
+		a.OperationSet, a.LastOperation = false, policy.LastOperation{
+			Phase: "Succeeded", Full: true, FinishedAt: at.Add(time.Second),
+		}
 	})
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "the status is of before")
 	observe(func(a *policy.Application) { a.RefreshRequested = true })
 	observe(func(a *policy.Application) { a.RefreshRequested, a.ReconciledAt = false, at.Add(2*time.Second) })
-	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(), "Argo CD may not have seen in the cluster what the rollback has changed")
+	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeFalse(),
+		"Argo CD may not have seen in the cluster what the rollback has changed")
 	observe(func(a *policy.Application) { a.ReconciledAt = at.Add(10 * time.Second) })
 	g.Expect(s.Deployed("prod", 2, time.Time{})).To(BeTrue(), "the revisions are the same for it")
 }
@@ -399,10 +406,11 @@ func TestARepetitionProvesNothingNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, at := NewHistories(clock.RealClock{}), time.Unix(101, 0)
 			see := func(phase string, since time.Time, refresh bool) bool {
-				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
-					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
-					LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: at}, LastSync: policy.LastSync{Since: since},
-				}})
+				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2,
+					Application: policy.Application{
+						SyncStatus: "Synced", SpecCompared: true, ReconciledAt: at, RefreshRequested: refresh,
+						LastOperation: policy.LastOperation{Phase: phase, Full: true, FinishedAt: at}, LastSync: policy.LastSync{Since: since},
+					}})
 				return s.Deployed("prod", 2, time.Time{})
 			}
 			see("Succeeded", time.Unix(50, 0), false)
@@ -421,10 +429,11 @@ func TestAnOperationThatWasNotSeen(t *testing.T) {
 			g := NewWithT(t)
 			s, second := NewHistories(clock.RealClock{}), time.Unix(200, 0)
 			see := func(started time.Time, atCompared bool, reconciled time.Time) bool {
-				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2, Application: policy.Application{
-					SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
-					LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
-				}})
+				s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "prod"}, Compared: 2,
+					Application: policy.Application{
+						SyncStatus: "Synced", SpecCompared: true, ReconciledAt: reconciled,
+						LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, AtCompared: atCompared, StartedAt: started, FinishedAt: started},
+					}})
 				return s.Deployed("prod", 2, started)
 			}
 			g.Expect(see(first, true, first)).To(BeTrue())

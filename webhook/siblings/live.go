@@ -66,21 +66,26 @@ func (s *APIServer) Application(ctx context.Context, name types.NamespacedName) 
 }
 
 // get reads one object.
-func (s *APIServer) get(ctx context.Context, kind string, name types.NamespacedName, into client.Object) (found bool, err error) {
+func (s *APIServer) get(
+	ctx context.Context, kind string, name types.NamespacedName, into client.Object,
+) (found bool, err error) {
 	return s.read(kind, name, into, func() error { return s.objects.Get(ctx, name, into) })
 }
 
 // read reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
 // names that object: a load balancer without a backend answers "404 page not found", and so does an API server that
 // does not serve the resource.
-func (s *APIServer) read(kind string, name types.NamespacedName, into metav1.Object, read func() error) (found bool, err error) {
+func (s *APIServer) read(
+	kind string, name types.NamespacedName, into metav1.Object, read func() error,
+) (found bool, err error) {
 	start := time.Now()
 	err = read()
 	found = err == nil
 	switch {
 	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
 		err = nil
-	case found && (into.GetNamespace() != name.Namespace || into.GetName() != name.Name || into.GetResourceVersion() == ""):
+	case found && (into.GetNamespace() != name.Namespace || into.GetName() != name.Name ||
+		into.GetResourceVersion() == ""):
 		found, err = false, errors.New("the answer is not this object")
 	}
 	s.observe.ReadDone(kind, time.Since(start), err)
@@ -116,7 +121,9 @@ func (s *APIServer) SetVersion(ctx context.Context, name types.NamespacedName, r
 func (s *APIServer) metadataOf(ctx context.Context, name types.NamespacedName) (Version, error) {
 	var object metav1.PartialObjectMetadata
 	found, err := s.read("applicationset_metadata_get", name, &object, func() error {
-		read, err := s.metadata.Resource(argo.SchemeGroupVersion.WithResource("applicationsets")).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		read, err := s.metadata.Resource(
+			argo.SchemeGroupVersion.WithResource("applicationsets"),
+		).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 		if err == nil {
 			object = *read
 		}
@@ -160,7 +167,8 @@ func (s *APIServer) list(ctx context.Context, kind, namespace string, options me
 	for i := range list.Items {
 		item := &list.Items[i]
 		versions = append(versions, Version{
-			Name: item.Name, UID: item.UID, Owner: controllerOf(item), ResourceVersion: item.ResourceVersion, Labels: item.Labels,
+			Name: item.Name, UID: item.UID, Owner: controllerOf(item), ResourceVersion: item.ResourceVersion,
+			Labels: item.Labels,
 		})
 	}
 	return versions, nil

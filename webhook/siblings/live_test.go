@@ -156,7 +156,9 @@ func TestWhatDoesNotExistIsAnAnswer(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of the Applications of namespace argocd")))
 	_, err = server.SetVersion(t.Context(), guestbookName, 101)
 	g.Expect(err).To(MatchError(ContainSubstring("list the metadata of ApplicationSet argocd/guestbook")))
-	g.Expect(observed.kinds).To(Equal([]string{"applicationset_get", "application_get", "applicationset_metadata_get", "application_metadata_list failed", "applicationset_metadata_list failed"}))
+	g.Expect(observed.kinds).To(Equal([]string{
+		"applicationset_get", "application_get", "applicationset_metadata_get", "application_metadata_list failed", "applicationset_metadata_list failed",
+	}))
 }
 
 // TestWhatSomebodyElseAnswersIsAnError has answers that a load balancer or a broken proxy gives in front of the API
@@ -200,7 +202,9 @@ func TestWhatSomebodyElseAnswersIsAnError(t *testing.T) {
 }
 
 func TestAPartialListIsAnError(t *testing.T) {
-	server, _, _ := apiServer(t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},"items":[]}`)
+	server, _, _ := apiServer(
+		t, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},"items":[]}`,
+	)
 	g := NewWithT(t)
 	_, err := server.Versions(context.Background(), "argocd", labels.Everything())
 	g.Expect(err).To(MatchError(ContainSubstring("the answer is partial")))

@@ -56,7 +56,9 @@ func (fleet) IsWatchListSemanticsUnSupported() bool { return true }
 
 func fleetApplication(i int) argo.Application {
 	set, at := i/20, metav1.NewTime(time.Unix(1_700_000_000, 0))
-	source := argo.ApplicationSource{RepoURL: fmt.Sprintf("https://github.com/infra-team/deployments-%04d.git", set/10), TargetRevision: "HEAD", Path: fmt.Sprintf("apps/set-%05d-%02d", set, i%20)}
+	source := argo.ApplicationSource{
+		RepoURL: fmt.Sprintf("https://github.com/infra-team/deployments-%04d.git", set/10), TargetRevision: "HEAD", Path: fmt.Sprintf("apps/set-%05d-%02d", set, i%20),
+	}
 	app := argo.Application{ObjectMeta: metav1.ObjectMeta{
 		Namespace: fmt.Sprintf("fleet-%02d", set%10), Name: fmt.Sprintf("set-%05d-%02d", set, i%20), ResourceVersion: strconv.Itoa(i + 1),
 		UID:    types.UID(fmt.Sprintf("0d5e1f3a-0000-4000-8000-%012d", i)),
@@ -65,13 +67,23 @@ func fleetApplication(i int) argo.Application {
 			APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: fmt.Sprintf("set-%05d", set), UID: types.UID(fmt.Sprintf("77777777-0000-4000-8000-%012d", set)), Controller: ptr.To(true),
 		}},
 	}}
-	app.Spec.Source, app.Spec.Destination = &source, argo.ApplicationDestination{Server: fmt.Sprintf("https://cluster-%02d.example.com", i%20), Namespace: "guestbook"}
-	operation := argo.Operation{InitiatedBy: argo.OperationInitiator{Automated: true, Username: "applicationset-controller"}, Sync: &argo.SyncOperation{}}
-	for h := range 10 {
-		app.Status.History = append(app.Status.History, argo.RevisionHistory{ID: int64(h), Revision: revision(set/10, h), DeployedAt: at, Source: source, InitiatedBy: operation.InitiatedBy})
+	app.Spec.Source, app.Spec.Destination = &source, argo.ApplicationDestination{
+		Server: fmt.Sprintf("https://cluster-%02d.example.com", i%20), Namespace: "guestbook",
 	}
-	app.Status.OperationState = &argo.OperationState{Operation: operation, Phase: "Succeeded", StartedAt: at, FinishedAt: &at, SyncResult: &argo.SyncOperationResult{Revision: revision(set/10, 9), Source: source}}
-	app.Status.Sync = argo.SyncStatus{Status: "Synced", Revision: revision(set/10, 9), ComparedTo: app.Spec.BuildComparedToStatus(app.Spec.GetSources())}
+	operation := argo.Operation{
+		InitiatedBy: argo.OperationInitiator{Automated: true, Username: "applicationset-controller"}, Sync: &argo.SyncOperation{},
+	}
+	for h := range 10 {
+		app.Status.History = append(app.Status.History, argo.RevisionHistory{
+			ID: int64(h), Revision: revision(set/10, h), DeployedAt: at, Source: source, InitiatedBy: operation.InitiatedBy,
+		})
+	}
+	app.Status.OperationState = &argo.OperationState{
+		Operation: operation, Phase: "Succeeded", StartedAt: at, FinishedAt: &at, SyncResult: &argo.SyncOperationResult{Revision: revision(set/10, 9), Source: source},
+	}
+	app.Status.Sync = argo.SyncStatus{
+		Status: "Synced", Revision: revision(set/10, 9), ComparedTo: app.Spec.BuildComparedToStatus(app.Spec.GetSources()),
+	}
 	app.Status.Health.Status, app.Status.ReconciledAt = "Healthy", ptr.To(metav1.NewTime(at.Add(time.Minute)))
 	return app
 }

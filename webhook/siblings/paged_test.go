@@ -33,7 +33,9 @@ func (p *pages) ListWithContext(_ context.Context, options metav1.ListOptions) (
 	}
 	list := &argo.ApplicationList{ListMeta: metav1.ListMeta{ResourceVersion: "77"}}
 	for i := from; i < min(from+size, p.total); i++ {
-		list.Items = append(list.Items, argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: fmt.Sprintf("app-%d", i), ResourceVersion: "1"}})
+		list.Items = append(list.Items, argo.Application{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: fmt.Sprintf("app-%d", i), ResourceVersion: "1"},
+		})
 	}
 	if from+size < p.total {
 		list.Continue = strconv.Itoa(from + size)
@@ -75,7 +77,8 @@ func TestTheFirstListComesInPages(t *testing.T) {
 // TestAPageThatFailsFailsTheList cuts the list after its first page.
 func TestAPageThatFailsFailsTheList(t *testing.T) {
 	g := NewWithT(t)
-	_, err := paged{failing{&pages{total: pageSize + 1}}}.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	_, err := paged{failing{&pages{total: pageSize + 1}}}.ListWithContext(t.Context(),
+		metav1.ListOptions{ResourceVersion: "0"})
 	g.Expect(err).To(MatchError("gone"))
 }
 

@@ -11,7 +11,9 @@ import (
 func TestAPanicInASharedReadIsAFailureOfIt(t *testing.T) {
 	g := NewWithT(t)
 	b := newBatches[int]()
-	_, err := b.do(t.Context(), "argocd", "all", func(context.Context) (int, error) { panic("an object of a shape that nobody expected") })
+	_, err := b.do(t.Context(), "argocd", "all", func(context.Context) (int, error) {
+		panic("an object of a shape that nobody expected")
+	})
 	g.Expect(err).To(MatchError("panic in a live read: an object of a shape that nobody expected"))
 	got, err := b.do(t.Context(), "argocd", "all", func(context.Context) (int, error) { return 7, nil })
 	g.Expect(err).NotTo(HaveOccurred())

@@ -40,7 +40,8 @@ type projectProjection struct {
 func (c *Cache) WatchProjects(source cache.ListerWatcher) {
 	p := &projects{permission: &permission{ListerWatcherWithContext: cache.ToListerWatcherWithContext(source)}}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: paged{p.permission}, ObjectType: &argo.AppProject{}, Handler: c.windows(), Transform: transform, Indexers: cache.Indexers{nameIndex: nameOf},
+		ListerWatcher: paged{p.permission}, ObjectType: &argo.AppProject{}, Handler: c.windows(), Transform: transform,
+		Indexers: cache.Indexers{nameIndex: nameOf},
 	})
 	p.store, p.controller = store.(cache.Indexer), controller
 	c.projects = p
@@ -134,12 +135,16 @@ type permission struct {
 
 // ListWithContext lists, once that is permitted.
 func (p *permission) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return permitted(ctx, p, func() (runtime.Object, error) { return p.ListerWatcherWithContext.ListWithContext(ctx, options) })
+	return permitted(ctx, p, func() (runtime.Object, error) {
+		return p.ListerWatcherWithContext.ListWithContext(ctx, options)
+	})
 }
 
 // WatchWithContext watches, once that is permitted.
 func (p *permission) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return permitted(ctx, p, func() (watch.Interface, error) { return p.ListerWatcherWithContext.WatchWithContext(ctx, options) })
+	return permitted(ctx, p, func() (watch.Interface, error) {
+		return p.ListerWatcherWithContext.WatchWithContext(ctx, options)
+	})
 }
 
 // IsWatchListSemanticsUnSupported reports what the source says of itself.
@@ -159,7 +164,10 @@ func permitted[T any](ctx context.Context, p *permission, call func() (T, error)
 		}
 		p.lacked.Store(true)
 		if p.lacking.CompareAndSwap(false, true) {
-			logr.FromContextOrDiscard(ctx).Info("AppProjects cannot be watched: stepgate takes every sync window for open, and Argo CD alone keeps them", "problem", err.Error())
+			logr.FromContextOrDiscard(ctx).Info(
+				"AppProjects cannot be watched: stepgate takes every sync window for open, and Argo CD alone keeps them",
+				"problem", err.Error(),
+			)
 		}
 		select {
 		case <-ctx.Done():

@@ -68,7 +68,8 @@ func of(project, set, name string) *argo.Application {
 func TestTheCacheKnowsTheWindowsOfProjects(t *testing.T) {
 	g := NewWithT(t)
 	apps, source := fakewatch.NewFakeControllerSource(), fakewatch.NewFakeControllerSource()
-	for _, app := range []*argo.Application{of("shop", "one", "a"), of("shop", "one", "b"), of("blog", "two", "c"), of("shop", "three", "d"), of("", "four", "e")} {
+	for _, app := range []*argo.Application{of("shop", "one", "a"), of("shop", "one", "b"), of("blog", "two", "c"),
+		of("shop", "three", "d"), of("", "four", "e")} {
 		apps.Add(app)
 	}
 	alone := watched("alone", "")
@@ -84,7 +85,9 @@ func TestTheCacheKnowsTheWindowsOfProjects(t *testing.T) {
 	_, known := c.Windows("shop")
 	g.Expect(known).To(BeFalse(), "nothing is listed")
 	go c.Run(t.Context())
-	g.Eventually(func() bool { return c.controllers[0].HasSynced() && c.controllers[1].HasSynced() }).WithTimeout(10 * time.Second).Should(BeTrue())
+	g.Eventually(func() bool {
+		return c.controllers[0].HasSynced() && c.controllers[1].HasSynced()
+	}).WithTimeout(10 * time.Second).Should(BeTrue())
 	g.Expect(c.Synced()).To(BeFalse(), "the projects are not listed")
 	told.expect(g, "at first", "argocd/one", "argocd/one", "argocd/two", "argocd/three", "argocd/four")
 
@@ -176,7 +179,9 @@ func TestProjectsThatMayNotBeWatchedHoldNothingUp(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				var lines []string
-				ctx, end := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})))
+				ctx, end := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) {
+					lines = append(lines, args)
+				}, funcr.Options{})))
 				source := &permits{FakeControllerSource: fakewatch.NewFakeControllerSource(), err: err}
 				source.Add(project("shop", "0 8 * * *"))
 				c := NewCache()
@@ -205,7 +210,9 @@ func TestProjectsThatMayNotBeWatchedHoldNothingUp(t *testing.T) {
 // A failure of another kind is one that the informer knows: it says so, and tries again.
 func TestAListOfProjectsThatFailsIsNoLackOfPermission(t *testing.T) {
 	g := NewWithT(t)
-	source := &permits{FakeControllerSource: fakewatch.NewFakeControllerSource(), err: errors.New("the API server does not answer")}
+	source := &permits{
+		FakeControllerSource: fakewatch.NewFakeControllerSource(), err: errors.New("the API server does not answer"),
+	}
 	p := &permission{ListerWatcherWithContext: cache.ToListerWatcherWithContext(source)}
 	_, err := p.ListWithContext(t.Context(), metav1.ListOptions{})
 	g.Expect(err).To(MatchError("the API server does not answer"))
@@ -226,7 +233,8 @@ func TestAPermissionThatIsTakenAway(t *testing.T) {
 		_, known := c.Windows("shop")
 		g.Expect(known).To(BeTrue())
 
-		source.set(apierrors.NewForbidden(argo.SchemeGroupVersion.WithResource("appprojects").GroupResource(), "", errors.New("no role")))
+		source.set(apierrors.NewForbidden(argo.SchemeGroupVersion.WithResource("appprojects").GroupResource(), "",
+			errors.New("no role")))
 		source.ResetWatch()
 		<-time.After(time.Minute)
 		_, known = c.Windows("shop")

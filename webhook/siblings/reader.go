@@ -85,8 +85,8 @@ type Selected interface {
 	Selected(namespace string, selector labels.Selector, most int) int
 }
 
-// WithBarrier makes the Reader prove the siblings by a Barrier where a LIST would return more than so many Applications.
-// Its watch is the one that known is from.
+// WithBarrier makes the Reader prove the siblings by a Barrier where a LIST would return more than so many
+// Applications. Its watch is the one that known is from.
 func (r *Reader) WithBarrier(b *Barrier, selected Selected, above int) *Reader {
 	r.barrier, r.selected, r.above = b, selected, above
 	return r
@@ -135,7 +135,9 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and
 // labels only. It does not read the known siblings that are still current, nor one that the caller has just read; read
 // may be nil. A partial answer is an error.
-func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error) {
+func (r *Reader) Current(
+	ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection,
+) ([]policy.Sibling, error) {
 	selector, exact := selectorFor(set.Steps[:step])
 	if !exact {
 		selector = labels.Everything()
@@ -160,7 +162,9 @@ func (r *Reader) Current(ctx context.Context, set *policy.ApplicationSet, step i
 // proven returns the known siblings after a Barrier has passed. It leaves out those of other namespaces: an owner
 // reference means nothing there.
 func (r *Reader) proven(set *policy.ApplicationSet) []policy.Sibling {
-	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool { return p.Namespace != set.Namespace })
+	owned := slices.DeleteFunc(r.known.Owned(types.UID(set.UID)), func(p *argocd.Projection) bool {
+		return p.Namespace != set.Namespace
+	})
 	return r.known.Placed(set, owned)
 }
 
@@ -177,7 +181,9 @@ func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Se
 }
 
 // split separates the listed siblings whose known state is current from the names of those that have to be read.
-func (r *Reader) split(versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection) (current []policy.Sibling, outdated []string) {
+func (r *Reader) split(
+	versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection,
+) (current []policy.Sibling, outdated []string) {
 	known := r.known.Owned(types.UID(set.UID))
 	byName := make(map[string]*argocd.Projection, len(known)+1)
 	for _, p := range known {

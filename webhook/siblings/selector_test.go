@@ -56,7 +56,9 @@ func TestSelectorsSayExactlyWhatTheStepsSay(t *testing.T) {
 		for range 1 + random.IntN(3) {
 			var step policy.Step
 			for range pick("1", "1", "1", "22") {
-				e := policy.Expression{Key: pick("env", "env", "zone"), Operator: pick("In", "In", "In", "NotIn", "Exists", "in", "")}
+				e := policy.Expression{
+					Key: pick("env", "env", "zone"), Operator: pick("In", "In", "In", "NotIn", "Exists", "in", ""),
+				}
 				for range random.IntN(3) {
 					e.Values = append(e.Values, pick("dev", "qa", "prod"))
 				}

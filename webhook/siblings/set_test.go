@@ -33,7 +33,8 @@ func TestAnApplicationSetIsReadUnlessItIsKnownToBeCurrent(t *testing.T) {
 	for i := range fewRecorded + 1 {
 		app := fmt.Sprint("app-", i)
 		recorded[app] = policy.Recorded{Step: 1}
-		large.Status.ApplicationStatus = append(large.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{Application: app, Step: "1"})
+		large.Status.ApplicationStatus = append(large.Status.ApplicationStatus,
+			argo.ApplicationSetApplicationStatus{Application: app, Step: "1"})
 	}
 	small.Status.ApplicationStatus = large.Status.ApplicationStatus[:fewRecorded]
 	source.Add(large)
@@ -134,7 +135,9 @@ func TestMadeUpNamesDoNotDelayOthers(t *testing.T) {
 		reader := NewReader(hangingSet{name: name}, knownSet{name: name})
 		for i := range 10 {
 			go func() {
-				_, _ = reader.ApplicationSet(t.Context(), types.NamespacedName{Namespace: "argocd", Name: fmt.Sprint("made-up-", i)})
+				_, _ = reader.ApplicationSet(t.Context(), types.NamespacedName{
+					Namespace: "argocd", Name: fmt.Sprint("made-up-", i),
+				})
 			}()
 		}
 		synctest.Wait()

@@ -73,6 +73,7 @@ func TestWitness(t *testing.T) {
 		})
 	}
 	g, live := NewWithT(t), &oneApplication{app: &argocd.Projection{}}
-	g.Expect(NewLookup(live, NewHistories(clock.RealClock{})).Exists(t.Context(), types.NamespacedName{}, "", []types.UID{""})).To(BeFalse(), "an Application without a UID")
+	g.Expect(NewLookup(live, NewHistories(clock.RealClock{})).Exists(t.Context(), types.NamespacedName{}, "",
+		[]types.UID{""})).To(BeFalse(), "an Application without a UID")
 	g.Expect(live.reads).To(BeZero())
 }

@@ -127,12 +127,16 @@ func completed(app Application, s Start, changes []int, history []Observation, h
 
 // deployed reports whether an operation of the Application itself had deployed the change of a start before.
 func deployed(app Application, s Start, history []Observation) bool {
-	return slices.ContainsFunc(before(s, history), func(o Observation) bool { return o.Finished() && app.change(o.Operated) == s.Change })
+	return slices.ContainsFunc(before(s, history), func(o Observation) bool {
+		return o.Finished() && app.change(o.Operated) == s.Change
+	})
 }
 
 // before are the observations before a start.
 func before(s Start, history []Observation) []Observation {
-	i, _ := slices.BinarySearchFunc(history, s.ResourceVersion, func(o Observation, version uint64) int { return cmp.Compare(o.ResourceVersion, version) })
+	i, _ := slices.BinarySearchFunc(history, s.ResourceVersion, func(o Observation, version uint64) int {
+		return cmp.Compare(o.ResourceVersion, version)
+	})
 	return history[:i]
 }
 
@@ -170,7 +174,8 @@ func keepDestinations(history []Observation) {
 	last := map[string]Observation{}
 	for i := range history {
 		o, before := &history[i], last[history[i].Name]
-		same := o.StartedAt.Equal(before.StartedAt) && o.Operated.Revision == before.Operated.Revision && o.Operated.Path == before.Operated.Path
+		same := o.StartedAt.Equal(before.StartedAt) && o.Operated.Revision == before.Operated.Revision &&
+			o.Operated.Path == before.Operated.Path
 		if same {
 			o.Operated.Destination = before.Operated.Destination
 		}
@@ -188,7 +193,8 @@ func dropOldResults(history []Observation) {
 			old[o.Name] = before.Operated
 		}
 		last[o.Name] = *o
-		if o.TakenUp() && o.Operated.Revision != "" && o.Operated.Revision == old[o.Name].Revision && o.Operated.Path == old[o.Name].Path {
+		if o.TakenUp() && o.Operated.Revision != "" && o.Operated.Revision == old[o.Name].Revision &&
+			o.Operated.Path == old[o.Name].Path {
 			o.Operated = State{}
 		}
 	}

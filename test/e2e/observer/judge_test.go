@@ -246,7 +246,8 @@ func TestJudgeDropsOldResults(t *testing.T) {
 	}
 }
 
-// TestARepairOfDriftIsNoStartOfACommit lets dev be Progressing with a commit, which does not touch prod, and prod drift.
+// TestARepairOfDriftIsNoStartOfACommit lets dev be Progressing with a commit, which does not touch prod, and prod
+// drift.
 func TestARepairOfDriftIsNoStartOfACommit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trees      []string
@@ -263,7 +264,8 @@ func TestARepairOfDriftIsNoStartOfACommit(t *testing.T) {
 				Applications: []Application{{Name: "dev", Changes: states}, {Name: "prod", Step: 1, Changes: states, Trees: tc.trees}},
 				ChangedAt:    []time.Time{moment(-2), moment(-1), moment(0)},
 			}
-			NewWithT(t).Expect(words(Judge(rollout, history("dev:same1 prod:same1 dev:sick dev:same2 prod:same2 prod:start prod:done2")))).To(Equal(tc.wantStarts))
+			NewWithT(t).Expect(words(Judge(rollout,
+				history("dev:same1 prod:same1 dev:sick dev:same2 prod:same2 prod:start prod:done2")))).To(Equal(tc.wantStarts))
 		})
 	}
 }

@@ -51,8 +51,9 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 		ResourceVersion: version, At: at, Name: app.Name, Gone: deleted || app.DeletionTimestamp != nil,
 		OperationSet: app.Operation != nil,
 		Synced:       app.Status.Sync.Status == argo.SyncStatusCodeSynced,
-		Compared:     state(app.Status.Sync.Revision, app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Source, app.Status.Sync.ComparedTo.Sources),
-		Health:       string(app.Status.Health.Status),
+		Compared: state(app.Status.Sync.Revision, app.Status.Sync.Revisions, app.Status.Sync.ComparedTo.Source,
+			app.Status.Sync.ComparedTo.Sources),
+		Health: string(app.Status.Health.Status),
 	}
 	o.Leftover = !o.Synced && leftover(app.Status.Resources)
 	o.Compared.Destination = app.Status.Sync.ComparedTo.Destination.Namespace

@@ -21,7 +21,9 @@ const watchFor = 6 * time.Hour
 // Watch watches all objects of a kind in a namespace, or in all if it is empty. It has to begin before there are any.
 // Where the API server ends the watch, because a busy machine reads it too slowly, it goes on from the last event. An
 // object of another type means that events were lost, and that the watch has ended.
-func Watch(ctx context.Context, config *rest.Config, list client.ObjectList, namespace string) (watch.Interface, error) {
+func Watch(
+	ctx context.Context, config *rest.Config, list client.ObjectList, namespace string,
+) (watch.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := argo.AddToScheme(scheme); err != nil {
 		return nil, err

@@ -42,7 +42,10 @@ func main() {
 		fmt.Print(random.Plan{Version: *version, Conditions: *conditions}.Shrink(*seed, *kind))
 		return
 	}
-	plan := random.Plan{Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first, Progress: os.Stderr}
+	plan := random.Plan{
+		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first,
+		Progress: os.Stderr,
+	}
 	if err := search(plan, *show, results); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(1)
@@ -56,7 +59,8 @@ func search(plan random.Plan, show int, results *report.Results) error {
 		section += ", with conditions"
 	}
 	page, err := results.Page(report.Suite{
-		Name: "simulation", Title: "random rollouts in virtual time, with Argo CD's own code and the real gate: does something start early or hang?", Section: section,
+		Name: "simulation", Title: "random rollouts in virtual time, with Argo CD's own code and the real gate: does " +
+			"something start early or hang?", Section: section,
 	})
 	if err != nil {
 		return err
@@ -77,7 +81,9 @@ func replay(file string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Printf("%10.3f  %s\n", at.Seconds(), text) })
+	result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) {
+		fmt.Printf("%10.3f  %s\n", at.Seconds(), text)
+	})
 	fmt.Print(result)
 	if result.Wrong() {
 		return 1

@@ -30,10 +30,13 @@ import (
 
 func main() {
 	only := flag.String("parts", "", "the parts to take out, separated by commas; empty takes all")
-	histories := flag.Int("n", 20000, "how many random histories to play, at most, for a part that no scenario has a line for")
+	histories := flag.Int("n", 20000,
+		"how many random histories to play, at most, for a part that no scenario has a line for")
 	results := report.Flag(flag.CommandLine)
 	flag.Parse()
-	page, err := results.Page(report.Suite{Name: "simulation-control", Title: "parts of the rule are taken out, one at a time: does the simulation notice?"})
+	page, err := results.Page(report.Suite{
+		Name: "simulation-control", Title: "parts of the rule are taken out, one at a time: does the simulation notice?",
+	})
 	if err == nil {
 		err = run(*only, *histories, page.Printer)
 		err = errors.Join(err, page.Close(err))
@@ -174,7 +177,8 @@ var (
 
 // inHistories plays random histories up to the first with a violation.
 func (c *control) inHistories(program string, conditions bool) (string, error) {
-	out, err := exec.Command(program, fmt.Sprintf("-conditions=%t", conditions), "-n", strconv.Itoa(c.histories), "-first", "-show", "0").Output()
+	out, err := exec.Command(program, fmt.Sprintf("-conditions=%t", conditions), "-n", strconv.Itoa(c.histories),
+		"-first", "-show", "0").Output()
 	if summary.Find(out) == nil {
 		return "", fmt.Errorf("no summary: %w", err)
 	}

@@ -48,5 +48,7 @@ func TestBarrier(t *testing.T) {
 }
 
 func startedByUser(e simulation.Event) bool {
-	return slices.ContainsFunc([]string{"sync ", "rollback ", "try ", "local ", "foreign "}, func(verb string) bool { return strings.HasPrefix(e.Do, verb) })
+	return slices.ContainsFunc([]string{"sync ", "rollback ", "try ", "local ", "foreign "}, func(verb string) bool {
+		return strings.HasPrefix(e.Do, verb)
+	})
 }

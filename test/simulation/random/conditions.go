@@ -28,18 +28,21 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		}
 		s.NoGrace = noGrace(t, s.Version)
 		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
-		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"east", "west", "north", "south"}), 0, 4).Draw(t, "more") {
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"east", "west", "north", "south"}), 0, 4).Draw(t,
+			"more") {
 			if !slices.ContainsFunc(s.Applications, func(a simulation.Application) bool { return a.Name == name }) {
 				s.Applications = append(s.Applications, simulation.Application{Name: name, Step: pick(t, "step", 2, 2, 3, 1)})
 			}
 		}
 		if pick(t, "skew", false, false, false, true) {
-			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, -time.Second, 3*time.Second, -3*time.Second)
+			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, -time.Second,
+				3*time.Second, -3*time.Second)
 		}
 		focus := s.Applications[rapid.IntRange(0, len(s.Applications)-1).Draw(t, "focus")].Name
 		d := conditional{drawing: drawing{t, s, focus}}
 		for _, kind := range []string{"soak", "pause", "approve", "max-failures"} {
-			if rapid.Bool().Draw(t, kind) && (kind != "approve" || s.Layout != "hydrated") { // see testdata/hydrated-approval.txt
+			// see testdata/hydrated-approval.txt
+			if rapid.Bool().Draw(t, kind) && (kind != "approve" || s.Layout != "hydrated") {
 				d.kinds = append(d.kinds, kind)
 				s.Events = append(s.Events, simulation.Event{Do: d.annotation(kind)})
 			}
@@ -47,9 +50,12 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		// Most begin with a commit: without one, nothing waits.
 		for range rapid.IntRange(0, 2).Draw(t, "commits") {
 			b := d.branch()
-			s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "commit " + b + " all" + pick(t, "effect", "", " slow")}, simulation.Event{Do: "githook " + b})
+			s.Events = append(s.Events, simulation.Event{
+				After: d.gap(), Do: "commit " + b + " all" + pick(t, "effect", "", " slow"),
+			}, simulation.Event{Do: "githook " + b})
 			if s.FourEyes && rapid.Bool().Draw(t, "by hand") {
-				s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "sync dev"}, simulation.Event{After: d.gap(), Do: "approval qa admin"})
+				s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "sync dev"},
+					simulation.Event{After: d.gap(), Do: "approval qa admin"})
 			}
 		}
 		event := rapid.Custom(func(t *rapid.T) simulation.Event {
@@ -59,7 +65,8 @@ func Conditions(version string) *rapid.Generator[*simulation.Scenario] {
 		})
 		s.Events = append(s.Events, rapid.SliceOfN(event, 1, 12).Draw(t, "events")...)
 		if pick(t, "ends well", true, true, true, false) {
-			s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "annotate pause"}, simulation.Event{After: d.gap(), Do: "approver alice"})
+			s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: "annotate pause"},
+				simulation.Event{After: d.gap(), Do: "approver alice"})
 		}
 		return s
 	})
@@ -73,7 +80,8 @@ type conditional struct {
 
 func (d conditional) gap() time.Duration {
 	if rapid.Bool().Draw(d.t, "an odd gap") {
-		return pick(d.t, "gap", 10*time.Second, 20*time.Second, 21*time.Second, time.Minute) + time.Duration(rapid.IntRange(0, 999).Draw(d.t, "odd"))*time.Millisecond
+		return pick(d.t, "gap", 10*time.Second, 20*time.Second, 21*time.Second, time.Minute) +
+			time.Duration(rapid.IntRange(0, 999).Draw(d.t, "odd"))*time.Millisecond
 	}
 	return d.drawing.gap()
 }
@@ -82,7 +90,9 @@ func (d conditional) event() string {
 	if !rapid.Bool().Draw(d.t, "of a condition") {
 		return d.drawing.event()
 	}
-	kind := pick(d.t, "kind", append([]string{"sync", "restart due", "restart stepgate", "commit", "closes", "crash", "recover"}, d.kinds...)...)
+	kind := pick(d.t, "kind", append([]string{
+		"sync", "restart due", "restart stepgate", "commit", "closes", "crash", "recover",
+	}, d.kinds...)...)
 	switch kind {
 	case "sync", "crash", "recover":
 		return kind + " " + d.app()
@@ -94,7 +104,8 @@ func (d conditional) event() string {
 		return fmt.Sprintf("closes %s %s", d.app(), d.long())
 	case "approve":
 		if verb := pick(d.t, "how", "approval", "approval", "approval", "annotate", "approver"); verb == "approval" {
-			return strings.TrimSpace(fmt.Sprintf("approval %s %s %s", d.app(), pick(d.t, "who", "alice", "admin"), pick(d.t, "which", "", "", "before")))
+			return strings.TrimSpace(fmt.Sprintf("approval %s %s %s", d.app(), pick(d.t, "who", "alice", "admin"),
+				pick(d.t, "which", "", "", "before")))
 		} else if verb == "approver" {
 			return "approver alice"
 		}

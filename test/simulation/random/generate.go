@@ -30,13 +30,17 @@ func Histories(version string) *rapid.Generator[*simulation.Scenario] {
 		s.NoGrace = noGrace(t, s.Version)
 		s.Applications = []simulation.Application{{Name: "dev", Step: 1}, {Name: "qa", Step: 2}, {Name: "prod", Step: 3}}
 		if rapid.Bool().Draw(t, "a fourth") {
-			s.Applications = append(s.Applications, simulation.Application{Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step")})
+			s.Applications = append(s.Applications, simulation.Application{
+				Name: pick(t, "name", "east", "west"), Step: rapid.IntRange(1, 3).Draw(t, "step"),
+			})
 		}
 		if pick(t, "skew", false, false, false, true) {
-			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second, -time.Second, 3*time.Second, -3*time.Second, 30*time.Second, -30*time.Second)
+			s.Applications[rapid.IntRange(0, 2).Draw(t, "whose clock")].Skew = pick(t, "ahead by", time.Second, 2*time.Second,
+				-time.Second, 3*time.Second, -3*time.Second, 30*time.Second, -30*time.Second)
 		}
 		if pick(t, "large", false, false, true) {
-			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in", 500*time.Millisecond, 3*time.Second, 10*time.Second)
+			s.Applications[rapid.IntRange(0, 2).Draw(t, "which is large")].Compares = pick(t, "compares in",
+				500*time.Millisecond, 3*time.Second, 10*time.Second)
 		}
 		// Half of what happens, happens to one of them: most findings are several things that happen to the same
 		// Application.
@@ -78,19 +82,25 @@ type drawing struct {
 }
 
 func (d drawing) gap() time.Duration {
-	return pick(d.t, "gap", 0, 20*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond,
+	return pick(d.t, "gap", 0, 20*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond,
+		500*time.Millisecond,
 		time.Second, 2*time.Second, 5*time.Second, 30*time.Second, 200*time.Second)
 }
 
 // event draws one event. The list names the verbs as often as they are to be drawn, the simple ones first.
 func (d drawing) event() string {
-	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync", "githook", "githook",
-		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination", "rollback", "try", "merge", "slow compare", "slow sync",
-		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart", "outage",
-		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign", "image", "recreate")
+	verb := pick(d.t, "verb", "refresh", "refresh", "refresh", "commit", "commit", "commit", "commit", "sync", "sync",
+		"githook", "githook",
+		"values", "values", "drift", "drift", "revert", "revert", "label", "parameter", "parameter", "destination",
+		"rollback", "try", "merge", "slow compare", "slow sync",
+		"slow cluster", "slow watch", "failing", "crash", "recover", "add", "remove", "window", "hydration", "restart",
+		"outage",
+		"around", "slow write", "slow write", "invalid", "valid", "relabel", "leftover", "local", "foreign", "image",
+		"recreate")
 	switch verb {
 	case "commit":
-		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(), pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
+		return strings.TrimSpace(fmt.Sprintf("commit %s %s %s", d.branch(), d.touched(),
+			pick(d.t, "effect", "", "", "", "", "slow", "bad", "fails", "hook")))
 	case "revert", "merge", "githook":
 		return verb + " " + d.branch()
 	case "values", "destination", "around", "recreate":
@@ -98,7 +108,8 @@ func (d drawing) event() string {
 	case "relabel":
 		return fmt.Sprintf("relabel %s %d", d.app(), rapid.IntRange(1, 4).Draw(d.t, "step"))
 	case "slow write":
-		return fmt.Sprintf("slow write %s %s", d.app(), pick(d.t, "takes", 500*time.Millisecond, time.Second, 3*time.Second, 5*time.Second, 8*time.Second))
+		return fmt.Sprintf("slow write %s %s", d.app(),
+			pick(d.t, "takes", 500*time.Millisecond, time.Second, 3*time.Second, 5*time.Second, 8*time.Second))
 	case "label":
 		return fmt.Sprintf("label %s %d", d.app(), rapid.IntRange(1, 3).Draw(d.t, "step"))
 	case "add":
@@ -112,7 +123,8 @@ func (d drawing) event() string {
 	case "slow compare", "slow sync":
 		return fmt.Sprintf("%s %s %s", verb, d.app(), d.long())
 	case "slow cluster":
-		return fmt.Sprintf("slow cluster %s %s", d.app(), pick(d.t, "seen after", 300*time.Millisecond, time.Second, 3*time.Second))
+		return fmt.Sprintf("slow cluster %s %s", d.app(),
+			pick(d.t, "seen after", 300*time.Millisecond, time.Second, 3*time.Second))
 	case "slow watch":
 		return fmt.Sprintf("slow watch %s %s", pick(d.t, "who", "applicationset", "application", "stepgate"), d.long())
 	case "hydration":

@@ -20,7 +20,9 @@ func TestHistories(t *testing.T) {
 		histories = 100
 	}
 	player := simulation.NewPlayer()
-	versions := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Histories("3.5"), Histories("3.6")}
+	versions := []*rapid.Generator[*simulation.Scenario]{
+		Histories("3.5"), Conditions("3.5"), Histories("3.5"), Histories("3.6"),
+	}
 	for seed := 1; seed <= histories; seed++ {
 		s := versions[seed%len(versions)].Example(seed)
 		result := player.Play(s, nil)

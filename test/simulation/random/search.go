@@ -109,7 +109,9 @@ func (f *Found) note(seed int, r simulation.Result) {
 
 // Report prints the kinds, and of each violation some counterexamples, shrunk.
 func (f *Found) Report(out io.Writer, show int) {
-	names := slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return cmp.Compare(f.Kinds[a].First, f.Kinds[b].First) })
+	names := slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int {
+		return cmp.Compare(f.Kinds[a].First, f.Kinds[b].First)
+	})
 	_, _ = fmt.Fprintf(out, "%-28s %10s %12s\n", "kind", "histories", "first seed")
 	for _, name := range names {
 		_, _ = fmt.Fprintf(out, "%-28s %10d %12d\n", name, f.Kinds[name].Count, f.Kinds[name].First)
@@ -131,7 +133,9 @@ func (f *Found) Report(out io.Writer, show int) {
 // Shrink shrinks the history of a seed to the smallest that shows the same kind of counterexample.
 func (p Plan) Shrink(seed int, kind string) *simulation.Scenario {
 	player := simulation.NewPlayer()
-	return Shrink(p.generator(), seed, func(s *simulation.Scenario) bool { return slices.Contains(player.Play(s, nil).Kinds(), kind) })
+	return Shrink(p.generator(), seed, func(s *simulation.Scenario) bool {
+		return slices.Contains(player.Play(s, nil).Kinds(), kind)
+	})
 }
 
 // String is the summary on one line.

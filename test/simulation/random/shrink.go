@@ -12,8 +12,11 @@ import (
 )
 
 // Shrink returns the smallest history that rapid finds to fail as the one of this seed does. It sets rapid's flags.
-func Shrink(histories *rapid.Generator[*simulation.Scenario], seed int, fails func(*simulation.Scenario) bool) *simulation.Scenario {
-	for name, value := range map[string]string{"seed": strconv.Itoa(seed), "checks": "1", "nofailfile": "true", "shrinktime": "20s"} {
+func Shrink(
+	histories *rapid.Generator[*simulation.Scenario], seed int, fails func(*simulation.Scenario) bool,
+) *simulation.Scenario {
+	for name, value := range map[string]string{"seed": strconv.Itoa(seed), "checks": "1", "nofailfile": "true",
+		"shrinktime": "20s"} {
 		if err := flag.Set("rapid."+name, value); err != nil {
 			panic(err) // rapid has another flag now
 		}

@@ -54,7 +54,8 @@ func (x *Waits) report(out io.Writer) {
 	_, _ = fmt.Fprintf(out, "\n%-28s %10s %9s %9s %9s\n", "started after the end of", "syncs", "p50", "p99", "most")
 	for _, name := range slices.Sorted(maps.Keys(x.late)) {
 		all := slices.Sorted(slices.Values(x.late[name]))
-		_, _ = fmt.Fprintf(out, "%-28s %10d %8.2fs %8.2fs %8.2fs\n", name, len(all), quantile(all, 0.5).Seconds(), quantile(all, 0.99).Seconds(), all[len(all)-1].Seconds())
+		_, _ = fmt.Fprintf(out, "%-28s %10d %8.2fs %8.2fs %8.2fs\n", name, len(all), quantile(all, 0.5).Seconds(),
+			quantile(all, 0.99).Seconds(), all[len(all)-1].Seconds())
 	}
 }
 

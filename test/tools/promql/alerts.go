@@ -116,7 +116,8 @@ func (r rule) instance(sample promql.Sample, now time.Time) (firing, error) {
 	fill := func(texts, into map[string]string) error {
 		for name, text := range texts {
 			text = "{{$labels := .Labels}}{{$value := .Value}}" + text
-			filled, err := template.NewTemplateExpander(context.Background(), text, r.Alert, data, model.TimeFromUnixNano(now.UnixNano()), nil, &url.URL{}, nil).Expand()
+			filled, err := template.NewTemplateExpander(context.Background(), text, r.Alert, data,
+				model.TimeFromUnixNano(now.UnixNano()), nil, &url.URL{}, nil).Expand()
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -128,7 +129,9 @@ func (r rule) instance(sample promql.Sample, now time.Time) (firing, error) {
 }
 
 // evaluate gives the result of an expression at a time.
-func evaluate(engine *promql.Engine, series storage.Queryable, expression string, now time.Time) (promql.Vector, error) {
+func evaluate(
+	engine *promql.Engine, series storage.Queryable, expression string, now time.Time,
+) (promql.Vector, error) {
 	query, err := engine.NewInstantQuery(context.Background(), series, nil, expression, now)
 	if err != nil {
 		return nil, err
