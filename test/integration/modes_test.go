@@ -34,7 +34,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 	r.Eventually(func() int { return len(r.events("prod", "SyncWouldBeDenied")) }).Should(Equal(1))
 	event := r.events("prod", "SyncWouldBeDenied")[0]
 	r.Expect(event.Type).To(Equal(corev1.EventTypeNormal))
-	r.Expect(event.Note).To(Equal(r.twoBlockers()))
+	r.Expect(event.Note).To(blockedByBoth)
 	r.Expect(event.Regarding.UID).To(Equal(r.app("prod").UID))
 	r.Expect(event.Related.Name).To(Equal("engineering-dev-guestbook"))
 	// The API server's own audit log has the decision.
@@ -58,8 +58,7 @@ func TestAuditModeAdmitsAndRecords(t *testing.T) {
 
 func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 	r := newRollout(t)
-	both := []string{"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook"}
-	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), r.twoBlockers(), both...)
+	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), bothBlock...)
 
 	for annotations, admitted := range map[*map[string]string]bool{
 		{"stepgate.io/mode": "audit"}: true,
@@ -88,8 +87,7 @@ func TestTheApplicationSetsAnnotationsWin(t *testing.T) {
 func TestAServerDryRunLeavesNoTrace(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), r.twoBlockers(),
-		"NotHealthy engineering-dev-guestbook", "NotSynced engineering-qa-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "prod", client.DryRunAll), bothBlock...)
 	// A denial that is not a dry-run comes after it through the same queue: when its Event is there, the other's would
 	// be.
 	r.Expect(r.sync(cluster.ControllerAccount, "qa")).NotTo(Succeed())

@@ -22,7 +22,7 @@ func TestSIGTERMDrains(t *testing.T) {
 	r.Expect(r.replica.Terminate()).To(Succeed())
 
 	r.Eventually(func() error { return r.replica.Ready(r.ctx) }).Should(MatchError(ContainSubstring("shutting down")))
-	r.denied(r.sync(cluster.ControllerAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "qa"), "NotHealthy engineering-dev-guestbook")
 	r.Expect(r.replica.Wait()).To(Equal(0))
 }
 

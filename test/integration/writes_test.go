@@ -54,13 +54,12 @@ func TestEveryWriteFormIsJudged(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			r := newRollout(t)
 			if form == "create with operation" {
-				r.denied(write(r, "prod"), "step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: "+
-					"engineering-prod-guestbook "+
-					"(TargetNotCompared: Argo CD has not compared it with its new spec). Next: wait until Argo CD has compared engineering-prod-guestbook")
+				err := write(r, "prod")
+				r.denied(err)
+				r.Expect(err).To(MatchError(ContainSubstring("engineering-prod-guestbook (TargetNotCompared: ")))
 				return
 			}
-			r.denied(write(r, "prod"), r.twoBlockers(), "NotHealthy engineering-dev-guestbook",
-				"NotSynced engineering-qa-guestbook")
+			r.denied(write(r, "prod"), bothBlock...)
 		})
 	}
 }
@@ -87,13 +86,11 @@ func TestEveryWriteFormIsAdmittedWhenEarlierStepsAreDone(t *testing.T) {
 func TestARolloutGoesStepByStep(t *testing.T) {
 	r := newRollout(t)
 
-	r.denied(r.sync(cluster.ControllerAccount, "qa"), r.oneBlocker(), "NotHealthy engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "qa"), "NotHealthy engineering-dev-guestbook")
 	r.Expect(r.sync(cluster.ControllerAccount, "dev")).To(Succeed())
 	r.done("dev")
 	r.Expect(r.sync(cluster.ControllerAccount, "qa")).To(Succeed())
-	r.denied(r.sync(cluster.ControllerAccount, "prod"),
-		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 2 is not done: "+
-			"engineering-qa-guestbook (OperationInProgress). Next: wait until the operation of engineering-qa-guestbook has ended", "OperationInProgress engineering-qa-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "prod"), "OperationInProgress engineering-qa-guestbook")
 	r.done("qa")
 	r.Expect(r.sync(cluster.ControllerAccount, "prod")).To(Succeed())
 }
@@ -105,8 +102,5 @@ func TestAnEarlierStepAtTheOldRevisionIsNotDone(t *testing.T) {
 		guestbook.Compare(app, r.Now().Add(-1e12), guestbook.OldCommit, argo.SyncStatusCodeSynced, "Healthy")
 	})).To(Succeed())
 
-	r.denied(r.sync(cluster.ControllerAccount, "prod"),
-		"step 3 of ApplicationSet "+r.namespace+"/guestbook may not sync yet: 1 Application of step 1 is not done: "+
-			"engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3). Next: "+
-			"refresh engineering-dev-guestbook: argocd app get engineering-dev-guestbook --refresh", "RevisionMismatch engineering-dev-guestbook")
+	r.denied(r.sync(cluster.ControllerAccount, "prod"), "RevisionMismatch engineering-dev-guestbook")
 }
