@@ -113,6 +113,22 @@ func TestEveryPageThatCodeNamesExists(t *testing.T) {
 	g.Expect(found).To(BeNumerically(">", 20))
 }
 
+// source is a path of the sources in a page. One in capitals stands for many: policy/reason_NAME.go.
+var source = regexp.MustCompile("`((?:policy|webhook|certs|cmd|test|config|charts)/[a-z0-9_./*-]+)`")
+
+func TestEverySourceThatAPageNamesExists(t *testing.T) {
+	g, found := NewWithT(t), 0
+	for page, text := range pages(g) {
+		for _, match := range source.FindAllStringSubmatch(text, -1) {
+			files, err := filepath.Glob(filepath.Join(root, match[1]))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(files).NotTo(BeEmpty(), "%s names %s", page, match[1])
+			found++
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 30))
+}
+
 func TestAnchorsAndLinksOfAPage(t *testing.T) {
 	g := NewWithT(t)
 	page := "# A page: `--pin`, and [more](x.md)\n\n## Argo CD 3.6\n```sh\n# no heading\n```\n## Twice\n## Twice\nSee " +
