@@ -14,6 +14,11 @@ type clock struct {
 	number int
 }
 
+// maxEvents is far more than a history has in which nobody goes round in circles. Nothing more happens then.
+const maxEvents = 100_000
+
+func (c *clock) exhausted() bool { return c.number > maxEvents }
+
 type scheduled struct {
 	at     time.Duration
 	number int
@@ -41,7 +46,7 @@ func (c *clock) after(d time.Duration, do func()) {
 // advance lets d pass, and everything happen that is due meanwhile.
 func (c *clock) advance(d time.Duration) {
 	until := c.now + d
-	for len(c.queue) > 0 && c.queue[0].at <= until {
+	for len(c.queue) > 0 && c.queue[0].at <= until && !c.exhausted() {
 		next := c.pop()
 		c.now = max(c.now, next.at)
 		next.do()

@@ -53,6 +53,9 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	r := Result{Incomplete: w.run(w.schedule())}
 	r.Early, r.Limits, r.Starts, r.Conditions = w.early, w.limits, w.starts, w.conditions.had()
 	r.Late = w.late()
+	if w.exhausted() {
+		return w.endless(r)
+	}
 	if len(r.Incomplete) == 0 {
 		return r
 	}
@@ -67,6 +70,19 @@ func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	}
 	if len(suspects) > 0 {
 		p.takeAway(w, suspects, &r)
+	}
+	return r
+}
+
+// endless is the result of a history in which somebody went round in circles, and which was cut off then. Argo CD does
+// so by itself with an Application that fails validation and is OutOfSync: it does not write the spec, finds again that
+// the spec has changed, and records it as Waiting; its step opens, and it records it as Pending; each of the two wakes
+// it up (argo-cd v3.5.7, UpdateApplicationSetApplicationStatus and shouldRequeueForApplicationSet).
+func (w *world) endless(r Result) Result {
+	if slices.ContainsFunc(w.names, w.isInvalid) {
+		r.Stranded = append(r.Stranded, "everything: Argo CD goes round in circles")
+	} else {
+		r.Stuck = append(r.Stuck, Stuck{Target: "everything", Kind: "endless", Refusal: "somebody goes round in circles"})
 	}
 	return r
 }
@@ -118,8 +134,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 // its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
 // Application that cannot be written. The same holds for a condition that does not end by itself.
 func (w *world) waits(m *member) bool {
-	invalid := func(name string) bool { e := w.members[name]; return e.invalid && e.generated > 0 }
-	if m.hydrationFails || w.waitsFor(m) != "" || slices.ContainsFunc(w.names, invalid) {
+	if m.hydrationFails || w.waitsFor(m) != "" || slices.ContainsFunc(w.names, w.isInvalid) {
 		return true
 	}
 	step := m.generated
@@ -133,6 +148,11 @@ func (w *world) waits(m *member) bool {
 	})
 }
 
+// isInvalid reports whether an Application fails validation: it is not written.
+func (w *world) isInvalid(name string) bool {
+	return w.members[name].invalid && w.members[name].generated > 0
+}
+
 func (w *world) failed(name string) bool {
 	state := w.api.apps[name].Status.OperationState
 	return state != nil && (state.Phase == synccommon.OperationFailed || state.Phase == synccommon.OperationError)
@@ -143,7 +163,7 @@ func (w *world) failed(name string) bool {
 func (w *world) run(last time.Duration) []string {
 	w.advance(last - w.now)
 	idle := 0
-	for w.now < last+quiet && len(w.queue) > 0 && !w.still(last) {
+	for w.now < last+quiet && len(w.queue) > 0 && !w.still(last) && !w.exhausted() {
 		w.advance(4*time.Second + (w.now-last)/16)
 		if len(w.undone()) > 0 || w.busy() {
 			idle = 0
