@@ -33,6 +33,10 @@ const (
 func specs() []scenario {
 	return []scenario{
 		{key: "specs-many", title: "3 steps of 20; a change of the template that changes every spec, and a commit; the last step is first by name", each: manyEach, world: true, limit: 5 * time.Minute, setup: 10 * time.Minute, waits: settling, play: repointedMany},
+		{
+			key: "specs-invalid", title: "a commit; an Application of step 1 is not valid for a while, and not Synced",
+			each: 1, world: true, limit: 3 * time.Minute, template: inProject, play: notValid,
+		},
 		{key: "specs-relabelled", title: "an Application of step 1 is Progressing; a user takes its label off, and syncs prod with the argocd CLI", each: 1, manual: true, world: true, waits: settling, play: relabelled},
 		{key: "specs-local", title: "a user syncs manifests of his own to prod with argocd app sync --local", each: 1, manual: true, world: true, play: local},
 		{
@@ -75,6 +79,21 @@ func repointedInvalid(r *rollout) {
 	dev.project = missingProject
 	r.pointToTwo()
 	r.untilFailing()
+	r.pause(stuckFor)
+	dev.project = ""
+	r.edit(nil)
+}
+
+// notValid has a commit land that an Application of step 1 gets only when it is valid again. Meanwhile Argo CD goes round
+// in circles: see simulation's world.endless.
+func notValid(r *rollout) {
+	r.begin()
+	dev := r.one("dev")
+	dev.project = missingProject
+	r.edit(nil)
+	r.untilFailing()
+	r.version("2", r.members)
+	r.refreshAtOnce(r.members...)
 	r.pause(stuckFor)
 	dev.project = ""
 	r.edit(nil)
