@@ -187,7 +187,7 @@ func (x *entry) text() string {
 	case simulation.WouldDeny:
 		return x.who() + ": in mode enforce, stepgate would hold the sync"
 	case simulation.Refreshed:
-		return "stepgate has Argo CD compare " + list(x.names, namedInLine)
+		return "stepgate asks Argo CD to compare " + list(x.names, namedInLine)
 	case simulation.Started:
 		return x.starts(many)
 	case simulation.Failed:

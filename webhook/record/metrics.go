@@ -69,7 +69,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"one only if it has just been deleted; somebody else who calls stepgate may ask about many.",
 		}),
 		refreshes: counter("refreshes_total",
-			"Refreshes that have Argo CD compare an Application again, by result: requested, repeated (within the window), "+
+			"Refreshes that ask Argo CD to compare an Application again, by result: requested, repeated (within the window), "+
 				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
