@@ -172,7 +172,8 @@ func (c *appController) needed(app *argo.Application) level {
 	case !reflect.DeepEqual(app.Spec.Destination, compared.Destination) ||
 		!app.Spec.IgnoreDifferences.Equals(compared.IgnoreDifferences):
 		return latest
-	case app.HasChangedManagedNamespaceMetadata() && app.Status.ReconciledAt.Add(time.Second).Before(epoch.Add(c.w.now)):
+	case app.HasChangedManagedNamespaceMetadata() &&
+		app.Status.ReconciledAt.Add(time.Second).Before(epoch.Add(c.w.now+c.w.skew(app.Name))):
 		return latest // Argo CD goes round and round with it; here at most once a second
 	}
 	x := c.worker(app.Name)
