@@ -154,8 +154,8 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 	p.out.write(p.writes, by.name, what, a)
 }
 
-// untilWatched waits until the watches have told stepgate of a write. Argo CD leaves it that time; an operation that
-// follows at once would be judged by an older state where it is only held.
+// untilWatched waits until the watches have told stepgate of a write. A denial and the note of a hold name the blockers
+// behind the first one as they were last watched.
 func (p *play) untilWatched(written client.Object) {
 	resource := "applications"
 	if _, ok := written.(*argo.ApplicationSet); ok {
