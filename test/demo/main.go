@@ -51,6 +51,9 @@ func run(ctx context.Context, out *printer, chart bool) (unexpected int, err err
 		p.perform()
 		p.report()
 	})
+	if err != nil && p.gate != nil {
+		err = fmt.Errorf("%w\nThe log of stepgate:\n%s", err, p.gate.Log())
+	}
 	return p.unexpected, err
 }
 
