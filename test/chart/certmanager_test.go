@@ -57,11 +57,14 @@ func TestCertManagerIssuesInjectsAndRenews(t *testing.T) {
 
 	renew(t, "stepgate-ca")
 	g.Eventually(func() string {
-		return secretOf(t, "stepgate-cert-manager-ca")
+		return secretOf(t, "stepgate-cert-manager-ca", "tls.crt")
 	}).ShouldNot(Equal(injected), "the CA is renewed")
-	before = mounted()
-	renew(t, "stepgate-tls")
-	g.Eventually(mounted).ShouldNot(Equal(before))
+	g.Eventually(func() string {
+		before = mounted()
+		renew(t, "stepgate-tls")
+		g.Eventually(mounted).ShouldNot(Equal(before))
+		return secretOf(t, "stepgate-tls", "ca.crt")
+	}).ShouldNot(Equal(injected), "the leaf is signed by the new CA: cert-manager signs by what its watch has seen")
 	g.Eventually(func() string { return caBundle(t) }).ShouldNot(Or(BeEmpty(), Equal(injected)), "the new CA is injected")
 	g.Eventually(func() error {
 		return servedBy(replica, caBundle(t), mounted())
@@ -160,12 +163,12 @@ func renew(t *testing.T, name string) {
 	}).Should(Succeed())
 }
 
-func secretOf(t *testing.T, name string) string {
+func secretOf(t *testing.T, name, key string) string {
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
 	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: "managed", Name: name}, &secret)).To(Succeed())
-	return string(secret.Data["tls.crt"])
+	return string(secret.Data[key])
 }
 
 // caBundle is the bundle of both configurations, or "" while they differ.

@@ -47,7 +47,7 @@ func rollout(t *testing.T, namespace string) *argo.ApplicationSet {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
-	made, err := guestbook.Create(ctx, shared.Admin, namespace,
+	made, err := guestbook.Create(ctx, shared.Admin, namespace, guestbook.Lately,
 		func(made *guestbook.Rollout, env string, app *argo.Application) {
 			sync := argo.SyncStatusCodeSynced
 			if env == "prod" {

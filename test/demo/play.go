@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
@@ -71,7 +69,7 @@ var (
 // prepare creates the ApplicationSet and its Applications, all of them Synced and Healthy at the old commit.
 func (p *play) prepare() {
 	script.Must(p.CreateNamespace(p.ctx, cluster.ArgoNamespace))
-	p.Rollout = script.Get(guestbook.Create(p.ctx, p.Admin, cluster.ArgoNamespace,
+	p.Rollout = script.Get(guestbook.Create(p.ctx, p.Admin, cluster.ArgoNamespace, guestbook.Lately,
 		func(made *guestbook.Rollout, _ string, app *argo.Application) {
 			app.Operation = guestbook.RollingSync()
 			guestbook.Start(app, made.Tick())
@@ -135,9 +133,6 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 	}
 	a.err = c.Patch(p.ctx, changed, client.MergeFrom(before))
 	a.warnings = warnings.texts
-	if a.err == nil {
-		p.untilWatched(changed)
-	}
 	if app, ok := changed.(*argo.Application); ok && want.held && a.err == nil && app.Operation == nil {
 		a.held = p.noteWith("SyncHeld", app.Name, want.contains)
 		p.held++
@@ -152,23 +147,6 @@ func (p *play) patch(by writer, what string, changed, before client.Object, want
 		p.unexpected++
 	}
 	p.out.write(p.writes, by.name, what, a)
-}
-
-// untilWatched waits until the watches have told stepgate of a write. A denial and the note of a hold name the blockers
-// behind the first one as they were last watched.
-func (p *play) untilWatched(written client.Object) {
-	resource := "applications"
-	if _, ok := written.(*argo.ApplicationSet); ok {
-		resource = "applicationsets"
-	}
-	version := script.Get(strconv.ParseFloat(written.GetResourceVersion(), 64))
-	script.Must(eventually.Succeeds(p.ctx, func() error {
-		at, err := p.gate.Metric(p.ctx, "stepgate_watch_resource_version", "resource", resource)
-		if err == nil && at < version {
-			err = fmt.Errorf("stepgate's watch of %s is at %.0f, and the write was %.0f", resource, at, version)
-		}
-		return err
-	}))
 }
 
 // sync lets somebody write an operation.

@@ -32,7 +32,7 @@ func scenes() []scene {
 			[]string{
 				"ApplicationSet argocd/guestbook: step 1 is dev, step 2 is qa, step 3 is prod",
 				"all are Synced and Healthy at commit 864496e; the new commit is 78de5d3",
-				"the ApplicationSet controller has recorded prod as Pending: it wants to sync it",
+				"the ApplicationSet controller wants to sync prod, and records it as Pending",
 				"dev has not been compared with it yet, so it still looks done: Healthy and Synced, at the old commit",
 			},
 			noticedOnProdFirst,
@@ -72,8 +72,8 @@ func scenes() []scene {
 
 func noticedOnProdFirst(p *play) {
 	p.compared("prod", argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
-	p.pending("prod")
 	p.rolling("prod", heldBecause("engineering-dev-guestbook (RevisionMismatch: compared to 864496e, not 78de5d3)"))
+	p.pending("prod")
 	p.refreshed("dev")
 	p.refreshed("qa")
 	p.user("prod", "bob", deniedBecause("RefreshPending"))

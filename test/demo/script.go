@@ -7,6 +7,7 @@ import (
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/eventually"
@@ -14,12 +15,15 @@ import (
 	"github.com/stepgate/stepgate/test/script"
 )
 
-// compared has the application controller store a comparison with the new commit.
+// compared has the application controller store a comparison with the new commit. It answers a refresh that stepgate
+// asks for meanwhile, too: nobody compares the Application again by himself.
 func (p *play) compared(env string, sync argo.SyncStatusCode, state health.HealthStatusCode) {
 	what := "status of " + env + ": compared to " + guestbook.NewCommit[:7] + ", " + string(sync) + ", " + string(state)
-	p.write(controller, env, what, func(app *argo.Application) {
-		guestbook.Compare(app, p.Tick(), guestbook.NewCommit, sync, state)
-	}, admitted)
+	app := p.app(env)
+	before := app.DeepCopy()
+	metav1.SetMetaDataAnnotation(&before.ObjectMeta, argo.AnnotationKeyRefresh, string(argo.RefreshTypeNormal))
+	guestbook.Compare(app, p.Tick(), guestbook.NewCommit, sync, state)
+	p.patch(controller, what, app, before, admitted)
 }
 
 func (p *play) rolling(env string, want expectation) {

@@ -8,19 +8,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// Lately is how far the statuses of a rollout are behind that is written as its controllers would. stepgate asks for
+// another comparison of what was compared 5 minutes ago.
+const Lately = 2 * time.Minute
+
 // Rollout is the ApplicationSet and its Applications on an API server. It is for one goroutine.
 type Rollout struct {
-	Set   *argo.ApplicationSet
-	admin client.Client
-	now   time.Time
+	Set    *argo.ApplicationSet
+	admin  client.Client
+	behind time.Duration
+	now    time.Time
 }
 
 // Create creates the ApplicationSet in a namespace, and its Applications dev, qa and prod after state has given each
-// its status. Their times begin a day ago: a load ticks often.
+// its status. The clock of the statuses is behind at first: Lately, or more for who ticks often.
 func Create(
-	ctx context.Context, admin client.Client, namespace string, state func(r *Rollout, env string, app *argo.Application),
+	ctx context.Context, admin client.Client, namespace string, behind time.Duration,
+	state func(r *Rollout, env string, app *argo.Application),
 ) (*Rollout, error) {
-	r := &Rollout{Set: Set(namespace), admin: admin, now: time.Now().Add(-24 * time.Hour).Truncate(time.Second)}
+	r := &Rollout{Set: Set(namespace), admin: admin, behind: behind}
 	if err := admin.Create(ctx, r.Set); err != nil {
 		return nil, err
 	}
@@ -34,9 +40,13 @@ func Create(
 	return r, nil
 }
 
-// Tick moves the clock of the statuses on by two seconds; Argo CD's times have a resolution of one.
+// Tick moves the clock of the statuses on by two seconds, or by more if it would fall further behind; Argo CD's times
+// have a resolution of one.
 func (r *Rollout) Tick() time.Time {
-	r.now = r.now.Add(2 * time.Second)
+	least := time.Now().Add(-r.behind).Truncate(time.Second)
+	if r.now = r.now.Add(2 * time.Second); r.now.Before(least) {
+		r.now = least
+	}
 	return r.now
 }
 

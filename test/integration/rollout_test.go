@@ -72,7 +72,7 @@ func newRolloutNotReady(t *testing.T, o release.Options) *rollout {
 // create writes the ApplicationSet and its Applications before the gate is registered.
 func (r *rollout) create() {
 	var err error
-	r.Rollout, err = guestbook.Create(r.ctx, shared.Admin, r.namespace,
+	r.Rollout, err = guestbook.Create(r.ctx, shared.Admin, r.namespace, guestbook.Lately,
 		func(made *guestbook.Rollout, env string, app *argo.Application) {
 			sync, state := argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy
 			if env == "dev" {

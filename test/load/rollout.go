@@ -43,7 +43,7 @@ func (w *Writer) NewRollout(ctx context.Context, namespace string) (*Rollout, er
 		return nil, err
 	}
 	r := &Rollout{writer: w}
-	r.made, err = guestbook.Create(ctx, admin, namespace,
+	r.made, err = guestbook.Create(ctx, admin, namespace, 24*time.Hour,
 		func(made *guestbook.Rollout, env string, app *argo.Application) {
 			sync := argo.SyncStatusCodeSynced
 			switch env {

@@ -22,7 +22,7 @@ func createGuestbook(t *testing.T) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
-	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace,
+	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace, guestbook.Lately,
 		func(made *guestbook.Rollout, _ string, app *argo.Application) {
 			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync,
 				health.HealthStatusProgressing)

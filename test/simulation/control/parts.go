@@ -84,7 +84,7 @@ func ofFindings() []part {
 			`false && !in.Target.runs(w) })`),
 		take("RanBack", revision, `!slices.ContainsFunc(a.Compared, ran)`, `(true || ran(Source{}))`),
 		take("A7", older, `(in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh`,
-			`in.History.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && !slices.ContainsFunc(a.Compared, func(s Source) bool { return known(in.Target.Wanted, s.Key) })`),
+			`in.History.Past(a.Name).Freshness < Fresh && in.pendingElsewhere(a) && len(in.Target.Wanted) == 0`),
 		row("A8", "notHydrated"),
 		row("Uncompared", "comparedUnhydrated"),
 		take("HydratedFrom", target, ` && hydratedFrom(spec, &before.SourceHydrator)`, ``),
