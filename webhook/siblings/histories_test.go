@@ -250,6 +250,7 @@ func TestDeployedWith(t *testing.T) {
 		"dev=a/S@one dev=a/O@two": {"one", true},
 		"dev=a/S@one dev=a/O@two dev=a/O@two+Running": {"otherwise", true},
 		"dev=a/O^@one": {"otherwise", true},
+		"dev=a/O@one dev=a/O@two dev=a/O@two+Running": {"two", false},
 	} {
 		t.Run(events, func(t *testing.T) {
 			around, known := watching(events).DeployedWith("dev")
