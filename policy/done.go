@@ -4,7 +4,7 @@ package policy
 // the rows is part of the rule: the reason names what has to change first.
 func (in *Input) notDone(a *Application) (Reason, string) {
 	if in.Settings.Train && in.completedTarget(a) {
-		return notBroken(a)
+		return in.notBroken(a)
 	}
 	for i := range siblingRows {
 		r := &siblingRows[i]
@@ -50,10 +50,12 @@ func (in *Input) completedTarget(a *Application) bool {
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on
 // its way to a newer revision.
-func notBroken(a *Application) (Reason, string) {
-	switch a.Health {
-	case "Healthy", "Progressing":
-		return "", ""
+func (in *Input) notBroken(a *Application) (Reason, string) {
+	switch {
+	case a.Health != "Healthy" && a.Health != "Progressing":
+		return NotHealthy, clean(a.Health)
+	case !in.Settings.AllowFailedOperations && (in.failed(a) || a.LastOperation.failed() && a.SyncStatus != "Synced"):
+		return OperationFailed, clean(a.LastOperation.Phase)
 	}
-	return NotHealthy, clean(a.Health)
+	return "", ""
 }

@@ -86,7 +86,7 @@ func trainRows() map[string]row {
 	}
 	return map[string]row{
 		"it has completed it and syncs the next":      on(allowed("1:dev=Progressing/OutOfSync@c,op,running,ran:a+b > 2:prod@b,auto,pinned")),
-		"it has completed it and failed at the next":  on(allowed("1:dev@c,failed:50,ran:a+b > 2:prod@b,auto,pinned")),
+		"it has completed it and failed at the next":  stopped("1:dev@c,failed:50,ran:a+b > 2:prod@b,auto,pinned", policy.OperationFailed, "(OperationFailed: Failed). Next: sync dev again: argocd app sync dev"),
 		"it has completed it and is broken by now":    stopped("1:dev=Degraded@c,ran:a+b > 2:prod@b,auto,pinned", policy.NotHealthy, "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it"),
 		"it has completed it, and is asked to sync":   on(allowed("1:dev@b,op,refresh,synced:50,ran:b > 2:prod@b,auto,pinned")),
 		"synced, and not seen to be completed":        stopped("1:dev@b,op,synced:50 > 2:prod@b,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),

@@ -71,11 +71,13 @@ type Past struct {
 	// Applied is the start of the last operation that was seen to apply everything. A later attempt of the same
 	// operation may show less.
 	Applied time.Time
-	// Failed are the sources and revisions that it was compared with when its last sync of them was seen to fail. The
-	// operation that tries again does not tell.
+	// Failed are the sources and revisions that its last full sync ran, if that was seen to fail. The operation that
+	// tries again does not tell.
 	Failed []Source
 	// Altered means the same as for the target. It is true, too, where that is not known.
 	Altered bool
+	// Broken is when it was last seen Degraded, Missing or failed, or to come back from that; zero if it was not.
+	Broken time.Time
 }
 
 // Past is what was seen of a sibling, by its name.
@@ -108,6 +110,10 @@ type Completion struct {
 	Sources []Source
 	// OperatedAt is when its last operation had started.
 	OperatedAt time.Time
+	// Since is since when it was deployed and Healthy: the later one of the two; zero when neither is known.
+	Since time.Time
+	// By is who has started the sync, if that was a person; else empty.
+	By string
 }
 
 // Settings is how the gate is configured for one ApplicationSet.
@@ -123,8 +129,8 @@ type Settings struct {
 	AllowFailedOperations bool
 	// Pin says that operations are pinned: an automated one has to name its revisions.
 	Pin bool
-	// Train lets an Application deploy a revision that the earlier steps have completed while they are on their way to
-	// a newer one.
+	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while
+	// they are on their way to a newer one. Without it, only the compared revision is.
 	Train bool
 	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is
 	// SettlingTime, and with a negative time nobody waits for it.
@@ -290,6 +296,8 @@ type LastOperation struct {
 	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
+	// Other are the sources and revisions that it ran where it has failed, and those are not the compared ones.
+	Other []Source
 	// Applied says that it applied everything, and came to the hooks that run after that.
 	Applied bool
 }
@@ -300,8 +308,10 @@ type LastSync struct {
 	FinishedAt time.Time
 	// AtCompared says that it deployed the revisions and sources that are now compared.
 	AtCompared bool
-	// SameSources says that it deployed the sources that are now compared, maybe at other revisions.
+	// SameSources says that it deployed the sources that are now compared, maybe at other revisions. Other are those
+	// revisions if they are others.
 	SameSources bool
+	Other       []Source
 	// Since is when what it deployed was first deployed, without anything else in between. A repetition does not change
 	// it.
 	Since time.Time

@@ -63,6 +63,7 @@ func (in *Input) predates(approval Approval) bool {
 // same.
 func (in *Input) started(step int, user string) bool {
 	return in.StartedBy == user || slices.ContainsFunc(in.Siblings, func(a Sibling) bool {
-		return in.isEarlier(a, step) && a.LastSync.By == user && a.LastSync.AtCompared
+		c, completed := in.completion(a.Application)
+		return in.isEarlier(a, step) && (a.LastSync.By == user && a.LastSync.AtCompared || completed && c.By == user)
 	})
 }

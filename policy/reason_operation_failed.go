@@ -27,9 +27,14 @@ var operationFailed = blocking{
 // is Synced at another revision, then the commit was taken back.
 func (in *Input) failed(a *Application) bool {
 	last := &a.LastOperation
-	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" {
+	if !last.failed() {
 		return false
 	}
 	applied := last.Applied || !last.StartedAt.IsZero() && last.StartedAt.Equal(in.History.Past(a.Name).Applied)
 	return last.AtCompared || applied
+}
+
+// failed reports whether it was a full operation that failed.
+func (last *LastOperation) failed() bool {
+	return last.Full && (last.Phase == "Failed" || last.Phase == "Error")
 }

@@ -10,7 +10,8 @@ var soaking = row{
 	level:     RequireHealth,
 	condition: true,
 	when: "it is done, but what it runs was first deployed, or it became Healthy, less than the soak time of the " +
-		"target's step ago",
+		"target's step ago; with `--pin qualified`, what the target deploys instead of what it runs, and the time starts " +
+		"again when it was Degraded, Missing or failed since",
 	short: "it is done, but has not proved itself for long enough",
 	next:  "wait, or change the annotation stepgate.io/soak",
 }
@@ -39,7 +40,8 @@ func (s Soak) Before(step int) time.Duration {
 // Argo CD cuts its times to seconds, so that a second is added.
 //
 // It has been deployed and Healthy since the later of two moments: when what it runs was first deployed, and when its
-// health became Healthy. A commit that does not touch the sibling changes neither.
+// health became Healthy. A commit that does not touch the sibling changes neither. On a train, what counts is not what
+// it runs, but what the target deploys: it has completed that, and not been broken since.
 func (in *Input) soaks(a *Application, step int) (until time.Time, detail string, ok bool) {
 	soak := &in.Settings.Conditions.Soak
 	wait := soak.Before(step)
@@ -48,18 +50,26 @@ func (in *Input) soaks(a *Application, step int) (until time.Time, detail string
 		return until, "the annotation stepgate.io/soak cannot be read", true
 	case wait <= 0:
 		return until, "", false
+	}
+	since := later(a.LastSync.Since, a.HealthSince)
+	switch c, completed := in.completion(a); {
+	case completed && in.Settings.Train:
+		since = later(c.Since, in.History.Past(a.Name).Broken)
 	case a.Health != "Healthy":
 		return until, "it has to be Healthy for " + wait.String(), true
-	}
-	since := a.HealthSince
-	if a.LastSync.Since.After(since) {
-		since = a.LastSync.Since
 	}
 	if since.IsZero() {
 		return until, "", false // it has deployed nothing, and nobody remembers that it was anything but Healthy
 	}
 	until = since.Truncate(time.Second).Add(time.Second + wait)
 	return until, "until " + moment(until), until.After(in.Now)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // soaking is 1 for a blocker that only soaks, else 0.

@@ -77,32 +77,38 @@ func (in *Input) inStep(a Sibling, step int) bool {
 }
 
 // failure reports whether a sibling of the target's step has failed, or is Degraded, at what the target is about to
-// deploy. Where the two have no source in common, it is what the sibling itself is compared with. Until the target is
+// deploy. Until the target is
 // hydrated from the commit that its dry source is at, the dry source does not tell what it deploys, and a failure at
 // any commit counts. A failure counts until another sync of it succeeds: the ApplicationSet controller tries again and
 // again.
 func (in *Input) failure(a *Application, step int) (b Blocker, ok bool) {
-	for _, source := range a.Compared {
-		switch {
-		case isDry(source) && in.Target.rehydrated():
-		case in.mismatch(source) != nil:
-			return b, false
-		}
-	}
 	b = Blocker{Application: a.Name, Cluster: a.Cluster, Step: step, Reason: TooManyFailures, ComparedAt: a.ReconciledAt}
-	last := &a.LastOperation
+	last, again := &a.LastOperation, in.History.Past(a.Name).Failed
 	switch {
-	case last.Full && last.AtCompared && (last.Phase == "Failed" || last.Phase == "Error"):
+	case last.failed() && in.sharesRevision(a, last.AtCompared, last.Other):
 		b.Detail = "sync " + clean(last.Phase)
-	case (a.OperationSet || last.Running()) && len(a.Compared) > 0 &&
-		slices.Equal(in.History.Past(a.Name).Failed, a.Compared):
+	case (a.OperationSet || last.Running()) && len(again) > 0 &&
+		in.sharesRevision(a, slices.Equal(again, a.Compared), again):
 		b.Detail = "its sync failed, and is tried again"
-	case a.Health == "Degraded" && a.LastSync.AtCompared:
+	case a.Health == "Degraded" && in.sharesRevision(a, a.LastSync.AtCompared, a.LastSync.Other):
 		b.Detail = "Degraded"
 	default:
 		return b, false
 	}
 	return b, true
+}
+
+// sharesRevision reports whether the target deploys what a sibling ran: what that is compared with, or else the others.
+// Where the two have no source in common, only what it is compared with counts.
+func (in *Input) sharesRevision(a *Application, compared bool, others []Source) bool {
+	at := others
+	if compared {
+		at = a.Compared
+	}
+	return (compared || slices.ContainsFunc(at, func(s Source) bool { return known(in.Target.deploys(s.Key), s.Key) })) &&
+		!slices.ContainsFunc(at, func(s Source) bool {
+			return in.mismatch(s) != nil && (!isDry(s) || !in.Target.rehydrated())
+		})
 }
 
 // rehydrated reports whether the target may deploy what was hydrated from another commit than the one that its dry

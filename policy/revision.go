@@ -26,6 +26,16 @@ func (in *Input) completed(a *Application) bool {
 		!slices.ContainsFunc(a.Compared, ran)
 }
 
+// completion is what the sibling has completed of exactly what the target deploys, the first time.
+func (in *Input) completion(a *Application) (c Completion, ok bool) {
+	for _, c := range in.History.Past(a.Name).Completions {
+		if in.deploysJust(c.Sources) {
+			return c, true
+		}
+	}
+	return c, false
+}
+
 // deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.
 func (in *Input) deploysJust(sources []Source) bool {
 	return !slices.ContainsFunc(sources, func(s Source) bool {

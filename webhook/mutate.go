@@ -76,7 +76,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 // pinned is how an operation is pinned.
 type pinned struct {
 	argocd.Pin
-	// by is the metric label: compared, proven, or named by the operation.
+	// by is the metric label: compared, qualified, or named by the operation.
 	by string
 }
 
@@ -86,14 +86,14 @@ func (m *Mutator) pin(w *judge.Write, in policy.Input) pinned {
 		d.Reason != policy.SelfHeal {
 		return pinned{}
 	}
-	p, revision := pinned{by: settings.PinCompared.String()}, ""
+	p, revisions := pinned{by: settings.PinCompared.String()}, []string(nil)
 	if in.Settings.Train {
 		in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-		if revision = policy.Proven(in); revision != "" {
-			p.by = settings.PinProven.String()
+		if best, _ := policy.Best(policy.Candidates(in)); !best.Compared {
+			revisions, p.by = best.Revisions(), settings.PinQualified.String()
 		}
 	}
-	if p.Pin = argocd.NewPin(w.App, w.Old, revision); p.Named {
+	if p.Pin = argocd.NewPin(w.App, w.Old, revisions); p.Named {
 		p.by = "named"
 	}
 	return p

@@ -188,26 +188,26 @@ func TestAHeldOperationLeavesTheOldOne(t *testing.T) {
 	g.Expect(app.Operation).To(Equal(write.Before.Operation))
 }
 
-// TestTheTrainPinsWhatIsProven has earlier steps on their way to e, while prod was compared with e, too.
-func TestTheTrainPinsWhatIsProven(t *testing.T) {
+// TestTheTrainPinsWhatQualifies has earlier steps on their way to e, while prod was compared with e, too.
+func TestTheTrainPinsWhatQualifies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// histories; a capital is a revision that a user has tried: no comparison finds it. After d, nobody was seen to be
 		// Healthy
 		dev, qa, prod string
-		want          string
+		want          string // empty if it is held
 	}{
 		"the newest that both have run":                        {"abcd", "abc", "a", "c"},
-		"all have run the compared one":                        {"abcde", "abcde", "a", "e"},
-		"nothing is proven: the compared one":                  {"ab", "a", "a", "e"},
-		"never older than what it runs":                        {"abc", "abc", "abcd", "e"},
+		"all have run the compared one, and are not Healthy":   {"abcde", "abcde", "a", "c"},
+		"nothing is completed: held":                           {"ab", "a", "a", ""},
+		"never older than what it runs":                        {"abc", "abc", "abcd", ""},
 		"it has run nothing yet":                               {"abc", "ab", "", "b"},
-		"one has not run what it runs":                         {"bc", "abc", "a", "e"},
+		"one has not run what it runs":                         {"bc", "abc", "a", ""},
 		"all have run d, and were not seen to be done with it": {"abcd", "abcd", "a", "c"},
 		"a user has tried the newest":                          {"abC", "abc", "a", "b"},
-		"proven, out of order in one of them":                  {"acb", "abc", "a", "b"},
+		"completed, out of order in one of them":               {"acb", "abc", "a", "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := scenario.Of("1:dev=Healthy@e 2:qa=Healthy@e 3:prod=Healthy@e")
+			c := scenario.Of("1:dev=Progressing@e 2:qa=Progressing@e 3:prod=Healthy@e")
 			completed := map[string][]policy.Source{}
 			for i, history := range []string{tc.dev, tc.qa, tc.prod} {
 				app := c.Apps[i]
@@ -223,12 +223,17 @@ func TestTheTrainPinsWhatIsProven(t *testing.T) {
 				})
 			}
 			config := scenario.Pinning()
-			config.Pin = settings.PinProven
+			config.Pin = settings.PinQualified
 			trial := newTrial(config, c)
 			trial.judge.Histories = &scenario.Watch{Completed: completed}
 			resp, app := mutatedBy(t, trial, c, scenario.SyncOf(c, "prod"))
-			NewWithT(t).Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit(tc.want)))
-			NewWithT(t).Expect(resp.Patches).NotTo(BeEmpty())
+			g := NewWithT(t)
+			g.Expect(resp.Patches).NotTo(BeEmpty())
+			if tc.want == "" {
+				g.Expect(app.Operation).To(BeNil())
+				return
+			}
+			g.Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit(tc.want)))
 		})
 	}
 }

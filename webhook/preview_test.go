@@ -111,7 +111,7 @@ func drawConfig(r *rapid.T) settings.Config {
 	config := scenario.Config()
 	config.Mode = rapid.SampledFrom([]settings.Mode{settings.Enforce, settings.Enforce, settings.Audit}).Draw(r, "mode")
 	config.Pin = rapid.SampledFrom([]settings.Pin{
-		settings.PinCompared, settings.PinCompared, settings.PinProven, settings.PinOff,
+		settings.PinCompared, settings.PinCompared, settings.PinQualified, settings.PinOff,
 	}).Draw(r, "pin")
 	config.Hold, config.Release = rapid.Bool().Draw(r, "hold"), rapid.Bool().Draw(r, "release")
 	config.Require = rapid.SampledFrom([]policy.Require{

@@ -90,8 +90,9 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 			"overrides it with the annotation "+settings.RequireAnnotation)
 	f.StringVar(&g.pin, "pin", "compared",
 		"which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last "+
-			"compared the Application with), proven (the newest that all earlier steps have completed) or off; the "+
-			"validating webhook denies an automated operation without them")
+			"compared the Application with), qualified (or else the newest that the earlier steps have completed and every "+
+			"condition of the step allows; was proven) or off; the validating webhook denies an automated operation without "+
+			"them; an ApplicationSet overrides it with the annotation "+settings.PinAnnotation)
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false,
 		"count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")

@@ -53,7 +53,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
-		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures"},
 	}))
 	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{
 		Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"},

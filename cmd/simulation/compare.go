@@ -118,7 +118,7 @@ func (c *appController) persist(
 		}
 	})
 	if stored {
-		c.w.noticed(c.w.members[from.Name], status.Health.Status)
+		c.w.noticed(c.w.members[from.Name], status.Health.Status, from.Status.Health.Status)
 		maps.Copy(c.w.members[from.Name].resolvedAt, resolved)
 		now := c.w.api.apps[from.Name]
 		c.put(now)

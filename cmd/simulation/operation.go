@@ -187,6 +187,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
+		m.proof.broken = c.w.now
 		c.w.tell(Happening{Kind: Failed, Application: name})
 	default:
 		next.Phase = synccommon.OperationSucceeded

@@ -23,6 +23,11 @@ type proof struct {
 	// healthy is when it last became Healthy, and recovered the same without a look at whether Argo CD has noticed that
 	// it was not.
 	healthy, recovered time.Duration
+	// since is when each content had first been deployed and Healthy. One at which Argo CD has seen it not to be Healthy
+	// is not among them.
+	since map[content]time.Duration
+	// broken is when it last failed, or Argo CD last saw it Degraded or Missing.
+	broken time.Duration
 	// byHand are the revisions that users have synced it to.
 	byHand []byHand
 }
@@ -37,7 +42,7 @@ type byHand struct {
 func longAgo() proof {
 	return proof{
 		deployed: -time.Hour, revised: -time.Hour, last: -time.Hour, moved: -time.Hour, healthy: -time.Hour,
-		recovered: -time.Hour,
+		recovered: -time.Hour, broken: -time.Hour,
 	}
 }
 
@@ -58,8 +63,24 @@ func (w *world) becameHealthy(m *member) {
 	}
 }
 
-// noticed is called when Argo CD has written the health of an Application down.
-func (w *world) noticed(m *member, health argoHealth) {
+// proves is called when an Application has something deployed and is Healthy.
+func (w *world) proves(m *member) {
+	if m.proof.since == nil {
+		m.proof.since = map[content]time.Duration{}
+	}
+	if _, known := m.proof.since[m.live.content]; !known {
+		m.proof.since[m.live.content] = max(m.proof.deployed, m.proof.healthy)
+	}
+}
+
+// noticed is called when Argo CD has written the health of an Application down, and what that was before.
+func (w *world) noticed(m *member, health, before argoHealth) {
+	if health != "Healthy" && !m.live.pending {
+		delete(m.proof.since, m.live.content)
+	}
+	if isBroken(health) || isBroken(before) {
+		m.proof.broken = w.now
+	}
 	if health != "Healthy" && m.live.health == "Healthy" {
 		m.proof.healthy = m.proof.recovered
 	}
@@ -89,6 +110,8 @@ func (w *world) synced(m *member, state *argo.OperationState) {
 		p.byHand = append(p.byHand, byHand{user: by.Username, revisions: revisions})
 	}
 }
+
+func isBroken(health argoHealth) bool { return health == "Degraded" || health == "Missing" }
 
 // isUnhealthy reports whether it is not Healthy, and Argo CD has noticed.
 func (w *world) isUnhealthy(m *member) bool {

@@ -75,14 +75,16 @@ type admitting struct {
 // completed. Every other sync by a user counts.
 //
 // A user may also name a content of a source that every E has completed before, whenever that was, unless Argo CD shows
-// it as the next change. With pin=proven, a content of a source that E has completed counts, whenever that was: the
+// it as the next change. With pin=qualified, a content of a source that E has completed counts, whenever that was: the
 // train goes by revisions, and a branch that comes back to one has no other.
 //
 // A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is
 // paused, an Application of an earlier step has not been deployed and Healthy for the soak time, nobody has approved
 // these revisions for the step, more Applications of the step have failed at them than may, or the sync window is
 // closed. What is deployed, or what a user goes back to, is never early. With a bypass, nothing is. A time in which an
-// Application was not Healthy counts if Argo CD has noticed.
+// Application was not Healthy counts if Argo CD has noticed. With pin=qualified, an Application of an earlier step may
+// have gone on: it had what P starts deployed and Healthy that long ago, and has not failed and not been Degraded or
+// Missing since.
 //
 // Some kinds of early start are counted apart, as limits.
 //
@@ -126,6 +128,7 @@ func (w *world) note(m *member) {
 	if !m.live.exists || m.live.pending || m.live.health != "Healthy" {
 		return
 	}
+	w.proves(m)
 	for i := range m.sources {
 		if m.truth.had[i] == nil {
 			m.truth.had[i] = map[int]bool{}
@@ -243,8 +246,11 @@ func (w *world) shares(m *member, at states, e *member, j int) bool {
 
 // proven reports whether e has completed the content of a state of a source, at any time, and that is enough.
 func (w *world) proven(m, e *member, j, n int) bool {
-	return (w.scenario.Pin == "proven" || m.truth.back) && w.had(e, j, n)
+	return (w.onTrain() || m.truth.back) && w.had(e, j, n)
 }
+
+// onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.
+func (w *world) onTrain() bool { return w.scenario.Pin == "proven" || w.scenario.Pin == "qualified" }
 
 // had reports whether an Application has completed the content of a state of a source, at any time.
 func (w *world) had(m *member, i, n int) bool {

@@ -125,9 +125,12 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 		return unmet{}, false
 	}
 	for _, e := range w.before(o.step) {
-		since := max(e.proof.deployed, e.proof.healthy)
+		since, unhealthy := max(e.proof.deployed, e.proof.healthy), w.isUnhealthy(e)
+		if completed, ok := w.sinceOf(e, o); ok && w.onTrain() {
+			since, unhealthy = max(completed, e.proof.broken), isBroken(w.api.apps[e.name].Status.Health.Status)
+		}
 		behind := min(0, w.skew(e.name))
-		if unreadable || w.isUnhealthy(e) || w.now < since+wait+behind {
+		if unreadable || unhealthy || w.now < since+wait+behind {
 			return unmet{
 				kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait,
 					seconds(since)), behind: e.name,
@@ -141,6 +144,23 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 		}
 	}
 	return unmet{}, false
+}
+
+// sinceOf is since when an Application has had what an operation deploys, of the sources that both have and of the
+// template.
+func (w *world) sinceOf(e *member, o *sought) (since time.Duration, ok bool) {
+	for had, at := range e.proof.since {
+		same := had.values == o.content.values
+		for i, b := range e.sources {
+			for j, own := range o.m.sources {
+				same = same && (b != own || had.source[i] == w.trees[revisionAt(o.revisions, j)][w.path(e, i)])
+			}
+		}
+		if same && (!ok || at < since) {
+			since, ok = at, true
+		}
+	}
+	return since, ok
 }
 
 // before are the Applications of the earlier steps, without those that have come just now.

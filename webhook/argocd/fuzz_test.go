@@ -150,7 +150,7 @@ func checkWrite(t *testing.T, object, old []byte) (met []string) {
 		return []string{"not decoded"}
 	}
 	op := Target(app, before).Operation
-	pin := NewPin(app, before, "")
+	pin := NewPin(app, before, nil)
 	if app.Operation == nil || app.Operation.Sync == nil {
 		g.Expect(op.Pinned || op.RollsBack || op.Redeploys).To(BeFalse(), "no sync")
 		g.Expect(pin.Patches).To(BeEmpty(), "no sync")
@@ -220,7 +220,7 @@ func checkPin(g *WithT, app, before *Application, pin Pin, object []byte) {
 	g.Expect(Target(pin.Pinned(app), before)).To(Equal(Target(after, before)), "what is judged is what is stored")
 	g.Expect(Target(after, before).Operation.Pinned).To(BeTrue(), "pinned: %s", raw)
 	g.Expect(after.Operation.Retry.Refresh).To(BeFalse(), "a retry would resolve again")
-	g.Expect(NewPin(after, before, "").Patches).To(BeEmpty(), "it is idempotent")
+	g.Expect(NewPin(after, before, nil).Patches).To(BeEmpty(), "it is idempotent")
 }
 
 // without is a JSON object without one of its fields.

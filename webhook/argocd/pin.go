@@ -26,8 +26,9 @@ type Pin struct {
 // Like auto-sync of argo-cd v3.5.7, controller/appcontroller.go, it writes the sources, too: Argo CD takes them from
 // the spec when the sync starts, and again at every retry.
 //
-// revision replaces the compared revision of an Application with one source; empty leaves it.
-func NewPin(app, old *Application, revision string) Pin {
+// candidate are other revisions than the compared ones, one for each source; nil leaves those. They replace those of
+// auto-sync, too, which names what it has compared.
+func NewPin(app, old *Application, candidate []string) Pin {
 	if app == nil || old == nil || app.Operation == nil || app.Operation.Sync == nil ||
 		app.Operation.equals(old.Operation) || len(app.Operation.Sync.Manifests) > 0 {
 		return Pin{}
@@ -37,13 +38,19 @@ func NewPin(app, old *Application, revision string) Pin {
 	switch d := deploymentOf(sync, spec); {
 	case d.pinned(compared(spec, &status.Sync, &status.SourceHydrator)):
 		pin.Revisions, pin.Named = d.revisions, true
+		if app.Operation.InitiatedBy.Automated && len(candidate) == len(d.sources) && !d.foreign(spec) &&
+			spec.HasMultipleSources() == (len(sync.Sources) > 0) &&
+			slices.Equal(d.revisions, comparedRevisions(spec, &status.Sync)) {
+			pin.Named = false
+			pin.name(spec, candidate)
+		}
 	case sync.Revision != "" || len(sync.Revisions) > 0 || d.overrides:
 		return Pin{}
 	default:
 		if pin.Revisions = comparedRevisions(spec, &status.Sync); pin.Revisions == nil {
 			return Pin{}
 		}
-		pin.name(spec, revision)
+		pin.name(spec, candidate)
 	}
 	if sync.Source == nil && len(sync.Sources) == 0 {
 		pin.bring(app)
@@ -68,10 +75,10 @@ func comparedRevisions(spec *argo.ApplicationSpec, status *argo.SyncStatus) []st
 	return named
 }
 
-// name writes the revisions into the operation.
-func (p *Pin) name(spec *argo.ApplicationSpec, revision string) {
-	if revision != "" && len(p.Revisions) == 1 {
-		p.Revisions = []string{revision}
+// name writes the revisions into the operation: those of a candidate, if there is one.
+func (p *Pin) name(spec *argo.ApplicationSpec, candidate []string) {
+	if len(candidate) == len(p.Revisions) {
+		p.Revisions = candidate
 	}
 	if spec.HasMultipleSources() {
 		p.add("/operation/sync/revisions", p.Revisions)
@@ -104,9 +111,11 @@ func (p *Pin) Pinned(app *Application) *Application {
 		return app
 	}
 	pinned, op, sync := *app, *app.Operation, *app.Operation.Sync
-	own := sync.Source != nil || len(sync.Sources) > 0
 	switch spec := app.spec(); {
-	case own:
+	case len(sync.Sources) > 0:
+		sync.Revisions = p.Revisions
+	case sync.Source != nil:
+		sync.Revision = p.Revisions[0]
 	case spec.HasMultipleSources():
 		sync.Revisions, sync.Sources = p.Revisions, spec.Sources
 	default:

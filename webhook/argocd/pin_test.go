@@ -13,22 +13,38 @@ import (
 // TestNewPin wants of every operation the revisions that it is pinned to, and that it is Pinned afterwards.
 func TestNewPin(t *testing.T) {
 	plain := func() *argo.SyncOperation { return &argo.SyncOperation{} }
+	automated := func(app, _ *argo.Application) { app.Operation.InitiatedBy.Automated = true }
 	for name, row := range map[string]struct {
-		app      func() *argo.Application
-		sync     *argo.SyncOperation
-		edit     func(app, old *argo.Application)
-		revision string
-		want     []string
+		app       func() *argo.Application
+		sync      *argo.SyncOperation
+		edit      func(app, old *argo.Application)
+		candidate []string
+		want      []string
 	}{
-		"one source":                {app: single, sync: plain(), want: []string{commit("a")}},
-		"two sources":               {app: multi, sync: plain(), want: []string{commit("a"), commit("b")}},
-		"OutOfSync":                 {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "OutOfSync" }, want: []string{commit("a")}},
-		"a revision that is proven": {app: single, sync: plain(), revision: commit("b"), want: []string{commit("b")}},
-		"it names a revision":       {app: single, sync: &argo.SyncOperation{Revision: "main"}},
-		"it names a commit":         {app: single, sync: &argo.SyncOperation{Revision: commit("c")}, want: []string{commit("c")}},
-		"it names revisions":        {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}, want: []string{commit("c"), commit("d")}},
-		"it names one of two":       {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c")}}},
-		"it brings both":            {app: single, sync: &argo.SyncOperation{Revision: commit("c"), Source: single().Spec.Source}},
+		"one source":         {app: single, sync: plain(), want: []string{commit("a")}},
+		"two sources":        {app: multi, sync: plain(), want: []string{commit("a"), commit("b")}},
+		"OutOfSync":          {app: single, sync: plain(), edit: func(_, old *argo.Application) { old.Status.Sync.Status = "OutOfSync" }, want: []string{commit("a")}},
+		"a candidate":        {app: single, sync: plain(), candidate: []string{commit("b")}, want: []string{commit("b")}},
+		"a candidate of two": {app: multi, sync: plain(), candidate: []string{commit("c"), commit("b")}, want: []string{commit("c"), commit("b")}},
+		"a candidate, and auto-sync names what is compared": {
+			app: single, sync: &argo.SyncOperation{Revision: commit("a"), Source: single().Spec.Source}, edit: automated,
+			candidate: []string{commit("b")}, want: []string{commit("b")},
+		},
+		"a candidate of two, and auto-sync names what is compared": {
+			app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("a"), commit("b")}, Sources: multi().Spec.Sources}, edit: automated,
+			candidate: []string{commit("c"), commit("b")}, want: []string{commit("c"), commit("b")},
+		},
+		"a candidate, and auto-sync names something else": {
+			app: single, sync: &argo.SyncOperation{Revision: commit("c")}, edit: automated, candidate: []string{commit("b")}, want: []string{commit("c")},
+		},
+		"a candidate, and a user names what is compared": {
+			app: single, sync: &argo.SyncOperation{Revision: commit("a")}, candidate: []string{commit("b")}, want: []string{commit("a")},
+		},
+		"it names a revision": {app: single, sync: &argo.SyncOperation{Revision: "main"}},
+		"it names a commit":   {app: single, sync: &argo.SyncOperation{Revision: commit("c")}, want: []string{commit("c")}},
+		"it names revisions":  {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c"), commit("d")}}, want: []string{commit("c"), commit("d")}},
+		"it names one of two": {app: multi, sync: &argo.SyncOperation{Revisions: []string{commit("c")}}},
+		"it brings both":      {app: single, sync: &argo.SyncOperation{Revision: commit("c"), Source: single().Spec.Source}},
 		"a retry would resolve again": {
 			app: single, sync: &argo.SyncOperation{Revision: commit("c"), Source: single().Spec.Source}, want: []string{commit("c")},
 			edit: func(app, _ *argo.Application) { app.Operation.Retry.Refresh = true },
@@ -55,7 +71,7 @@ func TestNewPin(t *testing.T) {
 			if row.edit != nil {
 				row.edit(app, old)
 			}
-			pin := NewPin(decoded(t, app), decoded(t, old), row.revision)
+			pin := NewPin(decoded(t, app), decoded(t, old), row.candidate)
 			g.Expect(pin.Revisions).To(Equal(row.want))
 			if row.want == nil {
 				g.Expect(pin.Patches).To(BeEmpty())
@@ -64,7 +80,7 @@ func TestNewPin(t *testing.T) {
 			written := pinned(t, app, pin)
 			g.Expect(written.Operation.Sync.Prune).To(Equal(app.Operation.Sync.Prune))
 			g.Expect(Target(decoded(t, written), decoded(t, old)).Operation.Pinned).To(BeTrue())
-			again := NewPin(decoded(t, written), decoded(t, old), row.revision)
+			again := NewPin(decoded(t, written), decoded(t, old), row.candidate)
 			g.Expect(again.Patches).To(BeEmpty(), "it is idempotent")
 		})
 	}
@@ -75,7 +91,7 @@ func TestAPinnedOperationIsNotResolvedAgain(t *testing.T) {
 	g := NewWithT(t)
 	app, old := single(), single()
 	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}, Retry: argo.RetryStrategy{Limit: 5, Refresh: true}}
-	pin := NewPin(decoded(t, app), decoded(t, old), "")
+	pin := NewPin(decoded(t, app), decoded(t, old), nil)
 	g.Expect(pin.Unrefreshed).To(BeTrue())
 	g.Expect(pinned(t, app, pin).Operation.Retry).To(Equal(argo.RetryStrategy{Limit: 5}))
 }
@@ -83,7 +99,7 @@ func TestAPinnedOperationIsNotResolvedAgain(t *testing.T) {
 func TestACreatedApplicationIsNotPinned(t *testing.T) {
 	app := single()
 	app.Operation = &argo.Operation{Sync: &argo.SyncOperation{}}
-	NewWithT(t).Expect(NewPin(decoded(t, app), nil, "").Patches).To(BeEmpty())
+	NewWithT(t).Expect(NewPin(decoded(t, app), nil, nil).Patches).To(BeEmpty())
 }
 
 // pinned is the Application as the API server makes it of the patches.
@@ -120,7 +136,7 @@ func TestAPinKeepsFieldsThatItDoesNotKnow(t *testing.T) {
 			g.Expect(decode([]byte(text), app)).To(Succeed())
 			g.Expect(decode([]byte(text), old)).To(Succeed())
 			old.Operation = nil
-			patches, err := json.Marshal(NewPin(app, old, "").Patches)
+			patches, err := json.Marshal(NewPin(app, old, nil).Patches)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(patches)).To(ContainSubstring("disableExtensionFilter"))
 		})

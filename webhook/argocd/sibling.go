@@ -123,6 +123,9 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
+		if !last.AtCompared && state.Phase.Completed() && !state.Phase.Successful() {
+			last.Other = Sources(oneOrMany(result.Source, result.Sources), revisions(result.Revision, result.Revisions))
+		}
 		last.Applied = slices.ContainsFunc(result.Resources, func(r *argo.ResourceResult) bool {
 			return r != nil && r.SyncPhase == synccommon.SyncPhasePostSync
 		})
@@ -161,11 +164,15 @@ func syncOf(
 ) policy.LastSync {
 	compared := status.Sync.ComparedTo
 	same := len(sources) > 0 && sources.Equals(oneOrMany(compared.Source, compared.Sources))
-	return policy.LastSync{
+	last := policy.LastSync{
 		FinishedAt: finishedAt, SameSources: same, AtCompared: same && sameRevisions(revs, status.GetRevisions()),
 		Since: since(status.History, finishedAt, sources, revs),
 		By:    cmp.Or(person(by), startedBy(status.History, sources, revs)),
 	}
+	if same && !last.AtCompared && len(revs) > 0 {
+		last.Other = Sources(sources, revs)
+	}
+	return last
 }
 
 // startedBy is the last person who has started a sync of these sources at these revisions, with nothing else deployed

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +84,20 @@ func TestSibling(t *testing.T) {
 		},
 		"a sync of another revision": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Revision = oldCommit },
-			want: func(p *policy.Application) { p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false },
+			want: func(p *policy.Application) {
+				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
+				p.LastSync.Other = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
+			},
+		},
+		"another revision has failed": {
+			edit: func(a *argo.Application) {
+				a.Status.OperationState.Phase, a.Status.OperationState.SyncResult.Revision = synccommon.OperationFailed, oldCommit
+			},
+			want: func(p *policy.Application) {
+				p.LastOperation.Phase, p.LastOperation.AtCompared = "Failed", false
+				p.LastOperation.Other = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
+				p.LastSync = fromHistory
+			},
 		},
 		"a sync of another path": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Source.Path = "charts/other" },
@@ -92,7 +106,8 @@ func TestSibling(t *testing.T) {
 		"compared anew since": {
 			edit: func(a *argo.Application) { a.Status.Sync.Revision = oldCommit },
 			want: func(p *policy.Application) {
-				p.Compared[0].Revision = oldCommit
+				p.LastSync.Other = []policy.Source{p.Compared[0]}
+				p.Compared = []policy.Source{{Key: p.Compared[0].Key, Revision: oldCommit}}
 				p.LastOperation.AtCompared, p.LastSync.AtCompared = false, false
 			},
 		},
@@ -111,6 +126,7 @@ func TestSibling(t *testing.T) {
 			want: func(p *policy.Application) {
 				p.LastOperation, p.LastSync = policy.LastOperation{}, policy.LastSync{FinishedAt: at(10).Time, SameSources: true}
 				p.Ran = p.Ran[:1]
+				p.LastSync.Other = p.Ran
 			},
 		},
 		"the history's newest is of another source": {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"slices"
+	"time"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -11,33 +12,29 @@ const mostCompleted = 20
 
 // complete notices what the Application is done with: by a sync, or because it was found Synced without one, as with a
 // commit that does not touch it. What it is not Healthy with any more, it is not done with any more. Other sources than
-// those that it has synced end all: a revision may be fine with the old parameters only. A comparison of the second in
-// which the sync ended may be older than the end. It is not if a comparison before it was of after the sync, too, and
-// found something else than Healthy.
+// those that it has synced end all: a revision may be fine with the old parameters only.
 func (r *Record) complete(app *policy.Application) {
-	last, compared := &app.LastSync, app.Compared
 	switch {
-	case !app.SpecCompared || !last.SameSources:
+	case !app.SpecCompared || !app.LastSync.SameSources:
 		r.completions = nil
 		return
-	case app.OperationSet || app.LastOperation.Phase != "Succeeded" || app.SyncStatus != "Synced" || !hydrated(app):
+	case app.OperationSet || app.LastOperation.Running() || !hydrated(app):
 		return // a dry source is compared before it is hydrated
-	case app.Health != "Healthy" && last.AtCompared:
-		r.settling = last.FinishedAt
 	}
-	same := func(c policy.Completion) bool { return slices.Equal(c.Sources, compared) }
-	if app.Health != "Healthy" {
+	done, shown := r.shown(app)
+	same := func(c policy.Completion) bool { return slices.Equal(c.Sources, done.Sources) }
+	switch {
+	case done.Sources == nil:
+		return
+	case app.Health != "Healthy":
 		r.completions = slices.DeleteFunc(slices.Clone(r.completions), same)
 		return
-	}
-	untouched := !last.AtCompared && r.deployed != 0 && r.deployed == r.fingerprint
-	if !untouched && (!last.AtCompared || !app.ReconciledAt.After(last.FinishedAt) && !r.settling.Equal(last.FinishedAt)) {
+	case !shown || app.LastOperation.Phase != "Succeeded":
 		return
 	}
-	done := policy.Completion{Sources: compared, OperatedAt: app.LastOperation.StartedAt}
 	at := slices.IndexFunc(r.completions, same)
 	switch {
-	case at >= 0 && r.completions[at].OperatedAt.Equal(done.OperatedAt):
+	case at >= 0 && r.completions[at].OperatedAt.Equal(done.OperatedAt) && r.completions[at].Since.Equal(done.Since):
 	case at >= 0:
 		r.completions = slices.Clone(r.completions)
 		r.completions[at] = done
@@ -46,12 +43,55 @@ func (r *Record) complete(app *policy.Application) {
 	}
 }
 
-// fail notices that a sync of what is compared failed, and that one succeeded.
+// shown is what the health of an Application is of, that has no operation: what it is Synced with, or what it has
+// deployed while it is OutOfSync at another revision. It has no sources where that is not known. ok says that the
+// comparison is one of after the sync. One of the second in which that ended may be older than the end. It is not if a
+// comparison before it was of after the sync, too, and found something else than Healthy. One that found it OutOfSync
+// does not show that it saw what was deployed.
+func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool) {
+	last := &app.LastSync
+	done.OperatedAt, done.Since = app.LastOperation.StartedAt, last.Since
+	if app.HealthSince.After(done.Since) {
+		done.Since = app.HealthSince
+	}
+	switch {
+	case app.SyncStatus == "Synced" && !last.AtCompared:
+		done.Sources = app.Compared
+		return done, r.deployed != 0 && r.deployed == r.fingerprint
+	case app.SyncStatus == "Synced":
+		if app.Health != "Healthy" && app.LastOperation.Phase == "Succeeded" {
+			r.settling = last.FinishedAt
+		}
+		done.Sources, done.By = app.Compared, last.By
+		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
+	case app.SyncStatus == "OutOfSync" && !last.AtCompared && app.Hydration == "" && len(last.Other) == len(app.Compared):
+		done.Sources, done.By = last.Other, last.By
+		return done, app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
+	}
+	return policy.Completion{}, false
+}
+
+// breakDown notices that an Application is Degraded, Missing or failed, and that it is so no more. To be Progressing on
+// the way to a newer revision is not to be broken.
+func (r *Record) breakDown(app *policy.Application, now time.Time) {
+	last := &app.LastOperation
+	was := r.broken
+	r.broken = app.Health == "Degraded" || app.Health == "Missing" || last.Full &&
+		(last.Phase == "Failed" || last.Phase == "Error") && (last.AtCompared || last.Applied || app.SyncStatus != "Synced")
+	if r.broken || was {
+		r.brokenAt = now
+	}
+}
+
+// fail notices that a sync failed, and of what, and that one succeeded.
 func (r *Record) fail(app *policy.Application) {
 	switch last := &app.LastOperation; {
-	case !last.Full || !last.AtCompared:
+	case !last.Full:
 	case last.Phase == "Failed" || last.Phase == "Error":
-		r.failed = app.Compared
+		r.failed = last.Other
+		if last.AtCompared {
+			r.failed = app.Compared
+		}
 	case last.Phase == "Succeeded":
 		r.failed = nil
 	}

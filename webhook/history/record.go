@@ -33,6 +33,9 @@ type Record struct {
 	settling time.Time
 	// completions are the newest things that it has completed, as long as its sources do not change.
 	completions []policy.Completion
+	// broken says that it is Degraded, Missing or failed, and brokenAt is policy.Past.Broken.
+	broken   bool
+	brokenAt time.Time
 
 	// content stands for its spec, which has been the same since contentSince at the latest, and contentBefore for the
 	// one before.
@@ -53,8 +56,7 @@ type Record struct {
 	// operatedAt is when the last operation started, and appliedAt when the last one did that was seen to apply
 	// everything.
 	operatedAt, appliedAt time.Time
-	// failed is what it was compared with when its last full sync of that was seen to have failed; nil when there is
-	// none.
+	// failed is what its last full sync ran, if that was seen to have failed; else nil.
 	failed []policy.Source
 	// operating says that an operation waits or runs, ended is the position at which the last one was seen to have
 	// ended, and syncingWith what was around the sources when it began.
@@ -90,6 +92,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.refresh(app, e.Position)
 	next.deploy(p, e.Position)
 	next.complete(app)
+	next.breakDown(app, e.At)
 	next.fail(app)
 	if app.LastOperation.Applied {
 		next.appliedAt = app.LastOperation.StartedAt
@@ -102,6 +105,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around,
+		Broken: r.brokenAt,
 	}
 	switch {
 	case r.fresh > max(changed, compared):

@@ -125,13 +125,16 @@ func states(t *rapid.T) []*argocd.Projection {
 				Since: times.Draw(t, "since"),
 			},
 		}
+		if other := revision.Draw(t, "other"); other != r {
+			p.Application.LastSync.Other, p.Application.LastSync.AtCompared = at(other), false
+		}
 		return p
 	})
 	return rapid.SliceOfN(one, 0, 12).Draw(t, "states")
 }
 
-// checkRecord asks of any states, in any order: what is completed was seen Synced and Healthy, without an operation,
-// and nothing else was seen of it since. Nothing panics.
+// checkRecord asks of any states, in any order: what is completed was seen Healthy, without an operation, Synced or
+// deployed while another revision was compared, and nothing else was seen of it since. Nothing panics.
 func checkRecord(t *rapid.T) {
 	var r *Record
 	proved := map[string]bool{}
@@ -142,9 +145,11 @@ func checkRecord(t *rapid.T) {
 		switch {
 		case !app.SpecCompared || !app.LastSync.SameSources:
 			clear(proved)
-		case app.OperationSet || app.LastOperation.Running() || app.SyncStatus != "Synced":
-		default:
+		case app.OperationSet || app.LastOperation.Running():
+		case app.SyncStatus == "Synced":
 			proved[revision] = app.Health == "Healthy"
+		case app.SyncStatus == "OutOfSync" && !app.LastSync.AtCompared && len(app.LastSync.Other) == 1:
+			proved[app.LastSync.Other[0].Revision] = app.Health == "Healthy"
 		}
 		all := completed(r)
 		for _, c := range all {

@@ -440,7 +440,7 @@ func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
 	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
 	scenario.Pending(c, "prod")
 	config := scenario.Releasing()
-	config.Pin = settings.PinProven
+	config.Pin = settings.PinQualified
 	source := *c.Apps[1].Spec.Source
 	for i, ran := range []string{"ab", "a"} {
 		for _, revision := range ran {

@@ -152,7 +152,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	}
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
-			again = soonest(again, reconcileEvery)
+			again = sooner(again, reconcileEvery)
 			wanted = append(wanted, need{
 				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
@@ -160,7 +160,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
 			continue
 		}
-		d := decide(r.judge, r.weigh, in, p, byName[before.blockedBy[p.Name]])
+		d, at := decide(r.judge, r.weigh, in, p, byName[before.blockedBy[p.Name]])
 		if s.Mode != settings.Enforce {
 			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 		}
@@ -168,18 +168,18 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 			continue // nobody holds it
 		}
 		if overdue := r.overdue(d, p, &set.ApplicationSet); overdue > 0 {
-			again = soonest(again, overdue)
+			again = sooner(again, overdue)
 			continue
 		}
-		if until := d.NotBefore.Sub(r.judge.Clock.Now()); until > 0 {
-			again = soonest(again, until)
+		if until := at.Sub(r.judge.Clock.Now()); until > 0 {
+			again = sooner(again, until)
 		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
 			continue // nobody has asked for it yet
 		}
-		again = soonest(again, reconcileEvery)
+		again = sooner(again, reconcileEvery)
 		if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
-			again = soonest(again, policy.SettlingTime) // the step that it has left counts no longer than that
+			again = sooner(again, policy.SettlingTime) // the step that it has left counts no longer than that
 		}
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 			r.waiting.Wait(p.UID, types.UID(set.UID), d)
@@ -192,8 +192,8 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	return min(again, r.requestAll(inTurn(wanted), byName, before, now))
 }
 
-// soonest is the shorter of two times of which the first may be unknown, which is 0.
-func soonest(again, other time.Duration) time.Duration {
+// sooner is the shorter of two times of which the first may be unknown, which is 0.
+func sooner(again, other time.Duration) time.Duration {
 	if again == 0 {
 		return other
 	}

@@ -5,6 +5,7 @@ package settings
 const (
 	ModeAnnotation         = "stepgate.io/mode"
 	RequireAnnotation      = "stepgate.io/require"
+	PinAnnotation          = "stepgate.io/pin"
 	BypassUntilAnnotation  = "stepgate.io/bypass-until"
 	BypassReasonAnnotation = "stepgate.io/bypass-reason"
 	// ExcludeAnnotation names Applications, separated by commas, that hold nobody up until ExcludeUntilAnnotation.
@@ -32,7 +33,7 @@ const (
 // to it.
 func Annotations() []string {
 	return []string{
-		ModeAnnotation, RequireAnnotation, BypassUntilAnnotation, ExcludeAnnotation,
+		ModeAnnotation, RequireAnnotation, PinAnnotation, BypassUntilAnnotation, ExcludeAnnotation,
 		PauseAnnotation, SoakAnnotation, ApproveAnnotation, MaxFailuresAnnotation,
 	}
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,9 +144,19 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		}
 		a.note(ExcludeAnnotation, err)
 	}
+	pin := c.Pin
+	if text, ok := a.get(PinAnnotation); ok {
+		wanted, err := ParsePin(text)
+		if err == nil && pin == PinOff && wanted != PinOff {
+			err = errors.New("this installation pins nothing (--pin off)")
+		} else {
+			pin = wanted
+		}
+		a.note(PinAnnotation, err)
+	}
 	s.Conditions = a.conditions(c.FourEyes)
-	s.Pin = c.Pin != PinOff && s.Mode == Enforce
-	s.Train = s.Pin && c.Pin == PinProven
+	s.Pin = pin != PinOff && s.Mode == Enforce
+	s.Train = s.Pin && pin == PinQualified
 	s.Problems = a.problems
 	return s
 }

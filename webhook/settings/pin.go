@@ -8,29 +8,35 @@ type Pin int
 const (
 	// PinCompared pins to the revisions that Argo CD last compared the Application with.
 	PinCompared Pin = iota
-	// PinProven pins to the newest revision that every Application of every earlier step has completed, where the
-	// compared one has not got that far. A rollout then goes on while commits land faster than rollouts complete.
-	PinProven
+	// PinQualified pins to the newest revision that the order and every condition of the step allow, where that is not
+	// the compared one. A rollout then goes on while commits land faster than rollouts complete.
+	PinQualified
 	// PinOff pins nothing. A commit that lands after the decision is deployed unchecked.
 	PinOff
 )
 
-// ParsePin reads "compared", "proven" or "off". On any other text it returns PinCompared, together with an error that
-// names the valid values.
+// proven is the name that PinQualified had before it looked at conditions.
+const proven = "proven"
+
+// ParsePin reads "compared", "qualified" or "off"; "proven" is "qualified". On any other text it returns PinCompared,
+// together with an error that names the valid values.
 func ParsePin(s string) (Pin, error) {
-	for _, p := range []Pin{PinCompared, PinProven, PinOff} {
+	if s == proven {
+		return PinQualified, nil
+	}
+	for _, p := range []Pin{PinCompared, PinQualified, PinOff} {
 		if s == p.String() {
 			return p, nil
 		}
 	}
-	return PinCompared, fmt.Errorf("%q is not one of compared, proven, off", s)
+	return PinCompared, fmt.Errorf("%q is not one of compared, qualified, off", s)
 }
 
 // String is the text that ParsePin reads.
 func (p Pin) String() string {
 	switch p {
-	case PinProven:
-		return "proven"
+	case PinQualified:
+		return "qualified"
 	case PinOff:
 		return "off"
 	case PinCompared:

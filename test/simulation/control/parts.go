@@ -59,7 +59,7 @@ func parts() []part { return slices.Concat(ofFindings(), ofRows(), ofConditions(
 
 func ofFindings() []part {
 	return []part{
-		take("Pin", settings, `s.Pin = c.Pin != PinOff && s.Mode == Enforce`, `s.Pin = false`),
+		take("Pin", settings, `s.Pin = pin != PinOff && s.Mode == Enforce`, `s.Pin = false`),
 		take("PinnedSources", pin, `p.add("/operation/sync/source", spec.GetSource())`, ``,
 			`p.add("/operation/sync/source", app.Spec.exact("source", spec.GetSource()))`, ``,
 			`sync.Revision, sync.Source = p.Revisions[0], &source`, `_, sync.Revision = source, p.Revisions[0]`).
@@ -119,9 +119,7 @@ func ofFindings() []part {
 		take("FailedUnpolled", operation, `ofRevision: true`, `ofRevision: false`),
 		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
-		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`,
-			`slices.ContainsFunc(a.Ran, func(s Source) bool { return slices.Contains(in.Target.Wanted, s) }) && !in.pendingElsewhere(a)`).
-			and("policy/proven.go", ` || !in.History.Past(a.Name).completed(candidate)`, ``),
+		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
 		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changedBehind())`, ``),
 		take("SameSources", revision, `(changed || !in.Target.runs(w))`, `(changed && false || !in.Target.runs(w))`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
