@@ -38,11 +38,11 @@ func (r results) print() (line string, err error) {
 	printWaits(out, r.chosen, r.all)
 	t := total(r.chosen, r.all)
 	t.strict, t.barrier = r.strict, r.suite.argo.Traits.HasBarrier()
-	t.refused(writes, on, proven, conditional)
+	t.refused(writes, on, qualified, conditional)
 	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
 		return "", err
 	}
-	for _, m := range []mode{on, proven} {
+	for _, m := range []mode{on, qualified} {
 		events, err := r.suite.readEvents(m)
 		if err != nil {
 			return "", err
@@ -79,7 +79,7 @@ type totals struct {
 }
 
 func total(chosen []scenario, all table) *totals {
-	t := &totals{offOver: overMaxUpdate(chosen, all, off), onOver: overMaxUpdate(chosen, all, on, proven)}
+	t := &totals{offOver: overMaxUpdate(chosen, all, off), onOver: overMaxUpdate(chosen, all, on, qualified)}
 	for _, sc := range chosen {
 		t.rollouts++
 		without, with := all[sc.key][off], all[sc.key][on]
@@ -96,10 +96,10 @@ func total(chosen []scenario, all table) *totals {
 		if with != nil {
 			t.add(sc, without, with)
 		}
-		if o := all[sc.key][proven]; o != nil {
+		if o := all[sc.key][qualified]; o != nil {
 			t.onOutOfOrder += o.outOfOrder()
 			if !o.completed() {
-				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin proven: %s", sc.key,
+				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin qualified: %s", sc.key,
 					o.rollout.summary()))
 			}
 		}

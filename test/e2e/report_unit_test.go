@@ -165,20 +165,20 @@ func TestErrorsOfAnApplicationSetThatTheGateCaused(t *testing.T) {
 
 func TestVerdictOfProven(t *testing.T) {
 	for name, tc := range map[string]struct {
-		proven *outcome
-		want   string
+		qualified *outcome
+		want      string
 	}{
-		"in order":     {ended(proven, 0, 60), ""},
-		"out of order": {ended(proven, 1, 60), "1 starts out of order with the gate"},
-		"not complete": {ended(proven, 0, 0), "x did not complete with --pin proven"},
+		"in order":     {ended(qualified, 0, 60), ""},
+		"out of order": {ended(qualified, 1, 60), "1 starts out of order with the gate"},
+		"not complete": {ended(qualified, 0, 0), "x did not complete with --pin qualified"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			modes := map[mode]*outcome{
-				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), proven: tc.proven, on: ended(on, 0, 3),
+				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), qualified: tc.qualified, on: ended(on, 0, 3),
 			}
 			err := total([]scenario{
-				{key: "x", beside: []mode{unpinned, proven}},
+				{key: "x", beside: []mode{unpinned, qualified}},
 			}, table{"x": modes}).verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())

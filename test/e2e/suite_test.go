@@ -23,10 +23,10 @@ const (
 	off   mode = "off"
 	on    mode = "on"
 	audit mode = "audit"
-	// unpinned is the mode of a gate that pins nothing, and proven of one that pins to what the earlier steps have
+	// unpinned is the mode of a gate that pins nothing, and qualified of one that pins to what the earlier steps have
 	// completed.
-	unpinned mode = "unpinned"
-	proven   mode = "proven"
+	unpinned  mode = "unpinned"
+	qualified mode = "qualified"
 	// pair is the mode of a gate with two replicas.
 	pair mode = "pair"
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
@@ -40,7 +40,7 @@ const (
 func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == proven || m == conditional }
+func (m mode) holds() bool { return m == on || m == qualified || m == conditional }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
@@ -69,8 +69,8 @@ func (m mode) args() []string {
 		return append(args, "--mode=audit")
 	case unpinned:
 		return append(args, "--pin=off")
-	case proven:
-		return append(args, "--pin=proven")
+	case qualified:
+		return append(args, "--pin=qualified")
 	case refusing:
 		return append(args, "--hold=false")
 	case unreleased:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/stepgate/stepgate/test/script"
@@ -17,6 +18,45 @@ import (
 // Healthy, and a new commit ends that for all of them.
 func trainEvery(interval time.Duration) func(*rollout) {
 	return func(r *rollout) { train(r, interval) }
+}
+
+// soakingTrain commits more often than the steps soak.
+func soakingTrain(r *rollout) {
+	set := &argo.ApplicationSet{}
+	set.Namespace, set.Name = string(r.mode), r.name
+	r.annotateObject(set, prefix+"soak", trainSoak.String())
+	train(r, 6*time.Second)
+	if r.mode.keepsOrder() {
+		r.haveSoaked(trainSoak)
+	}
+}
+
+const trainSoak = 8 * time.Second
+
+// haveSoaked fails unless every revision that a later step has begun to deploy had been deployed and Healthy in the
+// earlier ones for that long, by what the API server showed. Argo CD's times are cut to seconds.
+func (r *rollout) haveSoaked(soak time.Duration) {
+	began, healthy := map[string]map[string]time.Time{}, map[string]map[string]time.Time{}
+	for _, env := range []string{"dev", "qa", "prod"} {
+		began[env], healthy[env] = map[string]time.Time{}, map[string]time.Time{}
+		for _, o := range script.Get(r.recorder.seen(string(r.mode), map[string]bool{r.one(env).name: true})) {
+			at := o.Operated.Revision
+			if _, known := began[env][at]; !known && at != "" && o.ResourceVersion > r.since {
+				began[env][at] = o.At
+			}
+			if _, known := healthy[env][at]; !known && o.Finished() && o.Health == "Healthy" {
+				healthy[env][at] = o.At
+			}
+		}
+	}
+	for _, pair := range [][2]string{{"dev", "qa"}, {"qa", "prod"}} {
+		for revision, start := range began[pair[1]] {
+			proved, known := healthy[pair[0]][revision]
+			if !known || start.Sub(proved) < soak-time.Second {
+				script.Fail("%s began %.7s %s after %s was Healthy with it (%t)", pair[1], revision, start.Sub(proved), pair[0], known)
+			}
+		}
+	}
 }
 
 func train(r *rollout, interval time.Duration) {
@@ -33,11 +73,11 @@ func train(r *rollout, interval time.Duration) {
 		case <-ticker.C:
 		}
 	}
-	deployed := r.deployedChanges(r.one("prod"))
-	if r.mode == proven && interval > time.Second && deployed == 0 {
+	deployed, qa := r.deployedChanges(r.one("prod")), r.deployedChanges(r.one("qa"))
+	if r.mode == qualified && interval > time.Second && deployed == 0 {
 		script.Fail("the last step deployed nothing while commits landed")
 	}
-	r.note = fmt.Sprintf("the last step deployed %d of %d commits while they landed", deployed, r.scenario.rounds)
+	r.note = fmt.Sprintf("the last step deployed %d of %d commits while they landed, and the one before %d", deployed, r.scenario.rounds, qa)
 	r.refreshAll(r.in(backwards()...))
 }
 

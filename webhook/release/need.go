@@ -93,3 +93,22 @@ func idle(d policy.Decision, known map[string]*argocd.Projection) []need {
 	}
 	return all
 }
+
+// notCertain is why an Application is refreshed of which nobody knows whether it has completed what it deployed.
+const notCertain = "it was compared in the second in which its sync ended"
+
+// uncertain are the Applications that soak, and were compared in the second in which their sync ended: they have
+// completed nothing until they are compared once more. With the next commit, what they deployed would be no candidate.
+func uncertain(d policy.Decision, known map[string]*argocd.Projection) []need {
+	var all []need
+	for _, b := range d.Blockers {
+		if p := known[b.Application]; b.Reason == policy.Soaking && p != nil && p.Application.SyncStatus == "Synced" &&
+			p.Application.ReconciledAt.Unix() <= p.Application.LastSync.FinishedAt.Unix() {
+			all = append(all, need{
+				app: b.Application, step: b.Step, why: notCertain, comparedAt: b.ComparedAt, settling: true,
+				pending: p.Application.RefreshRequested,
+			})
+		}
+	}
+	return all
+}

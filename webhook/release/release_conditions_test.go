@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -73,6 +75,32 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 			at := r.until(time.Minute)
 			g.Expect(at).NotTo(BeEmpty())
 			g.Expect(at[0]).To(Equal(tc.want))
+		})
+	}
+}
+
+// TestWhatSoaksIsComparedAfterItsSync makes sure that a completion is known before the next commit lands.
+func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
+	for name, row := range map[string]struct {
+		status             string
+		synced, reconciled time.Duration
+		reason             policy.Reason
+		want               bool
+	}{
+		"in that second":             {"Synced", 1500 * time.Millisecond, 1200 * time.Millisecond, policy.Soaking, true},
+		"later":                      {"Synced", 1500 * time.Millisecond, 2 * time.Second, policy.Soaking, false},
+		"it has more to do":          {"OutOfSync", time.Second, time.Second, policy.Soaking, false},
+		"it does not only soak":      {"Synced", time.Second, time.Second, policy.NotHealthy, false},
+		"nothing was ever synced":    {"Synced", -time.Hour, time.Second, policy.Soaking, false},
+		"a clock that has gone back": {"Synced", 5 * time.Second, time.Second, policy.Soaking, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dev := &argocd.Projection{Application: policy.Application{
+				SyncStatus: row.status, ReconciledAt: scenario.Noon.Add(row.reconciled),
+				LastSync: policy.LastSync{FinishedAt: scenario.Noon.Add(row.synced)},
+			}}
+			d := policy.Decision{Blockers: []policy.Blocker{{Application: "dev", Reason: row.reason}}}
+			NewWithT(t).Expect(uncertain(d, map[string]*argocd.Projection{"dev": dev}) != nil).To(Equal(row.want))
 		})
 	}
 }

@@ -434,8 +434,8 @@ func TestTheEarliestTimeCounts(t *testing.T) {
 	g.Expect(r.Reconcile(guestbook)).To(Equal(90 * time.Second))
 }
 
-// TestTheTrainIsReleasedAtWhatIsProven lets dev go on to c while prod waits for b.
-func TestTheTrainIsReleasedAtWhatIsProven(t *testing.T) {
+// TestTheTrainIsReleasedAtWhatQualifies lets dev go on to c while prod waits for b.
+func TestTheTrainIsReleasedAtWhatQualifies(t *testing.T) {
 	g := NewWithT(t)
 	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
 	scenario.Pending(c, "prod")

@@ -188,6 +188,9 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 			now.blockedBy[p.Name] = d.Blockers[0].Application
 		}
 		wanted = append(append(wanted, r.needed(d, p)...), idle(d, byName)...)
+		if s.Train {
+			wanted = append(wanted, uncertain(d, byName)...)
+		}
 	}
 	return min(again, r.requestAll(inTurn(wanted), byName, before, now))
 }
