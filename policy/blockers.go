@@ -10,9 +10,9 @@ import (
 // soak come last: nobody has to do anything about them.
 func (in *Input) blockers(step int) []Blocker {
 	found := in.missing(step)
-	for _, sibling := range in.Siblings {
-		if b, blocks := in.blocker(sibling, step); blocks {
-			found = append(found, b)
+	for i := range in.Siblings {
+		if r := in.stops(&in.Siblings[i], step); r.Reason != "" {
+			found = append(found, in.Siblings[i].blocker(r))
 		}
 	}
 	slices.SortFunc(found, func(a, b Blocker) int {
@@ -27,7 +27,10 @@ func (in *Input) blockers(step int) []Blocker {
 // one sibling against another, but that it counts failures.
 func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker, blocks bool) {
 	if sibling != nil {
-		return in.blocker(in.ApplicationSet.Place(sibling), step)
+		in.foresee()
+		placed := in.ApplicationSet.Place(sibling)
+		why := in.stops(&placed, step)
+		return placed.blocker(why), why.Reason != ""
 	}
 	if r := in.ApplicationSet.Recorded[name]; in.awaits(name, r, step) {
 		return doesNotExist(name, r), true
@@ -35,24 +38,37 @@ func BlockedBy(in Input, step int, name string, sibling *Application) (b Blocker
 	return Blocker{}, false
 }
 
-// blocker reports whether a live sibling holds up a target of the step.
-func (in *Input) blocker(sibling Sibling, step int) (b Blocker, blocks bool) {
+// stop is why a sibling holds a target up, and until when, if that is known.
+type stop struct {
+	Reason
+	detail string
+	until  time.Time
+}
+
+// stops returns why a live sibling holds up a target of the step; without a Reason if it does not.
+func (in *Input) stops(sibling *Sibling, step int) (why stop) {
 	if !sibling.Before(step) {
-		return Blocker{}, false
+		return why
 	}
-	reason, detail := in.notDone(sibling.Application)
-	var until time.Time
-	if reason == "" {
+	why.Reason, why.detail = in.notDone(sibling.Application)
+	if why.Reason == "" {
 		var soaks bool
-		if until, detail, soaks = in.soaks(sibling.Application, step); !soaks {
-			return Blocker{}, false
+		if why.until, why.detail, soaks = in.soaks(sibling.Application, step); !soaks {
+			return stop{}
 		}
-		reason = Soaking
+		why.Reason = Soaking
 	}
+	if !in.isEarlier(*sibling, step) {
+		return stop{}
+	}
+	return why
+}
+
+func (s *Sibling) blocker(why stop) Blocker {
 	return Blocker{
-		Application: sibling.Name, Cluster: sibling.Cluster, Step: sibling.earliest(), Reason: reason, Detail: detail,
-		ComparedAt: sibling.ReconciledAt, NotBefore: until,
-	}, in.isEarlier(sibling, step)
+		Application: s.Name, Cluster: s.Cluster, Step: s.earliest(), Reason: why.Reason, Detail: why.detail,
+		ComparedAt: s.ReconciledAt, NotBefore: why.until,
+	}
 }
 
 // isEarlier reports whether a sibling has to be done before a target of the step.

@@ -45,7 +45,7 @@ func (r Recorded) Behind(compared []Source) bool {
 func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
 	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) &&
-		(len(in.Target.Ran) == 0 || !in.changedBehind())
+		(len(in.Target.Ran) == 0 || !in.behind)
 }
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on

@@ -72,6 +72,7 @@ func Scope(in Input) (d Decision, settled bool) {
 // settling it. Weigh denies unless it can show that every Application of the earlier steps is done, and that every
 // condition of the step holds. It reports all blockers, not only the first.
 func Weigh(in Input, d Decision) Decision {
+	in.foresee()
 	if blockers := in.blockers(d.Step); len(blockers) > 0 {
 		return d.blocked(blockers)
 	}

@@ -23,6 +23,12 @@ type Input struct {
 	// History is what the watches have seen of the siblings and the target.
 	History  History
 	Settings Settings
+
+	// pending says which of the Target's Wanted are a change of it, and behind that it deploys a change of its spec at
+	// another revision than it was compared with: a sibling at that revision may have been compared before the change.
+	// Both are computed once for a decision, by foresee.
+	pending []bool
+	behind  bool
 }
 
 // Sibling is an Application with its place in the steps of the ApplicationSet. Place finds that: it takes most of the

@@ -7,6 +7,7 @@ package policy
 func NotDone(in Input, a *Application) (b Blocker, ok bool) {
 	in.Target = Target{Wanted: a.Compared, Compared: a.Compared, SameSources: true}
 	in.Settings.Train = false
+	in.foresee()
 	reason, detail := in.notDone(a)
 	if reason == "" {
 		return Blocker{}, false

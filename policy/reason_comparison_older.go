@@ -28,7 +28,7 @@ var comparisonOlder = blocking{
 		next:  "refresh APP: argocd app get APP --refresh",
 	},
 	holds: func(in *Input, a *Application) (detail string, ok bool) {
-		if (in.pendingElsewhere(a) || in.changedBehind()) && in.History.Past(a.Name).Freshness < Fresh {
+		if (in.pendingElsewhere(a) || in.behind) && in.History.Past(a.Name).Freshness < Fresh {
 			return "not known to be compared since the change to " + clean(in.Target.Name) + " was seen", true
 		}
 		return "", false

@@ -89,19 +89,27 @@ func (in *Input) pendingElsewhere(a *Application) bool {
 	if len(in.Target.Wanted) == 0 {
 		return true
 	}
+	for i, w := range in.Target.Wanted {
+		if in.pending[i] && !known(a.Compared, w.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// foresee computes what is asked about each sibling, and is the same for all.
+func (in *Input) foresee() {
 	changed := in.changed()
-	return slices.ContainsFunc(in.Target.Wanted, func(w Source) bool {
-		return (changed || !in.Target.runs(w)) && !known(a.Compared, w.Key)
-	})
+	in.behind = changed && in.wantsOther()
+	in.pending = make([]bool, len(in.Target.Wanted))
+	for i, w := range in.Target.Wanted {
+		in.pending[i] = changed || !in.Target.runs(w)
+	}
 }
 
 // changed reports whether the target deploys a change of its spec: other sources than it runs, maybe at the same
 // revisions, or the same with another destination or other options.
 func (in *Input) changed() bool { return !in.Target.SameSources || in.History.Altered }
-
-// changedBehind reports whether the target deploys such a change at another revision than it was compared with. A
-// sibling at that revision may have been compared before the change.
-func (in *Input) changedBehind() bool { return in.changed() && in.wantsOther() }
 
 // wantsOther reports whether the target deploys another revision than it was compared with.
 func (in *Input) wantsOther() bool {

@@ -24,6 +24,7 @@ func Unmet(in Input) []Decision {
 	if settled {
 		all = append(all, d)
 	}
+	in.foresee()
 	d.Reason, d.Detail = "", ""
 	soaking := slices.DeleteFunc(in.blockers(d.Step), func(b Blocker) bool { return b.Reason != Soaking })
 	if len(soaking) > 0 {

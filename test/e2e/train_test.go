@@ -53,7 +53,8 @@ func (r *rollout) haveSoaked(soak time.Duration) {
 		for revision, start := range began[pair[1]] {
 			proved, known := healthy[pair[0]][revision]
 			if !known || start.Sub(proved) < soak-time.Second {
-				script.Fail("%s began %.7s %s after %s was Healthy with it (%t)", pair[1], revision, start.Sub(proved), pair[0], known)
+				script.Fail("%s began %.7s %s after %s was Healthy with it (%t)", pair[1], revision, start.Sub(proved), pair[0],
+					known)
 			}
 		}
 	}
@@ -77,7 +78,8 @@ func train(r *rollout, interval time.Duration) {
 	if r.mode == qualified && interval > time.Second && deployed == 0 {
 		script.Fail("the last step deployed nothing while commits landed")
 	}
-	r.note = fmt.Sprintf("the last step deployed %d of %d commits while they landed, and the one before %d", deployed, r.scenario.rounds, qa)
+	r.note = fmt.Sprintf("the last step deployed %d of %d commits while they landed, and the one before %d", deployed,
+		r.scenario.rounds, qa)
 	r.refreshAll(r.in(backwards()...))
 }
 
