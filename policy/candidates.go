@@ -109,6 +109,23 @@ func (in *Input) deploying(sources []Source) Input {
 	return other
 }
 
+// Overtaken is how many revisions an Application of the earlier steps has run since the one that the target runs, without
+// the one that it is compared with: each has taken the place of the one before, which waited for a condition. It is 0
+// where the order of the revisions is not known.
+func Overtaken(in Input) int {
+	a, own := in.example(), in.Target.own()
+	if a == nil || len(own) != 1 {
+		return 0
+	}
+	passed := 0
+	for _, s := range own[0].after(a.Ran) {
+		if s.Key == own[0].Key && !slices.Contains(in.Target.Compared, s) {
+			passed++
+		}
+	}
+	return passed
+}
+
 // completedSinceOwn is what one Application of the earlier steps, which has all sources of the target, has completed
 // since what the target runs, oldest first.
 func (in *Input) completedSinceOwn() (all [][]Source) {

@@ -2,8 +2,13 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // conditions shows those of the current step one by one, and those of other steps in one line that may be cut: there,
@@ -44,4 +49,41 @@ func (e *Explanation) conditionLines(s screen.Screen) []string {
 		lines = append(lines, s.Wrap("    Do: ", "    ", c.Do)...)
 	}
 	return lines
+}
+
+// starves says that a sync of a step starves. One Application of each step tells: those of a step wait together.
+func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection) string {
+	asked := map[int]bool{}
+	for _, p := range owned {
+		not, step := j.unmet[p.Name], policy.StepOf(j.set.Steps, p.Application.Labels)
+		if len(not) == 0 || asked[step] {
+			continue
+		}
+		asked[step] = true
+		if text := starves(preview.Target(j.set, owned, p), not); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// mostOvertaken is how many commits may take the place of what waits for a condition, until that is called starving.
+const mostOvertaken = 2
+
+// starves says that a sync waits for a soak time or an approval, and that newer commits take its place again and again;
+// empty if that is not so, or if it deploys older ones.
+func starves(in policy.Input, not []policy.Decision) string {
+	if in.ApplicationSet == nil || in.Settings.Train || !in.Settings.Pin ||
+		!slices.ContainsFunc(not, func(d policy.Decision) bool {
+			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved
+		}) {
+		return ""
+	}
+	passed := policy.Overtaken(in)
+	if passed < mostOvertaken {
+		return ""
+	}
+	return fmt.Sprintf("%d commits have passed step 1 since the one that %s runs, and each takes the place of the one "+
+		"that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset %s -n %s "+
+		"%s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace, settings.PinAnnotation)
 }

@@ -169,3 +169,52 @@ func TestAGoalThatSoaks(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(reached).To(BeTrue())
 }
+
+// TestWhatStarvesIsSaid has dev deploy two more commits while prod waits for its approval.
+func TestWhatStarvesIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ran         []string
+		annotations map[string]string
+		want        bool
+	}{
+		"two have passed":            {[]string{"one", "two", "three", "new"}, map[string]string{"stepgate.io/approve": "3"}, true},
+		"and one soaks":              {[]string{"one", "two", "three", "new"}, map[string]string{"stepgate.io/soak": "3=30m"}, true},
+		"one has passed":             {[]string{"one", "two", "new"}, map[string]string{"stepgate.io/approve": "3"}, false},
+		"nobody knows their order":   {[]string{"two", "three", "new"}, map[string]string{"stepgate.io/approve": "3"}, false},
+		"it waits for nobody to act": {[]string{"one", "two", "three", "new"}, map[string]string{"stepgate.io/pause": "3"}, false},
+		"it deploys older ones": {
+			[]string{"one", "two", "three", "new"}, map[string]string{
+				"stepgate.io/approve": "3", "stepgate.io/pin": "qualified",
+			}, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			set, apps := with(turn, tc.annotations)
+			history := func(app *argo.Application, commits ...string) {
+				app.Status.History = nil
+				for _, c := range commits {
+					if c == "new" {
+						c = guestbook.NewCommit
+					}
+					app.Status.History = append(app.Status.History, argo.RevisionHistory{Revision: c, Source: app.Spec.GetSource()})
+				}
+			}
+			for _, app := range apps {
+				history(app, tc.ran...)
+				if strings.HasPrefix(app.Name, "guestbook-prod") {
+					history(app, "one")
+				}
+			}
+			r := judged(set, apps)
+			if !tc.want {
+				g.Expect(r.Starves).To(BeEmpty())
+				return
+			}
+			g.Expect(r.Starves).To(Equal("2 commits have passed step 1 since the one that guestbook-prod-1 runs, and each " +
+				"takes the " +
+				"place of the one that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset " +
+				"guestbook -n argocd stepgate.io/pin=qualified"))
+		})
+	}
+}

@@ -136,6 +136,9 @@ func (e *Explanation) facts(s screen.Screen) []string {
 	for _, text := range e.Problems {
 		fact("Problem", text)
 	}
+	if e.Starves != "" {
+		fact("Starves", e.Starves)
+	}
 	fact("Judged by", e.Settings)
 	if e.Gate != "" {
 		fact("The gate says", e.Gate)

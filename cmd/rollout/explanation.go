@@ -72,6 +72,8 @@ type Explanation struct {
 	Settings string   `json:"settings"`
 	Exempt   []string `json:"exempt,omitempty"`
 	Problems []string `json:"problems,omitempty"`
+	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
+	Starves string `json:"starves,omitempty"`
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
@@ -165,6 +167,7 @@ func (e *Explanation) conditions(answer *webhook.Answer) {
 	for _, d := range not {
 		e.Conditions = append(e.Conditions, unmet(d))
 	}
+	e.Starves = starves(answer.Input, not)
 	e.Conditions = append(e.Conditions, met(answer.Input, answer.Decision, waits, not)...)
 }
 

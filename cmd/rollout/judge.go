@@ -58,6 +58,7 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	for i := range r.Steps {
 		r.Steps[i].Conditions = j.conditions(preview, owned, i)
 	}
+	r.Starves = j.starves(preview, owned)
 	r.sum(j)
 	r.Revisions = revisions(owned)
 	return r

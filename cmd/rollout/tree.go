@@ -60,6 +60,9 @@ func (r *Rollout) head(s screen.Screen, now time.Time) []string {
 	for _, text := range r.Exempt {
 		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Not gated")+"       ", "                ", text)...)
 	}
+	if r.Starves != "" {
+		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", "Starves: "+r.Starves)...)
+	}
 	for _, text := range r.Problems {
 		lines = append(lines, s.Wrap(s.Paint(screen.Busy, screen.SignWarning)+" ", "  ", text)...)
 	}

@@ -62,6 +62,8 @@ type Rollout struct {
 	Exempt []string `json:"exempt,omitempty"`
 	// Problems are the annotations that could not be read.
 	Problems []string `json:"problems,omitempty"`
+	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
+	Starves string `json:"starves,omitempty"`
 }
 
 // DeepCopyObject implements runtime.Object.
