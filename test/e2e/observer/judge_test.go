@@ -12,6 +12,7 @@ import (
 //
 //	new      never compared; every Application is Healthy at first
 //	sees2    compared with change 2, and OutOfSync
+//	later2   the same, in a later second than the one in which its last operation ended
 //	same2    compared with change 2, which left nothing to do
 //	start    an operation appeared
 //	runs2    its operation was taken up, and deploys change 2
@@ -39,6 +40,8 @@ func history(words string) []Observation {
 		case "new":
 		case "sees":
 			o.Synced, o.Compared = false, state
+		case "later":
+			o.Synced, o.Compared, o.Later = false, state, true
 		case "same":
 			o.Synced, o.Compared = true, state
 		case "start":
@@ -105,6 +108,18 @@ func TestJudge(t *testing.T) {
 		"prod heals what it has, while dev is at a change that does not concern prod": {
 			history: "dev:same1 prod:same1 dev:start dev:sick dev:done2 prod:start prod:done1", prodSame: true,
 			want: "dev@2 prod@2",
+		},
+		"dev had completed it, and was compared with the next one": {
+			history: "dev:same1 prod:same1 dev:sees2 dev:start dev:ended2 dev:later3 prod:start prod:done2",
+			want:    "dev@2 prod@2",
+		},
+		"dev was compared with the next one, maybe before it had deployed it": {
+			history: "dev:same1 prod:same1 dev:sees2 dev:start dev:ended2 dev:sees3 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
+		},
+		"dev was not Healthy when it was compared with the next one": {
+			history: "dev:same1 prod:same1 dev:sees2 dev:start dev:ended2 dev:sick dev:later3 prod:start prod:done2",
+			want:    "dev@2 prod@2<dev",
 		},
 		"dev skipped the change": {
 			history: "dev:same1 prod:same1 prod:sees2 dev:sees3 dev:start dev:done3 prod:start prod:done2",

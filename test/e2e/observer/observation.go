@@ -36,7 +36,9 @@ type Observation struct {
 	Phase string
 	// Parked says that the controller has taken up the operation that is set, and has left it without a revision: it
 	// waits for a sync window.
-	Parked    bool
+	Parked bool
+	// Later says that the last comparison is of a later second than the one in which the last operation ended.
+	Later     bool
 	StartedAt time.Time
 	Operated  State
 }
@@ -64,6 +66,8 @@ func Observe(app *argo.Application, deleted bool, at time.Time) (Observation, er
 			o.Operated.Destination = app.Spec.Destination.Namespace
 			o.Parked = o.TakenUp() && o.Operated.Revision == ""
 		}
+		o.Later = last.FinishedAt != nil && app.Status.ReconciledAt != nil &&
+			app.Status.ReconciledAt.Unix() > last.FinishedAt.Unix()
 	}
 	return o, nil
 }
@@ -97,11 +101,13 @@ func (o Observation) TakenUp() bool {
 	return o.OperationSet && (o.Phase == "Running" || o.Phase == "Terminating")
 }
 
-// found says that the Application was found Healthy with a state, and Synced or with nothing left but to prune, after
-// the last operation, which has not failed with it.
+// found says that the Application was found Healthy with a state after the last operation, which has not failed with
+// it: Synced or with nothing left but to prune, or else the operation deployed it, and something else is compared.
 func (o Observation) found(s State) bool {
 	failed := o.Operated == s && o.Phase != "Succeeded"
-	return !o.OperationSet && !failed && (o.Synced || o.Leftover) && o.Compared == s && o.Health == "Healthy"
+	synced := (o.Synced || o.Leftover) && o.Compared == s
+	goneOn := o.Operated == s && o.Compared != s && o.Later
+	return !o.OperationSet && !failed && (synced || goneOn) && o.Health == "Healthy"
 }
 
 // Finished says that no operation is waiting or running, and the last one succeeded.

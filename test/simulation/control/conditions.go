@@ -14,7 +14,7 @@ func ofConditions() []part {
 	all := []part{
 		take("SoakHealth", soak, `later(a.LastSync.Since, a.HealthSince)`, `a.LastSync.Since`),
 		take("SoakDeployed", soak, `later(a.LastSync.Since, a.HealthSince)`, `a.HealthSince`),
-		take("SoakOnTrain", soak, `later(c.Since, in.History.Past(a.Name).Broken)`, `in.History.Past(a.Name).Broken`),
+		take("SoakOnTrain", soak, `later(c.Since, in.History.Past(a.Name).Broken)`, `later(time.Time{}, in.History.Past(c.By).Broken)`),
 		take("SoakBroken", soak, `later(c.Since, in.History.Past(a.Name).Broken)`, `c.Since`),
 		take("SoakSecond", soak, `since.Truncate(time.Second).Add(time.Second + wait)`,
 			`since.Truncate(time.Second).Add(wait)`),

@@ -1,0 +1,138 @@
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// train is dev in step 1, which has completed a to e, one every 10 minutes, is Healthy at f, and syncs g; and prod in
+// step 2, which runs a and is compared with g. It is 12:59.
+func train() policy.Input {
+	start := time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
+	at := func(revision string) []policy.Source { return []policy.Source{{Key: "repo", Revision: revision}} }
+	labels := func(env string) map[string]string { return map[string]string{"env": env} }
+	past := policy.Past{}
+	var ran []policy.Source
+	for i, r := range strings.Split("abcdef", "") {
+		past.Completions = append(past.Completions, policy.Completion{
+			Sources: at(r), Since: start.Add(time.Duration(i) * 10 * time.Minute), By: "alice",
+		})
+		ran = append(ran, at(r)...)
+	}
+	set := &policy.ApplicationSet{RollingSync: true, Namespace: "argocd", Name: "guestbook", Steps: []policy.Step{
+		step("dev"), step("prod"),
+	}}
+	dev := policy.Application{
+		Name: "dev", Labels: labels("dev"), Health: "Progressing", SyncStatus: "Synced", SpecCompared: true, Compared: at("g"),
+		ReconciledAt: start.Add(55 * time.Minute), OperationSet: true, Ran: ran,
+		LastSync: policy.LastSync{SameSources: true, Since: start.Add(50 * time.Minute), FinishedAt: start.Add(50 * time.Minute)},
+	}
+	return policy.Input{
+		Target: policy.Target{
+			Name: "prod", Labels: labels("prod"), OldLabels: labels("prod"), Managed: true, SpecCompared: true,
+			ReconciledAt: start.Add(55 * time.Minute), Compared: at("g"), Wanted: at("g"), Ran: at("a"), SameSources: true,
+			Operation: policy.Operation{Written: true, Automated: true},
+		},
+		ApplicationSet: set, Siblings: []policy.Sibling{set.Place(&dev)}, Now: start.Add(59 * time.Minute),
+		Settings: policy.Settings{Require: policy.RequireRevision, Pin: true, Train: true, Settling: -1},
+		History:  policy.History{Of: func(string) policy.Past { return past }},
+	}
+}
+
+func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
+	noon := time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
+	soak := policy.Soak{Every: 25 * time.Minute}
+	approved := func(what string) policy.Conditions {
+		return policy.Conditions{
+			Approve: policy.Steps{All: true}, Approved: []policy.Approval{{Step: 1, What: what, By: "alice"}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(in *policy.Input, dev *policy.Application, past *policy.Past)
+		want   string // the revision and what is said of it
+		at     time.Duration
+	}{
+		"it has gone on": {nil, "f EarlierStepsDone", 0},
+		"only the compared one": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Train = false
+		}, "g OperationInProgress", 0},
+		"a soak time": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions.Soak = soak
+		}, "d EarlierStepsDone", 65*time.Minute + time.Second},
+		"nothing has soaked": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions.Soak.Every = time.Hour
+		}, "b Soaking", 70*time.Minute + time.Second},
+		"it was broken meanwhile": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Settings.Conditions.Soak, past.Broken = soak, noon.Add(45*time.Minute)
+		}, "e Soaking", 70*time.Minute + time.Second},
+		"it is broken": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
+			dev.Health = "Degraded"
+		}, "g OperationInProgress", 0},
+		"it has failed": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
+			dev.SyncStatus, dev.OperationSet = "OutOfSync", false
+			dev.LastOperation = policy.LastOperation{Full: true, Phase: "Failed"}
+		}, "g NotHealthy", 0},
+		"an older one is approved": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions = approved("c")
+		}, "c EarlierStepsDone", 0},
+		"the approved one has been passed": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions = approved("a")
+		}, "f NotApproved", 0},
+		"nobody approves what they have started": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions = approved("c")
+			in.Settings.Conditions.FourEyes = true
+		}, "f NotApproved", 0},
+		"the newest has failed in this step": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Settings.Conditions.MaxFailures = &policy.Budget{}
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&policy.Application{
+				Name: "prod-2", Labels: in.Target.Labels, Health: "Degraded", Compared: in.Target.Compared,
+				LastSync: policy.LastSync{SameSources: true, Other: []policy.Source{{Key: "repo", Revision: "f"}}},
+			}))
+		}, "f TooManyFailures", 0},
+		"what prod runs is not known there": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
+		}, "g OperationInProgress", 0},
+		"prod runs the newest": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "f"}}
+		}, "g OperationInProgress", 0},
+		"a clock has gone back": {func(_ *policy.Input, _ *policy.Application, past *policy.Past) {
+			past.Completions[5].Since = noon
+			past.Completions = past.Completions[:5]
+			past.Completions[4].Since = noon.Add(-time.Hour)
+		}, "e EarlierStepsDone", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := train()
+			dev, past := *in.Siblings[0].Application, in.History.Of("dev")
+			past.Completions = slices.Clone(past.Completions)
+			in.Siblings[0].Application = &dev
+			if tc.change != nil {
+				tc.change(&in, &dev, &past)
+			}
+			in.History.Of = func(name string) policy.Past {
+				if name != "dev" {
+					return policy.Past{}
+				}
+				return past
+			}
+			best, at := policy.Best(policy.Candidates(in))
+			g.Expect(best.Revisions()[0] + " " + string(best.Reason)).To(Equal(tc.want))
+			if tc.at > 0 {
+				g.Expect(at).To(Equal(noon.Add(tc.at)))
+			} else {
+				g.Expect(at).To(BeZero())
+			}
+		})
+	}
+}
+
+func step(env string) policy.Step {
+	return policy.Step{{Key: "env", Operator: "In", Values: []string{env}}}
+}
