@@ -52,10 +52,9 @@ func Start(command *exec.Cmd, width, height uint16) (r *Recording, end func() er
 		_, _ = io.Copy(r, terminal) // the terminal fails when the program ends
 	}()
 	return r, func() error {
-		err := command.Wait()
+		<-done // all is read that was written
 		_ = terminal.Close()
-		<-done
-		return err
+		return command.Wait()
 	}, nil
 }
 
