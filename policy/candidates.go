@@ -8,7 +8,7 @@ import (
 
 // Candidate is something that a target could deploy, and what the rule says of it.
 type Candidate struct {
-	// Sources are those of the target, each at a revision.
+	// Sources are what the target would deploy.
 	Sources []Source
 	// Compared says that it is what the target was last compared with.
 	Compared bool
@@ -45,7 +45,7 @@ func Candidates(in Input) []Candidate {
 	return all
 }
 
-// Revisions are those of the sources.
+// Revisions returns the revision of each source.
 func (c *Candidate) Revisions() []string {
 	all := make([]string, 0, len(c.Sources))
 	for _, s := range c.Sources {
@@ -57,8 +57,8 @@ func (c *Candidate) Revisions() []string {
 // final reports whether nothing older is offered.
 func (c *Candidate) final() bool { return c.Reason == TooManyFailures }
 
-// Waits reports whether a candidate lacks nothing but conditions.
-func (c *Candidate) Waits() bool {
+// waits reports whether a candidate lacks nothing but conditions.
+func (c *Candidate) waits() bool {
 	return c.Outcome == Deny && c.Reason.Condition() && !slices.ContainsFunc(c.Blockers, func(b Blocker) bool {
 		return !b.Reason.Condition()
 	})
@@ -73,9 +73,9 @@ func Best(all []Candidate) (best Candidate, at time.Time) {
 		switch {
 		case c.Outcome != Deny:
 			return 3
-		case c.Waits() && c.NotBefore.IsZero():
+		case c.waits() && c.NotBefore.IsZero():
 			return 2
-		case c.Waits():
+		case c.waits():
 			return 1
 		}
 		return 0

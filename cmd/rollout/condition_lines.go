@@ -83,7 +83,7 @@ func starves(in policy.Input, not []policy.Decision) string {
 	if passed < mostOvertaken {
 		return ""
 	}
-	return fmt.Sprintf("%d commits have passed step 1 since the one that %s runs, and each takes the place of the one "+
-		"that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset %s -n %s "+
-		"%s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace, settings.PinAnnotation)
+	return fmt.Sprintf("an earlier step has deployed %d commits since the one that %s runs, and each takes the place of "+
+		"the one that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset %s -n %s "+
+		"--overwrite %s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace, settings.PinAnnotation)
 }

@@ -77,6 +77,58 @@ func TestARestart(t *testing.T) {
 	g.Expect(completed(after(degraded))).To(BeEmpty())
 }
 
+// TestBroken remembers when the Application was last seen Degraded, Missing or failed, or to come back from that. To be
+// Progressing on the way to a newer revision is not to be broken.
+func TestBroken(t *testing.T) {
+	is := func(health string) *argocd.Projection {
+		p := done("b", 20)
+		p.Application.Health = health
+		return p
+	}
+	failed, elsewhere, takenBack := done("b", 20), done("b", 20), done("b", 20)
+	failed.Application.LastOperation.Phase, elsewhere.Application.LastOperation.Phase = "Failed", "Failed"
+	takenBack.Application.LastOperation.Phase = "Error"
+	elsewhere.Application.LastOperation.AtCompared, elsewhere.Application.SyncStatus = false, "OutOfSync"
+	takenBack.Application.LastOperation.AtCompared = false
+	for name, tc := range map[string]struct {
+		then *argocd.Projection
+		want bool
+	}{
+		"Degraded": {is("Degraded"), true}, "Missing": {is("Missing"), true}, "failed": {failed, true},
+		"failed at another revision": {elsewhere, true}, "failed, and the commit was taken back": {takenBack, false},
+		"Progressing": {is("Progressing"), false}, "Suspended": {is("Suspended"), false}, "Healthy": {is("Healthy"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			first := done("a", 10)
+			if !tc.want {
+				g.Expect(after(first, tc.then, done("c", 30)).Past(0, 0).Broken).To(BeZero())
+				return
+			}
+			g.Expect(after(first, tc.then).Past(0, 0).Broken).To(Equal(second(1001)))
+			g.Expect(after(first, tc.then, done("c", 30), done("c", 30)).Past(0, 0).Broken).To(Equal(second(1002)),
+				"when it came back")
+		})
+	}
+}
+
+// TestWhatWasDeployedIsCompleted although something newer is compared, if the comparison is one of well after the sync.
+func TestWhatWasDeployedIsCompleted(t *testing.T) {
+	g := NewWithT(t)
+	behind := func(seconds int, health string) *argocd.Projection {
+		p := done("b", 20)
+		p.Application.SyncStatus, p.Application.Health, p.Application.ReconciledAt = "OutOfSync", health, second(20+seconds)
+		p.Application.LastSync.AtCompared, p.Application.LastSync.Other = false, at("a")
+		p.Application.LastSync.Since = second(20)
+		return p
+	}
+	g.Expect(completed(after(behind(6, "Healthy")))).To(Equal([]string{"a"}))
+	g.Expect(after(behind(6, "Healthy")).Past(0, 0).Completions[0].Since).To(Equal(second(20)))
+	g.Expect(completed(after(behind(5, "Healthy")))).To(BeEmpty(), "it may be of the cluster of before")
+	g.Expect(completed(after(behind(6, "Progressing")))).To(BeEmpty())
+	g.Expect(completed(after(behind(6, "Healthy"), behind(8, "Degraded")))).To(BeEmpty(), "it is not any more")
+}
+
 func TestARecordDoesNotChange(t *testing.T) {
 	g := NewWithT(t)
 	r := after(done("a", 10), done("b", 20))

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,11 +145,11 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	}
 	pin := c.Pin
 	if text, ok := a.get(PinAnnotation); ok {
-		wanted, err := ParsePin(text)
-		if err == nil && pin == PinOff && wanted != PinOff {
-			err = errors.New("this installation pins nothing (--pin off)")
-		} else {
-			pin = wanted
+		var err error
+		if pin, err = ParsePin(text); c.Pin == PinOff && pin != PinOff {
+			// Nobody may be there to pin, and what is not pinned would be denied.
+			pin, err = PinOff, nil
+			a.problems = append(a.problems, Problem{PinAnnotation, "ignored: this installation pins nothing (--pin off)"})
 		}
 		a.note(PinAnnotation, err)
 	}

@@ -34,6 +34,44 @@ func TestParser(t *testing.T) {
 	g.Expect(NewParser(Config{}, atNoon).Of(nil)).To(Equal(Settings{}), "the zero value is the strictest")
 }
 
+// TestPinOfAnApplicationSet lets an ApplicationSet choose, but where nobody may be there to pin: what is not pinned would
+// be denied.
+func TestPinOfAnApplicationSet(t *testing.T) {
+	const ignored = "ignored: this installation pins nothing (--pin off)"
+	for name, tc := range map[string]struct {
+		installed   Pin
+		text        string
+		pins, train bool
+		problem     string
+	}{
+		"nothing":              {installed: PinQualified, pins: true, train: true},
+		"qualified":            {installed: PinCompared, text: "qualified", pins: true, train: true},
+		"its old name":         {installed: PinCompared, text: "proven", pins: true, train: true},
+		"compared":             {installed: PinQualified, text: "compared", pins: true},
+		"off":                  {installed: PinQualified, text: "off"},
+		"unreadable":           {installed: PinQualified, text: "newest", pins: true, problem: `not valid, the stricter reading is used: "newest" is not one of compared, qualified, off`},
+		"nobody pins":          {installed: PinOff, text: "qualified", problem: ignored},
+		"nobody pins, either":  {installed: PinOff, text: "newest", problem: ignored},
+		"nobody pins, and off": {installed: PinOff, text: "off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			annotations := map[string]string{}
+			if tc.text != "" {
+				annotations[PinAnnotation] = tc.text
+			}
+			s := NewParser(Config{Pin: tc.installed}, atNoon).Of(withThreeSteps(annotations))
+			g.Expect(s.Pin).To(Equal(tc.pins))
+			g.Expect(s.Train).To(Equal(tc.train))
+			if tc.problem == "" {
+				g.Expect(s.Problems).To(BeEmpty())
+			} else {
+				g.Expect(s.Problems).To(Equal([]Problem{{PinAnnotation, tc.problem}}))
+			}
+		})
+	}
+}
+
 // TestBypassOfASync believes only argocd-server who has started a sync, and only a listed user may bypass.
 func TestBypassOfASync(t *testing.T) {
 	config := Config{ServerAccounts: []string{"server"}, BypassUsers: []string{"alice"}}
