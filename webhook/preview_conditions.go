@@ -8,16 +8,24 @@ import (
 // Target is what the sync that an Application waits for is judged by, or would be if it waited for one: the same as for
 // a Releaser.
 func (p *Preview) Target(set *argocd.ApplicationSet, owned []*argocd.Projection, app *argocd.Projection) policy.Input {
-	in, _ := p.judge.Waiting(p.Input(set, owned), app)
-	return in
+	return p.toCome(p.Input(set, owned), app)
+}
+
+// toCome is the input of the sync that an Application waits for: to the best of its candidates.
+func (p *Preview) toCome(in policy.Input, app *argocd.Projection) policy.Input {
+	in = p.judge.Waiting(in, app)
+	if !in.Settings.Train {
+		return in
+	}
+	best, _ := policy.Best(policy.Candidates(in))
+	return policy.Deploying(in, best)
 }
 
 // Unmet are, by the name of the Application, the conditions that do not hold for each sync that Waiting judges.
 func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string][]policy.Decision {
 	in, all := p.Input(set, owned), map[string][]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		waiting, _ := p.judge.Waiting(in, app)
-		return policy.Unmet(waiting)
+		return policy.Unmet(p.toCome(in, app))
 	}, func(name string, d policy.Decision) { all[name] = append(all[name], d) })
 	return all
 }

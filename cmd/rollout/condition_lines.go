@@ -85,5 +85,6 @@ func starves(in policy.Input, not []policy.Decision) string {
 	}
 	return fmt.Sprintf("an earlier step has deployed %d commits since the one that %s runs, and each takes the place of "+
 		"the one that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset %s -n %s "+
-		"--overwrite %s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace, settings.PinAnnotation)
+		"--overwrite %s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace,
+		settings.PinAnnotation)
 }

@@ -211,11 +211,13 @@ func TestWhatStarvesIsSaid(t *testing.T) {
 				g.Expect(r.Starves).To(BeEmpty())
 				return
 			}
-			const starves = "an earlier step has deployed 2 commits since the one that guestbook-prod-1 runs, and each takes the " +
+			const starves = "an earlier step has deployed 2 commits since the one that guestbook-prod-1 runs, and each takes " +
+				"the " +
 				"place of the one that waits. To deploy the newest one that the conditions allow: kubectl annotate " +
 				"applicationset guestbook -n argocd --overwrite stepgate.io/pin=qualified"
 			g.Expect(r.Starves).To(Equal(starves))
-			g.Expect(strings.Join(r.Tree(screen.Screen{Width: 400}, now, false), "\n")).To(ContainSubstring("Starves: " + starves))
+			g.Expect(strings.Join(r.Tree(screen.Screen{Width: 400}, now, false), "\n")).To(ContainSubstring("Starves: " +
+				starves))
 			e := explainedOf(t, "guestbook-prod-1", rollout.ApplicationSetController, nil)(set, apps)
 			g.Expect(strings.Join(e.Lines(screen.Screen{Width: 400}, now), "\n")).To(ContainSubstring(starves))
 		})

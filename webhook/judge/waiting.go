@@ -2,16 +2,13 @@ package judge
 
 import (
 	"slices"
-	"time"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it: to
-// the best of its candidates. at is when a candidate may be allowed, if nothing changes until then; zero when that is
-// not known.
-func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) (best policy.Input, at time.Time) {
+// Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
+func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
@@ -19,11 +16,7 @@ func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) (best policy.Inpu
 	in.History.Altered, in.History.Unproven, in.History.ContentSince = around != "" &&
 		around != p.Around, !proven, j.Histories.ContentSince(p.UID, p.Content)
 	in.History.Deployed = j.Histories.Deployed(p.UID, p.Compared, p.Application.LastOperation.StartedAt)
-	if !in.Settings.Train {
-		return in, at
-	}
-	candidate, at := policy.Best(policy.Candidates(in))
-	return policy.Deploying(in, candidate), at
+	return in
 }
 
 // WaitingTarget is the Application with the operation that it waits for: to what it was last compared with.

@@ -9,9 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
-	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -79,28 +77,42 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 	}
 }
 
-// TestWhatSoaksIsComparedAfterItsSync makes sure that a completion is known before the next commit lands.
+// TestWhatSoaksIsComparedAfterItsSync on a train, so that its completion is known before the next commit lands.
 func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
-	for name, row := range map[string]struct {
-		status             string
-		synced, reconciled time.Duration
-		reason             policy.Reason
-		want               bool
+	for name, tc := range map[string]struct {
+		pin settings.Pin
+		// compared is how long after the end of its sync, and soaks since when it is Healthy.
+		compared time.Duration
+		soaks    bool
+		want     []string
 	}{
-		"in that second":             {"Synced", 1500 * time.Millisecond, 1200 * time.Millisecond, policy.Soaking, true},
-		"later":                      {"Synced", 1500 * time.Millisecond, 2 * time.Second, policy.Soaking, false},
-		"it has more to do":          {"OutOfSync", time.Second, time.Second, policy.Soaking, false},
-		"it does not only soak":      {"Synced", time.Second, time.Second, policy.NotHealthy, false},
-		"nothing was ever synced":    {"Synced", -time.Hour, time.Second, policy.Soaking, false},
-		"a clock that has gone back": {"Synced", 5 * time.Second, time.Second, policy.Soaking, true},
+		"in that second": {settings.PinQualified, 0, true, []string{"argocd/dev " + notCertain + " at 11:59:00"}},
+		"later":          {settings.PinQualified, time.Second, true, nil},
+		"on no train":    {settings.PinCompared, 0, true, nil},
+		"it has soaked":  {settings.PinQualified, 0, false, []string{prodReleased}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dev := &argocd.Projection{Application: policy.Application{
-				SyncStatus: row.status, ReconciledAt: scenario.Noon.Add(row.reconciled),
-				LastSync: policy.LastSync{FinishedAt: scenario.Noon.Add(row.synced)},
-			}}
-			d := policy.Decision{Blockers: []policy.Blocker{{Application: "dev", Reason: row.reason}}}
-			NewWithT(t).Expect(uncertain(d, map[string]*argocd.Projection{"dev": dev}) != nil).To(Equal(row.want))
+			g := NewWithT(t)
+			c, _ := prodMayStart()
+			c.Sets[0].Annotations = map[string]string{settings.SoakAnnotation: "2m"}
+			dev, ago := c.Apps[0], time.Minute
+			if !tc.soaks {
+				ago = time.Hour
+			}
+			ended := metav1.NewTime(scenario.Noon.Add(-ago))
+			dev.Status.Health.LastTransitionTime = &ended
+			dev.Status.OperationState = &argo.OperationState{
+				Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: ended, FinishedAt: &ended,
+				SyncResult: &argo.SyncOperationResult{Revision: dev.Status.Sync.Revision, Source: dev.Spec.GetSource()},
+			}
+			dev.Status.ReconciledAt = ptr.To(metav1.NewTime(ended.Add(tc.compared)))
+			config := scenario.Releasing()
+			config.Pin = tc.pin
+			r := newReleasing(config, c)
+			r.Reconcile(guestbook)
+			r.clock.Step(jitter)
+			r.Reconcile(guestbook)
+			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
 		})
 	}
 }

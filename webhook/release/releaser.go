@@ -152,7 +152,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	}
 	for _, p := range owned {
 		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
-			again = sooner(again, reconcileEvery)
+			again = soonest(again, reconcileEvery)
 			wanted = append(wanted, need{
 				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
@@ -168,18 +168,18 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 			continue // nobody holds it
 		}
 		if overdue := r.overdue(d, p, &set.ApplicationSet); overdue > 0 {
-			again = sooner(again, overdue)
+			again = soonest(again, overdue)
 			continue
 		}
 		if until := at.Sub(r.judge.Clock.Now()); until > 0 {
-			again = sooner(again, until)
+			again = soonest(again, until)
 		}
 		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
 			continue // nobody has asked for it yet
 		}
-		again = sooner(again, reconcileEvery)
+		again = soonest(again, reconcileEvery)
 		if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
-			again = sooner(again, policy.SettlingTime) // the step that it has left counts no longer than that
+			again = soonest(again, policy.SettlingTime) // the step that it has left counts no longer than that
 		}
 		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 			r.waiting.Wait(p.UID, types.UID(set.UID), d)
@@ -195,8 +195,8 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	return min(again, r.requestAll(inTurn(wanted), byName, before, now))
 }
 
-// sooner is the shorter of two times of which the first may be unknown, which is 0.
-func sooner(again, other time.Duration) time.Duration {
+// soonest is the shorter of two times of which the first may be unknown, which is 0.
+func soonest(again, other time.Duration) time.Duration {
 	if again == 0 {
 		return other
 	}
