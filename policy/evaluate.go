@@ -24,7 +24,8 @@ var (
 	}
 	// stepRows deny although every sibling is done.
 	stepRows = []waiting{
-		specSettling, applicationSetFailing, targetOutdated, alreadySynced, tooManyFailures, notApproved, windowClosed,
+		specSettling, applicationSetFailing, targetOutdated, alreadySynced, notProven, tooManyFailures, notApproved,
+		windowClosed,
 	}
 )
 

@@ -42,3 +42,44 @@ func againRows() map[string]row {
 	rows["the first step may always sync again"] = first
 	return rows
 }
+
+// provenRows are syncs of qa, on a train, to a, which dev has completed and gone on from to b. qa has been synced from
+// second 50 to 52.
+func provenRows() map[string]row {
+	of := func(now string, edit func(in *policy.Input)) row {
+		r := row{
+			scenario: "1:dev@b,ran:a+b,insync:b,synced:53,ended:53,later > 2:qa@b,wants:a,auto,pinned,began:50",
+			settings: policy.Settings{Train: true},
+			edit: func(in *policy.Input) {
+				in.Now, in.Target.SyncFinishedAt = second(now), second("52")
+				if edit != nil {
+					edit(in)
+				}
+			},
+			wantOutcome: policy.Allow, wantReason: policy.EarlierStepsDone, wantMessage: "allow (EarlierStepsDone)",
+		}
+		return r
+	}
+	waits := of("59", nil)
+	waits.wantOutcome, waits.wantReason = policy.Deny, policy.NotProven
+	waits.wantMessage = "step 2 of ApplicationSet argocd/guestbook may not sync before 2026-09-21T12:01:00Z " +
+		"(NotProven: it has just been synced, and has to be found Healthy before it goes on). Next: wait"
+	return map[string]row{
+		"it goes on before anybody knows what came of its last sync": waits,
+		"nobody has looked for long":                                 of("60", nil),
+		"it was found Healthy": of("59", func(in *policy.Input) {
+			dev := in.History.Of
+			in.History.Of = func(name string) policy.Past {
+				if name == "qa" {
+					return policy.Past{Completions: []policy.Completion{{OperatedAt: second("50")}}}
+				}
+				return dev(name)
+			}
+		}),
+		"a user goes on":               of("59", func(in *policy.Input) { in.Target.Operation.Automated = false }),
+		"it goes on to what is newest": of("59", func(in *policy.Input) { in.Target.Wanted = in.Target.Compared }),
+		"no later step is there": of("59", func(in *policy.Input) {
+			in.ApplicationSet.Steps = in.ApplicationSet.Steps[:2]
+		}),
+	}
+}

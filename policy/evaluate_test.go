@@ -58,6 +58,7 @@ func rows() map[string]row {
 	all := map[string]row{}
 	for _, table := range []map[string]row{
 		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(),
+		provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(),
 	} {

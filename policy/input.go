@@ -97,8 +97,9 @@ type Target struct {
 	// Hydration means the same as for an Application. Unless it is Hydrated, the dry source of Compared and Wanted may
 	// be at a newer commit than the one that the hydrated revision was made of.
 	Hydration string
-	// SyncStartedAt is when its last operation started, if that was a full sync and succeeded; else zero.
-	SyncStartedAt time.Time
+	// SyncStartedAt and SyncFinishedAt are when its last operation started and ended, if that was a full sync and
+	// succeeded; else zero.
+	SyncStartedAt, SyncFinishedAt time.Time
 	// OutOfSyncSince says that it is OutOfSync, and was compared after the end of its last operation.
 	OutOfSyncSince bool
 	// Ran are the sources and revisions of its history, oldest first.
@@ -226,6 +227,8 @@ type LastOperation struct {
 	StartedAt, FinishedAt time.Time
 	// AtCompared says that it ran at the revisions that are now compared.
 	AtCompared bool
+	// SameSources says that it ran the sources that are now compared, maybe at other revisions.
+	SameSources bool
 	// Other are the sources and revisions that it ran where it has failed, and those are not the compared ones.
 	Other []Source
 	// Applied says that it applied everything, and came to the hooks that run after that.

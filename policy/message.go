@@ -120,8 +120,8 @@ func (d Decision) subject() string {
 	return fmt.Sprintf("%d Applications of %s are not done", len(d.Blockers), of)
 }
 
-// short cuts a commit to seven characters, as git does, and anything else to a bearable length.
-func short(revision string) string {
+// Short cuts a commit to seven characters, as git does, and anything else to a bearable length.
+func Short(revision string) string {
 	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
 		return revision[:7]
 	}
@@ -139,7 +139,7 @@ func oneOf(sources []Source, key string) string {
 	slices.Sort(revisions)
 	revisions = slices.Compact(revisions)
 	for i, r := range revisions {
-		revisions[i] = short(r)
+		revisions[i] = Short(r)
 	}
 	return clean(strings.Join(revisions, " or "))
 }

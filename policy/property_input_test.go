@@ -139,8 +139,8 @@ func (c *choices) target() policy.Target {
 		ReconciledAt:  of(c, second("101"), second("100"), second("99.5"), second("101"), c.time()),
 		Compared:      c.sources(),
 		Hydration:     of(c, "", "", "Hydrated", "Hydrating", "Failed", policy.Uncompared, policy.Outdated),
-		SyncStartedAt: of(c, second("102"), c.time()),
-		Ran:           of(c, nil, c.sources()),
+		SyncStartedAt: of(c, second("102"), c.time()), SyncFinishedAt: of(c, second("103"), c.time()),
+		Ran: of(c, nil, c.sources()),
 	}
 	t.Name = of(c, "app-0", "target", "target")
 	t.Labels, t.OldLabels = c.labels("3", "3", "3", "2", "1", "0"), c.labels("3", "3", "2", "1", "0")

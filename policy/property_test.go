@@ -20,7 +20,8 @@ const (
 // targetReasons are those of denials without blockers.
 var targetReasons = []policy.Reason{
 	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
-	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotApproved,
+	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotProven,
+	policy.NotApproved,
 	policy.WindowClosed,
 }
 

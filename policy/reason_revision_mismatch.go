@@ -18,6 +18,6 @@ var revisionMismatch = blocking{
 		if wanted == nil || in.goneOn(a) {
 			return "", false
 		}
-		return "compared to " + short(at.Revision) + ", not " + oneOf(wanted, at.Key), true
+		return "compared to " + Short(at.Revision) + ", not " + oneOf(wanted, at.Key), true
 	},
 }

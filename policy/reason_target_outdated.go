@@ -70,6 +70,6 @@ func (in *Input) outdatedByPeer(a *Application) (detail string, outdated bool) {
 }
 
 func differs(a *Application, source Source, wanted []Source) string {
-	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + short(source.Revision) +
+	return "compared to " + oneOf(wanted, source.Key) + ", and " + clean(a.Name) + " to " + Short(source.Revision) +
 		" since"
 }

@@ -60,6 +60,7 @@ func (m *Mutator) Handle(ctx context.Context, req webhook.AdmissionRequest) webh
 	if !ok {
 		return response
 	}
+	response.Warnings = append(response.Warnings, m.candidates(w, in)...)
 	pin := m.pin(w, in)
 	if v, held := m.hold(ctx, w, in, pin); held {
 		m.gate.conclude(ctx, log, w, v)

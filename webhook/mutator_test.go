@@ -223,7 +223,7 @@ func TestTheTrainPinsWhatQualifies(t *testing.T) {
 				})
 			}
 			config := scenario.Pinning()
-			config.Pin = settings.PinQualified
+			config.Pin, config.Start = settings.PinQualified, true
 			trial := newTrial(config, c)
 			trial.judge.Histories = &scenario.Watch{Completed: completed}
 			resp, app := mutatedBy(t, trial, c, scenario.SyncOf(c, "prod"))
@@ -236,6 +236,46 @@ func TestTheTrainPinsWhatQualifies(t *testing.T) {
 			g.Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit(tc.want)))
 		})
 	}
+}
+
+// TestADryRunIsToldTheCandidates newest first, if it asks for them, and nobody else is.
+func TestADryRunIsToldTheCandidates(t *testing.T) {
+	c := scenario.Of("1:dev=Progressing@e 3:prod=Healthy@e")
+	source := *c.Apps[1].Spec.Source
+	for i, history := range []string{"abc", "a"} {
+		for _, r := range history {
+			own := source
+			own.Path = c.Apps[i].Name
+			c.Apps[i].Status.History = append(c.Apps[i].Status.History, argo.RevisionHistory{
+				Revision: scenario.Commit(string(r)), Source: own,
+			})
+		}
+	}
+	config := scenario.Pinning()
+	config.Pin, config.Start = settings.PinQualified, true
+	ask := func(t *testing.T, dryRun bool, info string) []Candidate {
+		t.Helper()
+		g, trial, write := NewWithT(t), newTrial(config, c), scenario.SyncOf(c, "prod")
+		trial.judge.Histories = &scenario.Watch{Completed: map[string][]policy.Source{"dev": argocd.Sibling(c.Apps[0]).Ran}}
+		write.DryRun = dryRun
+		write.After.Operation.Info = []*argo.Info{{Name: info, Value: "list"}}
+		resp, _ := mutatedBy(t, trial, c, write)
+		var all []Candidate
+		for _, warning := range resp.Warnings {
+			text, is := strings.CutPrefix(warning, CandidateWarning)
+			g.Expect(is).To(BeTrue(), warning)
+			all = append(all, Candidate{})
+			g.Expect(json.Unmarshal([]byte(text), &all[len(all)-1])).To(Succeed())
+		}
+		return all
+	}
+	g := NewWithT(t)
+	g.Expect(ask(t, true, CandidatesInfo)).To(Equal([]Candidate{
+		{Revisions: []string{scenario.Commit("e")}, Compared: true, Reason: policy.NotHealthy, Blocker: "dev"},
+		{Revisions: []string{scenario.Commit("c")}, Next: true},
+	}))
+	g.Expect(ask(t, false, CandidatesInfo)).To(BeEmpty(), "a sync")
+	g.Expect(ask(t, true, "other")).To(BeEmpty(), "somebody who does not ask")
 }
 
 // TestADryRunIsPinnedWithoutATrace gets the same answer, and is not counted.

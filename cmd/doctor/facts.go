@@ -92,6 +92,9 @@ type Flags struct {
 	Gated      func(namespace string) bool
 	// Barrier is the Application that it writes to prove what it knows; empty if there is none.
 	Barrier types.NamespacedName
+	// Starts says that it starts syncs, and Lease is the one of the replica that does.
+	Starts bool
+	Lease  types.NamespacedName
 	// Projects is the namespace of the AppProjects that it watches; empty if it watches none.
 	Projects string
 	// OwnCA is --cert-mode self, and CASecret its Secret.

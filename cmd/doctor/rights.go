@@ -115,6 +115,15 @@ func neededByStepgate(s *Flags) []Right {
 			Verb: "patch", APIGroup: argoGroup, Resource: "applications", Name: s.Barrier.Name, Namespace: s.Barrier.Namespace,
 		})
 	}
+	if s.Starts {
+		lease := Right{APIGroup: "coordination.k8s.io", Resource: "leases", Namespace: s.Lease.Namespace}
+		lease.Verb = "create"
+		all = append(all, lease)
+		for _, verb := range []string{"get", "update"} {
+			lease.Verb, lease.Name = verb, s.Lease.Name
+			all = append(all, lease)
+		}
+	}
 	if s.OwnCA {
 		verbs = append(verbs, "patch")
 	}

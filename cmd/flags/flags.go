@@ -27,6 +27,7 @@ type Options struct {
 	Client       Client
 	Tracing      Tracing
 	Barrier      Barrier
+	Start        Start
 }
 
 // Bind adds the flags.
@@ -40,15 +41,19 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Client.bind(f)
 	o.Tracing.bind(f)
 	o.Barrier.bind(f)
+	o.Start.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
 	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier} {
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start} {
 		if err := group.validate(); err != nil {
 			return err
 		}
+	}
+	if o.Start.Enabled && !o.Gate.release {
+		return command.Usage("--start needs --release")
 	}
 	return o.oneWatch()
 }
@@ -61,7 +66,7 @@ func (o *Options) Config() (settings.Config, error) {
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
-	config.FourEyes = o.Approvals.fourEyes
+	config.FourEyes, config.Start = o.Approvals.fourEyes, o.Start.Enabled
 	return config, nil
 }
 
@@ -91,8 +96,9 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 	f.StringVar(&g.pin, "pin", "compared",
 		"which revisions the mutating webhook writes into an operation that names none: compared (those that Argo CD last "+
 			"compared the Application with), qualified (or else the newest that the earlier steps have completed and every "+
-			"condition of the step allows; was proven) or off; the validating webhook denies an automated operation without "+
-			"them; an ApplicationSet overrides it with the annotation "+settings.PinAnnotation)
+			"condition of the step allows; was proven; with RollingSync it needs --start) or off; the validating webhook "+
+			"denies an automated operation without them; an ApplicationSet overrides it with the annotation "+
+			settings.PinAnnotation)
 	f.BoolVar(&g.rollbacks, "gate-rollbacks", false, "gate a rollback to an older history entry like any other sync")
 	f.BoolVar(&g.allowFailedOperations, "allow-failed-operations", false,
 		"count an Application of an earlier step as done if it is Healthy and Synced, even if its last sync failed")

@@ -47,7 +47,7 @@ func at(revisions []string) string {
 	}
 	var all []string
 	for _, r := range revisions {
-		all = append(all, Short(r))
+		all = append(all, policy.Short(r))
 	}
 	return " at " + strings.Join(all, ", ")
 }

@@ -60,7 +60,7 @@ func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection)
 			continue
 		}
 		asked[step] = true
-		if text := starves(preview.Target(j.set, owned, p), not); text != "" {
+		if text := starves(preview.Target(j.set, owned, p), not, preview.Settings(j.set).Train); text != "" {
 			return text
 		}
 	}
@@ -71,8 +71,8 @@ func (j *judgment) starves(preview *webhook.Preview, owned []*argocd.Projection)
 const mostOvertaken = 2
 
 // starves says that a sync waits for a soak time or an approval, and that newer commits take its place again and again;
-// empty if that is not so, or if it deploys older ones.
-func starves(in policy.Input, not []policy.Decision) string {
+// empty if that is not so, or if it deploys older ones. qualified says that it would, if stepgate started syncs.
+func starves(in policy.Input, not []policy.Decision, qualified bool) string {
 	if in.ApplicationSet == nil || in.Settings.Train || !in.Settings.Pin ||
 		!slices.ContainsFunc(not, func(d policy.Decision) bool {
 			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved
@@ -83,8 +83,12 @@ func starves(in policy.Input, not []policy.Decision) string {
 	if passed < mostOvertaken {
 		return ""
 	}
+	remedy := fmt.Sprintf("kubectl annotate applicationset %s -n %s --overwrite %s=qualified", in.ApplicationSet.Name,
+		in.ApplicationSet.Namespace, settings.PinAnnotation)
+	if qualified {
+		remedy = "have stepgate start syncs, with start.enabled=true of the chart; without it, " + settings.PinAnnotation +
+			": qualified has no effect with RollingSync"
+	}
 	return fmt.Sprintf("an earlier step has deployed %d commits since the one that %s runs, and each takes the place of "+
-		"the one that waits. To deploy the newest one that the conditions allow: kubectl annotate applicationset %s -n %s "+
-		"--overwrite %s=qualified", passed, in.Target.Name, in.ApplicationSet.Name, in.ApplicationSet.Namespace,
-		settings.PinAnnotation)
+		"the one that waits. To deploy the newest one that the conditions allow: %s", passed, in.Target.Name, remedy)
 }

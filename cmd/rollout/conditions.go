@@ -72,7 +72,7 @@ func unmet(d policy.Decision) Condition {
 	case policy.NotApproved:
 		_, what, _ := strings.Cut(d.Detail, "@")
 		revision, more, _ := strings.Cut(cmp.Or(what, d.Detail), ",")
-		if detail = Short(revision); more != "" {
+		if detail = policy.Short(revision); more != "" {
 			detail += "," + more
 		}
 	case policy.Paused:

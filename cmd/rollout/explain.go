@@ -30,6 +30,7 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	}
 	lines = append(lines, "")
 	lines = append(lines, e.verdict(s)...)
+	lines = append(lines, e.candidateLines(s)...)
 	lines = append(lines, e.conditionLines(s)...)
 	lines = append(lines, e.blockers(s)...)
 	lines = append(lines, e.facts(s)...)

@@ -74,6 +74,9 @@ type Explanation struct {
 	Problems []string `json:"problems,omitempty"`
 	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
 	Starves string `json:"starves,omitempty"`
+	// Candidates are what it could deploy, newest first, as the gate says; empty where pinning is not qualified, or the
+	// gate was not asked.
+	Candidates Candidates `json:"candidates,omitempty"`
 	// Gate is the answer of the gate itself to a server dry run; empty if it was not asked.
 	Gate   string  `json:"gate,omitempty"`
 	Events []Event `json:"events,omitempty"`
@@ -167,7 +170,7 @@ func (e *Explanation) conditions(answer *webhook.Answer) {
 	for _, d := range not {
 		e.Conditions = append(e.Conditions, unmet(d))
 	}
-	e.Starves = starves(answer.Input, not)
+	e.Starves = starves(answer.Input, not, answer.Settings.Train)
 	e.Conditions = append(e.Conditions, met(answer.Input, answer.Decision, waits, not)...)
 }
 

@@ -5,13 +5,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stepgate/stepgate/policy"
 )
 
 // Goal is what somebody waits for: a rollout that is complete, or an Application that may start.
 type Goal struct {
 	// Application is empty where the whole rollout is waited for.
 	Application string
-	// Revision is the beginning of a revision; empty stands for any.
+	// Revision is the beginning of a revision; empty stands for any. The whole rollout has it when every Application has
+	// deployed it, or a newer one.
 	Revision string
 }
 
@@ -25,13 +28,16 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	if g.Application == "" {
 		missing := g.missing(r)
 		state = r.Line()
-		if r.Phase == Complete && missing != "" {
-			state += ", but " + missing + " is not compared with " + g.Revision + " yet"
-		}
 		if r.Total == 0 {
-			state = fmt.Sprintf("%s/%s has no Applications yet", r.Namespace, r.Name)
+			return false, fmt.Sprintf("%s/%s has no Applications yet", r.Namespace, r.Name), nil
 		}
-		return r.Phase == Complete && r.Total > 0 && missing == "", state, nil
+		if g.Revision == "" {
+			return r.Phase == Complete, state, nil
+		}
+		if missing != "" {
+			state += ", and " + missing + " has not deployed " + g.Revision + " yet"
+		}
+		return missing == "", state, nil
 	}
 	for _, step := range r.Steps {
 		for i := range step.Applications {
@@ -50,11 +56,16 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	return false, "", fmt.Errorf("ApplicationSet %s/%s has no Application %q any more", r.Namespace, r.Name, g.Application)
 }
 
-// missing names an Application that is not compared with the wanted revision; empty if none is missing.
+// missing names an Application that has not deployed the wanted revision, nor a newer one, or is not done with that;
+// empty if none is missing.
 func (g Goal) missing(r *Rollout) string {
+	order := g.order(r)
 	for _, step := range r.Steps {
 		for i := range step.Applications {
-			if a := &step.Applications[i]; a.NotCounted == "" && !g.at(a) {
+			a := &step.Applications[i]
+			deployed := a.Health == "Healthy" && !a.Syncing && (slices.ContainsFunc(a.ran, g.is) ||
+				slices.ContainsFunc(a.Runs, func(r string) bool { return slices.Contains(order, r) }))
+			if a.NotCounted == "" && !deployed && (!a.Done || !g.at(a)) {
 				return a.Name
 			}
 		}
@@ -62,11 +73,26 @@ func (g Goal) missing(r *Rollout) string {
 	return ""
 }
 
+// order are the revisions that are known to be newer than the wanted one: those that an Application has run after it.
+func (g Goal) order(r *Rollout) (newer []string) {
+	for _, step := range r.Steps {
+		for _, a := range step.Applications {
+			if i := slices.IndexFunc(a.ran, g.is); i >= 0 {
+				newer = append(newer, a.ran[i+1:]...)
+			}
+		}
+	}
+	return newer
+}
+
+// is reports whether a revision is the wanted one.
+func (g Goal) is(revision string) bool {
+	return g.Revision != "" && strings.HasPrefix(revision, g.Revision)
+}
+
 // at reports whether an Application is compared with the wanted revision in one of its sources.
 func (g Goal) at(a *Application) bool {
-	return g.Revision == "" || slices.ContainsFunc(a.Revisions, func(r string) bool {
-		return strings.HasPrefix(r, g.Revision)
-	})
+	return g.Revision == "" || slices.ContainsFunc(a.Revisions, g.is)
 }
 
 // Achieved says that the goal is reached, and after how long.
@@ -77,7 +103,8 @@ func (g Goal) Achieved(r *Rollout, took time.Duration) string {
 	}
 	text := fmt.Sprintf("%s/%s is complete: %d Applications in %d steps", r.Namespace, r.Name, r.Total, len(r.Steps))
 	if g.Revision != "" {
-		text += " at " + Short(g.Revision)
+		text = fmt.Sprintf("%s/%s has %s or newer: %d Applications in %d steps", r.Namespace, r.Name,
+			policy.Short(g.Revision), r.Total, len(r.Steps))
 	}
 	return text + ", after " + Age(took)
 }

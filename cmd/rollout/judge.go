@@ -40,7 +40,11 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	j.unmet = preview.Unmet(set, owned)
 	j.newest = newest(owned)
 	for i, step := range set.Steps {
-		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: set.MaxUpdate[i]})
+		most := ""
+		if set.MaxUpdate[i] != nil {
+			most = set.MaxUpdate[i].String()
+		}
+		r.Steps = append(r.Steps, Step{Number: i + 1, Selector: selector(step), MaxUpdate: most})
 	}
 	for _, p := range owned {
 		at := policy.StepOf(set.Steps, p.Application.Labels)
@@ -83,6 +87,10 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		Name: a.Name, Cluster: policy.Printable(a.Cluster, mostText), Health: cmp.Or(a.Health, "Unknown"),
 		Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
 		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
+	}
+	shown.ran = revisionsOf(a.Ran)
+	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
+		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
 	b, blocks := policy.NotDone(j.in, a)
 	if !blocks {

@@ -146,7 +146,7 @@ func because(reason, detail string) string {
 func shortAll(revisions []string) string {
 	var all []string
 	for _, r := range revisions[:min(len(revisions), 3)] {
-		all = append(all, Short(r))
+		all = append(all, policy.Short(r))
 	}
 	if more := len(revisions) - 3; more > 0 {
 		all = append(all, fmt.Sprintf("and %d more", more))

@@ -34,7 +34,7 @@ func newest(owned []*argocd.Projection) map[string]comparison {
 func (j *judgment) behind(a *policy.Application) string {
 	for _, s := range a.Compared {
 		if last := j.newest[s.Key]; s.Revision != "" && s.Revision != last.revision && a.ReconciledAt.Before(last.at) {
-			return "compared with " + Short(s.Revision) + ", not " + Short(last.revision)
+			return "compared with " + policy.Short(s.Revision) + ", not " + policy.Short(last.revision)
 		}
 	}
 	return ""

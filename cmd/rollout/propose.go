@@ -27,6 +27,8 @@ type Proposal struct {
 	// Warnings say why the approval may not do what is expected.
 	Warnings []string
 	rollout  *Rollout
+	// asked are the answers of the gate.
+	asked map[string]Candidates
 }
 
 // Deployment is something to be approved.
@@ -42,9 +44,9 @@ type Deployment struct {
 }
 
 // Propose finds out what to approve: what the Applications of a step would deploy, or exactly a revision. Step 0 stands
-// for the step that waits for an approval now.
+// for the step that waits for an approval now. ask is nil where Applications deploy only what they were compared with.
 func Propose(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, step int, revision string,
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, ask Ask, step int, revision string,
 ) (*Proposal, error) {
 	r := Judge(preview, known, set)
 	name, approve := set.Namespace+"/"+set.Name, preview.Settings(set).Conditions.Approve
@@ -73,7 +75,7 @@ func Propose(
 		return nil, fmt.Errorf("step %d of ApplicationSet %s needs no approval: the annotation %s is %q", step, name,
 			settings.ApproveAnnotation, text)
 	}
-	p := &Proposal{Step: step, rollout: r}
+	p := &Proposal{asked: map[string]Candidates{}, Step: step, rollout: r}
 	for _, c := range notMet(r.Steps[step-1].Conditions) {
 		if c.Reason != string(policy.NotApproved) {
 			p.Waits = append(p.Waits, c)
@@ -84,9 +86,9 @@ func Propose(
 		return policy.StepOf(set.Steps, a.Application.Labels) != step-1 || policy.NotCounted(in, &a.Application) != ""
 	})
 	if revision != "" {
-		return p.of(preview, known, set, owned, revision)
+		return p.of(preview, known, set, owned, ask, revision)
 	}
-	return p.ofAll(preview, known, set, owned)
+	return p.ofAll(preview, known, set, owned, ask)
 }
 
 // toApprove is the step that waits for an approval and for no earlier step, or else the only one that waits for an
@@ -121,7 +123,7 @@ func (r *Rollout) toApprove() (int, error) {
 
 // ofAll proposes what the Applications of the step would deploy.
 func (p *Proposal) ofAll(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection,
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, ask Ask,
 ) (*Proposal, error) {
 	owned := known.Owned(types.UID(set.UID))
 	waiting, unmet := preview.Waiting(set, owned), preview.Unmet(set, owned)
@@ -142,8 +144,12 @@ func (p *Proposal) ofAll(
 		if !waits || d.Reason == policy.AlreadySynced {
 			continue
 		}
+		revisions := revisionsOf(in.Target.Wanted)
+		if c := p.candidates(ask, app).ToApprove(); c != nil {
+			what, revisions = approvalOf(c), c.Revisions
+		}
 		entry := p.entry(what)
-		entry.add(app, in.Target.Wanted)
+		entry.add(app, revisions)
 		needs := slices.ContainsFunc(unmet[app.Name], func(d policy.Decision) bool { return d.Reason == policy.NotApproved })
 		i := slices.IndexFunc(approved, func(a policy.Approval) bool { return a.Step == p.Step-1 && a.What == what })
 		if needs || i < 0 {
@@ -177,7 +183,8 @@ const shortestPrefix = 4
 
 // of proposes exactly a revision, or the one whose beginning it is.
 func (p *Proposal) of(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, revision string,
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, apps []*argocd.Projection, ask Ask,
+	revision string,
 ) (*Proposal, error) {
 	if strings.ContainsAny(revision, ", \t\n") {
 		return nil, fmt.Errorf("--revision: %q is not a revision", revision)
@@ -192,11 +199,20 @@ func (p *Proposal) of(
 		if !slices.Contains(p.Current, what) {
 			p.Current = append(p.Current, what)
 		}
-		if what == revision || len(revision) >= shortestPrefix && strings.HasPrefix(what, revision) {
-			if found[what] == nil {
-				found[what] = &Deployment{What: what}
+		is := func(text string) bool {
+			return text == revision || len(revision) >= shortestPrefix && strings.HasPrefix(text, revision)
+		}
+		deploys := map[string][]string{what: revisionsOf(in.Target.Wanted)}
+		for _, c := range p.candidates(ask, app) {
+			deploys[approvalOf(&c)] = c.Revisions
+		}
+		for text, revisions := range deploys {
+			if is(text) {
+				if found[text] == nil {
+					found[text] = &Deployment{What: text}
+				}
+				found[text].add(app, revisions)
 			}
-			found[what].add(app, in.Target.Wanted)
 		}
 	}
 	if exact := found[revision]; exact != nil {
@@ -211,9 +227,29 @@ func (p *Proposal) of(
 	}
 	p.Entries = []Deployment{{What: revision}}
 	p.Warnings = append(p.Warnings, fmt.Sprintf(
-		"No Application of step %d is compared with %s. The approval counts once Argo CD compares one with exactly this "+
-			"text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
+		"No Application of step %d is compared with %s, and none has it as a candidate. The approval counts once Argo CD "+
+			"compares one with exactly this text: write the whole commit, as git rev-parse prints it.", p.Step, revision))
 	return p, nil
+}
+
+// candidates are those of an Application, as the gate says; none if it is not asked. Applications that run and were
+// compared with the same have the same ones. Approvals of them stay.
+func (p *Proposal) candidates(ask Ask, app *argocd.Projection) Candidates {
+	if ask == nil {
+		return nil
+	}
+	alike := fmt.Sprint(app.Application.Compared, app.Application.Ran)
+	all, known := p.asked[alike]
+	if !known {
+		all = ask(app.Name)
+		p.asked[alike] = all
+	}
+	for i := range all {
+		if text := approvalOf(&all[i]); !slices.Contains(p.Current, text) {
+			p.Current = append(p.Current, text)
+		}
+	}
+	return all
 }
 
 func (p *Proposal) entry(what string) *Deployment {
@@ -226,10 +262,10 @@ func (p *Proposal) entry(what string) *Deployment {
 }
 
 // add adds an Application that would deploy it.
-func (e *Deployment) add(app *argocd.Projection, wanted []policy.Source) {
-	e.Applications, e.Revisions = append(e.Applications, app.Name), revisionsOf(wanted)
+func (e *Deployment) add(app *argocd.Projection, revisions []string) {
+	e.Applications, e.Revisions = append(e.Applications, app.Name), revisions
 	ran := app.Application.Ran
-	for _, s := range ran[max(0, len(ran)-len(wanted)):] {
+	for _, s := range ran[max(0, len(ran)-len(revisions)):] {
 		if s.Revision != "" && !slices.Contains(e.Running, s.Revision) {
 			e.Running = append(e.Running, s.Revision)
 		}

@@ -19,7 +19,45 @@ func proposed(
 ) (*rollout.Proposal, error) {
 	known := rollout.NewSnapshot()
 	known.Add(set, apps...)
-	return rollout.Propose(preview(known), known, known.Sets()[0], step, revision)
+	return rollout.Propose(preview(known), known, known.Sets()[0], nil, step, revision)
+}
+
+// TestProposeOnATrain asks the gate, which knows what the earlier steps have completed.
+func TestProposeOnATrain(t *testing.T) {
+	waits := func(revision string, blocker string) string {
+		return `stepgate candidate: {"revisions":["` + revision + `"],"reason":"NotApproved","blocker":"` + blocker + `"}`
+	}
+	said := []string{
+		"something else", "stepgate candidate: {", waits(guestbook.NewCommit, "guestbook-qa-eu"), waits(older, ""), waits("ffff", ""),
+	}
+	for name, tc := range map[string]struct {
+		revision      string
+		said          []string
+		want, current []string
+		warns         string
+	}{
+		"the newest that lacks only the approval": {said: said, want: []string{older}, current: []string{guestbook.NewCommit, older, "ffff"}},
+		"the gate does not say":                   {want: []string{guestbook.NewCommit}, current: []string{guestbook.NewCommit}},
+		"an older one, by hand":                   {revision: "ffff", said: said, want: []string{"ffff"}, current: []string{guestbook.NewCommit, older, "ffff"}},
+		"one that never was a candidate":          {revision: "eeee", said: said, want: []string{"eeee"}, current: []string{guestbook.NewCommit, older, "ffff"}, warns: "No Application of step 3 is compared with eeee, and none has it as a candidate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			set, apps := scene(turn)
+			set.Annotations = map[string]string{"stepgate.io/approve": "3", "stepgate.io/pin": "qualified"}
+			known, asked := rollout.NewSnapshot(), 0
+			known.Add(set, apps...)
+			p, err := rollout.Propose(preview(known), known, known.Sets()[0], func(string) rollout.Candidates {
+				asked++
+				return rollout.ParseCandidates(tc.said)
+			}, 3, tc.revision)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(p.Texts()).To(Equal(tc.want))
+			g.Expect(p.Current).To(ConsistOf(tc.current))
+			g.Expect(asked).To(Equal(1), "Applications that are alike have the same candidates")
+			g.Expect(strings.Join(p.Warnings, "")).To(ContainSubstring(tc.warns))
+		})
+	}
 }
 
 func TestPropose(t *testing.T) {

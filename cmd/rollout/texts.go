@@ -50,11 +50,3 @@ func revisions(owned []*argocd.Projection) []string {
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	return all
 }
-
-// Short cuts a commit to seven characters, as git does, and leaves anything else.
-func Short(revision string) string {
-	if len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == "" {
-		return revision[:7]
-	}
-	return policy.Printable(revision, 40)
-}

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stepgate/stepgate/webhook"
 )
 
 // APIVersion stands in everything that the command line prints as JSON or YAML.
@@ -81,6 +83,9 @@ type Step struct {
 	// MaxUpdate is as written; empty if there is none.
 	MaxUpdate string `json:"maxUpdate,omitempty"`
 	Done      int    `json:"done"`
+	// Candidate is what is deployed next, as the gate says, and what it lacks; absent where pinning is not qualified, or
+	// the gate was not asked.
+	Candidate *webhook.Candidate `json:"candidate,omitempty"`
 	// Conditions are what its syncs wait for beside the order: first those that do not hold, then those that hold.
 	Conditions   []Condition   `json:"conditions,omitempty"`
 	Applications []Application `json:"applications"`
@@ -109,7 +114,12 @@ type Application struct {
 	Sync    string `json:"sync"`
 	// Revisions are what Argo CD last compared it with, one for each source.
 	Revisions []string `json:"revisions,omitempty"`
-	Done      bool     `json:"done"`
+	// Runs are the revisions that it has deployed, one for each source, and Since is since when.
+	Runs  []string     `json:"runs,omitempty"`
+	Since *metav1.Time `json:"since,omitempty"`
+	// ran are all that it has deployed, oldest first, as far as its history goes.
+	ran  []string
+	Done bool `json:"done"`
 	// Reason and Detail say why it is not done.
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`

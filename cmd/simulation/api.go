@@ -131,6 +131,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
 	}
 	a.w.admitted(m, old, app)
+	a.w.startsDue(m)
 	a.write(app)
 	return nil
 }

@@ -109,7 +109,9 @@ func (c *appController) persist(
 	if !annotatedBefore && from.Status.ReconciledAt == status.ReconciledAt && sameStatus(&from.Status, &status) {
 		return
 	}
+	before := from.Status.Health.Status
 	stored := c.w.api.edit(from.Name, func(app *argo.Application) {
+		before = app.Status.Health.Status
 		app.Status.Health = c.health(app, &from.Status, &status)
 		app.Status.Sync, app.Status.Resources = status.Sync, status.Resources
 		app.Status.ReconciledAt, app.Status.SourceHydrator = status.ReconciledAt, status.SourceHydrator
@@ -118,7 +120,7 @@ func (c *appController) persist(
 		}
 	})
 	if stored {
-		c.w.noticed(c.w.members[from.Name], status.Health.Status, from.Status.Health.Status)
+		c.w.noticed(c.w.members[from.Name], status.Health.Status, before)
 		maps.Copy(c.w.members[from.Name].resolvedAt, resolved)
 		now := c.w.api.apps[from.Name]
 		c.put(now)

@@ -53,6 +53,9 @@ func (w *world) admittedInTime(o *sought) {
 			over("soak", max(e.proof.revised, e.proof.healthy)+wait+time.Second+max(0, w.skew(e.name)))
 		}
 	}
+	if w.scenario.Start && len(w.scenario.Steps) > 0 {
+		return // it may have had no place; see watchDue
+	}
 	if s.Condition == "" || s.Due > w.now || w.unusual || w.disturbed >= s.Due || o.m.ordered >= s.Due ||
 		o.m.written > s.Due-sameMoment {
 		return

@@ -145,6 +145,7 @@ func (c *appController) sync(name string, spec argo.ApplicationSpec, state *argo
 		deployed.Source = op.Source
 	}
 	what := c.w.contentOf(&deployed, revisions)
+	m.operates, m.truth.failed = deploying(what, revisions), ""
 	c.w.started(m, c.w.statesOf(m, what, revisions, resolved), deployed.Destination.Namespace)
 	failed := c.deploy(m, what, next.SyncResult)
 	c.store(name, &next)
@@ -187,7 +188,7 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
-		m.proof.broken = c.w.now
+		m.proof.broken, m.truth.failed = c.w.now, m.operates
 		c.w.tell(Happening{Kind: Failed, Application: name})
 	default:
 		next.Phase = synccommon.OperationSucceeded

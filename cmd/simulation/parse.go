@@ -131,6 +131,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Jitter = uint32(n)
 		case "hashes":
 			s.Hashes = true
+		case "start":
+			s.Start = true
 		case "audit":
 			s.Audit = true
 		case "refuses":

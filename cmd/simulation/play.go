@@ -223,6 +223,7 @@ func (w *world) slow(args []string) {
 	if m == nil {
 		return
 	}
+	w.unusual = w.unusual || w.scenario.Start
 	switch args[0] {
 	case "write":
 		m.slowWrite = duration(args[2])

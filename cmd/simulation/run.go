@@ -22,6 +22,10 @@ type Result struct {
 	Incomplete []string
 	// Starts are the syncs that had waited for a condition. Those that were more than a minute late are in Late, too.
 	Starts, Late []Start
+	// StartedBySelf counts the syncs that stepgate has started, and Waited is how long syncs took to start that were due,
+	// where it does.
+	StartedBySelf int
+	Waited        []time.Duration
 	// Conditions are those that the history has had.
 	Conditions []string
 	// Held are the Applications that are not done, and that the gate holds back for a reason: something of an earlier
@@ -50,8 +54,13 @@ func NewPlayer() *Player { return &Player{records: newRecords()} }
 func (p *Player) Play(s *Scenario, trace func(time.Duration, string)) Result {
 	w := newWorld(s, trace)
 	w.gate = newStepgate(w, p.records)
+	if s.Start && w.onTrain() {
+		w.watchDue()
+	}
 	r := Result{Incomplete: w.run(w.schedule())}
+	w.overdue()
 	r.Early, r.Limits, r.Starts, r.Conditions = w.early, w.limits, w.starts, w.conditions.had()
+	r.StartedBySelf, r.Waited = w.startsBySelf, w.waited
 	r.Late = w.late()
 	if w.exhausted() {
 		return w.endless(r)

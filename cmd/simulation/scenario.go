@@ -43,6 +43,8 @@ type Scenario struct {
 	Replicas int
 	// Pin is --pin of stepgate; empty is compared.
 	Pin string
+	// Start is --start of stepgate.
+	Start bool
 	// RetryRefresh sets syncPolicy.retry.refresh.
 	RetryRefresh bool
 	// NoGrace is --refresh-grace-period-seconds=0 of the ApplicationSet controller of 3.6.
@@ -108,6 +110,9 @@ func (s *Scenario) String() string {
 	}
 	if s.Pin != "" {
 		b.WriteString(" pin=" + s.Pin)
+	}
+	if s.Start {
+		b.WriteString(" start")
 	}
 	if s.Audit {
 		b.WriteString(" audit")

@@ -29,6 +29,7 @@ import (
 type stepgate struct {
 	w        *world
 	replicas []*replica
+	lease    lease
 	turn     int
 	encoded  map[*argo.Application][]byte
 	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
@@ -39,6 +40,7 @@ type stepgate struct {
 // replica is one process of stepgate.
 type replica struct {
 	*siblings.Histories
+	of         *stepgate
 	w          *world
 	cache      *watch
 	projection func(*argo.Application) *argocd.Projection
@@ -63,13 +65,14 @@ type asked struct {
 func newStepgate(w *world, records records) *stepgate {
 	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
 	for range w.scenario.Replicas {
-		s.replicas = append(s.replicas, newReplica(w, s.projection, records))
+		s.replicas = append(s.replicas, newReplica(s, records))
 	}
 	return s
 }
 
-func newReplica(w *world, projection func(*argo.Application) *argocd.Projection, records records) *replica {
-	r := &replica{w: w, projection: projection, records: records, cache: w.api.watch("stepgate")}
+func newReplica(s *stepgate, records records) *replica {
+	w := s.w
+	r := &replica{of: s, w: w, projection: s.projection, records: records, cache: w.api.watch("stepgate")}
 	r.cache.onApp = r.saw
 	r.cache.onSet = func(old, set *argo.ApplicationSet) {
 		if old.UID != set.UID {
@@ -93,7 +96,8 @@ func (r *replica) start() {
 	r.starts, r.reconcileAt = r.starts+1, 0
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
-		Hold: !r.w.scenario.Refuses, Release: true,
+		Hold: !r.w.scenario.Refuses, Release: true, Start: r.w.scenario.Start,
+		Account: stepgateAccount,
 	}
 	if r.w.scenario.Audit {
 		config.Mode = settings.Audit
@@ -109,6 +113,9 @@ func (r *replica) start() {
 	})
 	r.mutator = webhook.NewMutator(r.gate, r)
 	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
+	if r.w.scenario.Start {
+		r.releaser.StartWith(r)
+	}
 	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
@@ -126,7 +133,12 @@ func pinOf(s *Scenario) settings.Pin {
 }
 
 // Restart loses the memory of one replica.
-func (s *stepgate) Restart(n int) { s.replicas[n%len(s.replicas)].start() }
+func (s *stepgate) Restart(n int) { s.restart(s.replicas[n%len(s.replicas)]) }
+
+func (s *stepgate) restart(r *replica) {
+	r.start()
+	s.lose(slices.Index(s.replicas, r))
+}
 
 // Mutate asks one replica after the other. A webhook that is not called leaves the write as it is.
 func (s *stepgate) Mutate(write Write) *argo.Application {
@@ -208,7 +220,7 @@ func (r *replica) reconcileIn(d time.Duration) {
 		if d > settle && r.w.conditions.restarts > 0 {
 			r.w.conditions.restarts--
 			r.w.restarted = r.w.now
-			r.start()
+			r.of.restart(r)
 			return
 		}
 		if again := r.releaser.Reconcile(r.w.scenario.set()); again > 0 {

@@ -27,6 +27,8 @@ type truth struct {
 	had [2]map[int]bool
 	// synced is what the last sync that succeeded has deployed.
 	synced content
+	// failed is what the last sync has failed at, all its attempts included; nothing if it succeeded, or runs.
+	failed string
 	// refused is the last refusal of an operation, and what was refused.
 	refused      Verdict
 	refusedWrite Write
@@ -250,7 +252,9 @@ func (w *world) proven(m, e *member, j, n int) bool {
 }
 
 // onTrain reports whether Applications may deploy what the earlier steps have completed, and gone on from.
-func (w *world) onTrain() bool { return w.scenario.Pin == "proven" || w.scenario.Pin == "qualified" }
+func (w *world) onTrain() bool {
+	return w.scenario.Start && (w.scenario.Pin == "proven" || w.scenario.Pin == "qualified")
+}
 
 // had reports whether an Application has completed the content of a state of a source, at any time.
 func (w *world) had(m *member, i, n int) bool {

@@ -44,6 +44,10 @@ type world struct {
 	// conditions are what steps wait for beside the order, and starts the syncs that have waited for one.
 	conditions conditions
 	starts     []Start
+	// startsBySelf counts the syncs that stepgate has started.
+	startsBySelf int
+	// waited is how long syncs that were due took to start.
+	waited []time.Duration
 	// disturbed is when something last happened that ends no condition, and restarted when a replica of stepgate last
 	// started again.
 	disturbed, restarted time.Duration
@@ -100,6 +104,10 @@ type member struct {
 	ordered        time.Duration
 	hydrationFails bool
 	hydrating      bool
+	// due is since when it could be deployed something, and is not; zero if it is not.
+	due time.Duration
+	// operates is what its sync that runs, or ran last, deploys.
+	operates string
 	// wasDone is for whoever watches.
 	wasDone bool
 	// spec is the last specification that was asked for, and specOf the parameters that it has.

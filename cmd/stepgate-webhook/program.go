@@ -29,6 +29,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
+	"github.com/stepgate/stepgate/webhook/start"
 )
 
 // program is all that `stepgate-webhook serve` runs.
@@ -39,8 +40,11 @@ type program struct {
 	recorder  *record.Recorder
 	refreshes *refresh.Queue
 	releases  *release.Controller
+	starts    *starts
 	endpoints []endpoint
 	traces    *tracer
+	// look has the Releaser look at an ApplicationSet.
+	look func(set types.NamespacedName)
 }
 
 // newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
@@ -72,6 +76,11 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	if err != nil {
 		return nil, fmt.Errorf("host name for Events: %w", err)
 	}
+	if o.Start.Enabled {
+		if config.Account, err = account(ctx, c.Clientset); err != nil {
+			return nil, err
+		}
+	}
 	metrics, blocked := record.NewMetrics(registry), record.NewWaiting(p.known, clock.RealClock{})
 	metrics.Initialise()
 	registry.MustRegister(blocked)
@@ -91,12 +100,21 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		Namespaces: o.Gate.Namespaces, versions: c.Versions,
 	}, log))
 	if config.Release {
-		p.releases = release.NewController(release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration]).Reconcile)
-		p.known.OnChange(func(set types.NamespacedName) {
+		releaser := release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration])
+		p.releases = release.NewController(releaser.Reconcile)
+		if o.Start.Enabled {
+			queue := start.NewQueue(start.NewOperations(c.Objects), metrics)
+			releaser.StartWith(queue)
+			if p.starts, err = newStarts(queue, c.Clientset, o.Start.Lease(), hostname, p.lookAtAll); err != nil {
+				return nil, err
+			}
+		}
+		p.look = func(set types.NamespacedName) {
 			if o.Gate.Namespaces.Gated(set.Namespace) {
 				p.releases.Changed(set)
 			}
-		})
+		}
+		p.known.OnChange(p.look)
 	}
 	clients, err := clientsOf(&o.Client)
 	if err != nil {
@@ -153,7 +171,17 @@ func (p *program) run(ctx context.Context) error {
 // release releases what waits until ctx is done, once the watches are complete.
 func (p *program) release(ctx context.Context) {
 	if p.releases != nil && cache.WaitForCacheSync(ctx.Done(), p.known.Synced) {
+		if p.starts != nil {
+			go p.starts.run(ctx)
+		}
 		p.releases.Run(ctx)
+	}
+}
+
+// lookAtAll has the Releaser look at every ApplicationSet that is gated.
+func (p *program) lookAtAll() {
+	for _, set := range p.known.Sets() {
+		p.look(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 	}
 }
 

@@ -58,6 +58,7 @@ func serve(ctx context.Context, o *flags.Options) error {
 	log.Info("serving", "version", command.ThisBuild().Version, "address", p.server.Addr().String(), "mode",
 		config.Mode.String(), "require", config.Require.String(),
 		"gateRollbacks", config.GateRollbacks, "pin", config.Pin.String(), "hold", config.Hold, "release", config.Release,
+		"start", o.Start.Enabled,
 		"applicationNamespaces", o.Gate.Namespaces, "syncWindows", o.Gate.SyncWindows,
 		"certMode", o.Certificates.Mode, "webhookConfigurations", o.Certificates.Configurations.Validating,
 		"mutatingWebhookConfigurations", o.Certificates.Configurations.Mutating)

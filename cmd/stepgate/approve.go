@@ -35,9 +35,9 @@ func newApprove(streams genericiooptions.IOStreams) *cobra.Command {
 	a := &approve{verb: verb{cli: newCLI(streams)}}
 	cmd := a.command("approve APPSET", "Approve what a step of a rollout is about to deploy",
 		exactly("the name of an ApplicationSet"), a.run)
-	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with.
-Without --step, it is the step that waits for an approval now. A newer commit needs an approval of
-its own.
+	cmd.Long = `Approve what the Applications of a step are about to deploy: what Argo CD last compared them with,
+or, where pinning is qualified, the newest commit that lacks nothing but the approval. Without
+--step, it is the step that waits for an approval now. A newer commit needs an approval of its own.
 
 It adds to an annotation of the ApplicationSet, as this does, and stepgate's webhook records who you
 are:
@@ -74,7 +74,11 @@ func (a *approve) run(ctx context.Context, args []string) error {
 	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	problem := r.addWindows(ctx, gate, known)
 	set, _ := known.Set(name)
-	proposal, err := rollout.Propose(r.preview(gate, known), known, set, a.step, a.revision)
+	preview, ask := r.preview(gate, known), rollout.Ask(nil)
+	if preview.Settings(set).Train {
+		ask = r.ask(ctx, name.Namespace, &problem)
+	}
+	proposal, err := rollout.Propose(preview, known, set, ask, a.step, a.revision)
 	if err != nil {
 		return err
 	}
@@ -172,7 +176,7 @@ func (a *approve) recorded(set *argo.ApplicationSet, proposal *rollout.Proposal)
 		if i < 0 {
 			warning := a.screen().Paint(screen.Busy, screen.SignWarning)
 			return []string{warning + " stepgate's webhook did not write into " + settings.ApprovedByAnnotation +
-				" who has approved " + rollout.Short(what) +
+				" who has approved " + policy.Short(what) +
 				", and so the approval does not count. See stepgate doctor, and then approve again."}, false
 		}
 		at := stamps[i].At

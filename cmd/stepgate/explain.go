@@ -22,6 +22,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/policy"
 )
 
 // explain says what would become of an operation now.
@@ -143,6 +144,13 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		}
 		return app
 	})
+	set, _ := known.Set(types.NamespacedName{Namespace: name.Namespace, Name: owner})
+	if set != nil && e.operation == "" && r.preview(gate, known).Settings(set).Train && x.Step > 1 {
+		problem := ""
+		if x.Candidates, problem = r.candidates(ctx, name); problem != "" {
+			x.Problems = append(x.Problems, problem)
+		}
+	}
 	if e.ask {
 		x.Gate = r.askGate(ctx, name, operation)
 	}
@@ -232,7 +240,7 @@ func (r *rollouts) askGate(ctx context.Context, name types.NamespacedName, opera
 	case app.Operation == nil:
 		return "held"
 	case app.Operation.Sync != nil && app.Operation.Sync.Revision != "":
-		return "let through, at " + rollout.Short(app.Operation.Sync.Revision)
+		return "let through, at " + policy.Short(app.Operation.Sync.Revision)
 	}
 	return "let through, with no revision; if stepgate is installed, this Application is not gated by it"
 }

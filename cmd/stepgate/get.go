@@ -73,6 +73,11 @@ func (g *get) run(ctx context.Context, args []string) error {
 	}
 	problem := r.addWindows(ctx, gate, known)
 	list := g.judge(r, gate, known, name)
+	if name != nil {
+		if set, _ := known.Set(*name); r.preview(gate, known).Settings(set).Train {
+			list.Items[0].AskGate(r.ask(ctx, name.Namespace, &problem))
+		}
+	}
 	if name != nil && problem != "" {
 		list.Items[0].Problems = append(list.Items[0].Problems, problem)
 	}

@@ -32,14 +32,15 @@ func newWait(streams genericiooptions.IOStreams) *cobra.Command {
 done. Write app/NAME or appset/NAME where both have the same name.
 
 Right after a commit, Argo CD has not noticed it yet, and the rollout of the commit before is
-complete. --revision waits until every Application is compared with this commit. On a terminal it
-shows one line, elsewhere it prints a line for each change. Exit code 1 says that the time is over.`
+complete. --revision waits until every Application has deployed this commit or a newer one, and is
+Healthy. On a terminal it shows one line, elsewhere it prints a line for each change. Exit code 1
+says that the time is over.`
 	cmd.Example = `  stepgate wait guestbook -n argocd --revision "$(git rev-parse HEAD)" --timeout 30m
   stepgate wait app/guestbook-prod-eu -n argocd --timeout 10m`
 	f := cmd.Flags()
 	f.StringVar(&w.revision, "revision", "",
-		"the commit, chart version or digest, or its first characters (4 at least), that every Application has to be "+
-			"compared with")
+		"the commit, chart version or digest, or its first characters (4 at least), that every Application has to have "+
+			"deployed, or a newer one")
 	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait; 0 waits without end")
 	w.bindCluster(cmd)
 	cmd.ValidArgsFunction = w.completeBoth

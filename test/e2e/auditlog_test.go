@@ -19,8 +19,8 @@ import (
 
 // write is a line of the API server's audit log: a write of an Application or an ApplicationSet.
 type write struct {
-	Verb string
-	User struct{ Username string }
+	Verb, RequestURI string
+	User             struct{ Username string }
 	// ObjectRef has no name for a create.
 	ObjectRef      struct{ Resource, Namespace, Name, Subresource string }
 	ResponseStatus struct {
@@ -80,8 +80,8 @@ type counts struct {
 	denials, refusals int
 	// held are the writes whose operation was held.
 	held int
-	// refreshes are the gate's own writes.
-	refreshes int
+	// refreshes are the gate's own writes, and starts the operations that it has written.
+	refreshes, starts int
 	// controller are the ApplicationSet controller's writes, of Applications and of the ApplicationSet.
 	controller int
 }
@@ -162,6 +162,8 @@ func (o *outcome) counts(writes []write) counts {
 			}
 		case w.refused():
 			t.denials++
+		case w.byGate(r.mode) && strings.Contains(w.RequestURI, "fieldManager=stepgate-start"):
+			t.starts++
 		case w.byGate(r.mode):
 			t.refreshes++
 		}

@@ -96,7 +96,7 @@ func TestRefusalsOfTheController(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var sums totals
-			sums.refused([]write{tc.write, tc.write}, on, qualified)
+			sums.refused([]write{tc.write, tc.write}, on, starting)
 			g.Expect(sums.onRefused).To(Equal(2 * tc.want))
 			g.Expect(sums.problems).To(HaveLen(tc.want), "one text for each object")
 		})

@@ -38,11 +38,11 @@ func (r results) print() (line string, err error) {
 	printWaits(out, r.chosen, r.all)
 	t := total(r.chosen, r.all)
 	t.strict, t.barrier = r.strict, r.suite.argo.Traits.HasBarrier()
-	t.refused(writes, on, qualified, conditional)
+	t.refused(writes, on, starting, conditional)
 	if err := t.errorOccurred(r.all, r.suite.conditions); err != nil {
 		return "", err
 	}
-	for _, m := range []mode{on, qualified} {
+	for _, m := range []mode{on, starting} {
 		events, err := r.suite.readEvents(m)
 		if err != nil {
 			return "", err
@@ -79,7 +79,7 @@ type totals struct {
 }
 
 func total(chosen []scenario, all table) *totals {
-	t := &totals{offOver: overMaxUpdate(chosen, all, off), onOver: overMaxUpdate(chosen, all, on, qualified)}
+	t := &totals{offOver: overMaxUpdate(chosen, all, off), onOver: overMaxUpdate(chosen, all, on, starting)}
 	for _, sc := range chosen {
 		t.rollouts++
 		without, with := all[sc.key][off], all[sc.key][on]
@@ -96,11 +96,10 @@ func total(chosen []scenario, all table) *totals {
 		if with != nil {
 			t.add(sc, without, with)
 		}
-		if o := all[sc.key][qualified]; o != nil {
+		if o := all[sc.key][starting]; o != nil {
 			t.onOutOfOrder += o.outOfOrder()
 			if !o.completed() {
-				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --pin qualified: %s", sc.key,
-					o.rollout.summary()))
+				t.problems = append(t.problems, fmt.Errorf("%s did not complete with --start: %s", sc.key, o.rollout.summary()))
 			}
 		}
 	}

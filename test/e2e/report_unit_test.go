@@ -163,22 +163,22 @@ func TestErrorsOfAnApplicationSetThatTheGateCaused(t *testing.T) {
 	g.Expect(sums.problems).To(HaveLen(1))
 }
 
-func TestVerdictOfProven(t *testing.T) {
+func TestVerdictOfStarting(t *testing.T) {
 	for name, tc := range map[string]struct {
-		qualified *outcome
-		want      string
+		starting *outcome
+		want     string
 	}{
-		"in order":     {ended(qualified, 0, 60), ""},
-		"out of order": {ended(qualified, 1, 60), "1 starts out of order with the gate"},
-		"not complete": {ended(qualified, 0, 0), "x did not complete with --pin qualified"},
+		"in order":     {ended(starting, 0, 60), ""},
+		"out of order": {ended(starting, 1, 60), "1 starts out of order with the gate"},
+		"not complete": {ended(starting, 0, 0), "x did not complete with --start"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			modes := map[mode]*outcome{
-				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), qualified: tc.qualified, on: ended(on, 0, 3),
+				off: ended(off, 1, 3), unpinned: ended(unpinned, 1, 3), starting: tc.starting, on: ended(on, 0, 3),
 			}
 			err := total([]scenario{
-				{key: "x", beside: []mode{unpinned, qualified}},
+				{key: "x", beside: []mode{unpinned, starting}},
 			}, table{"x": modes}).verdict(report.To(io.Discard))
 			if tc.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())

@@ -32,6 +32,8 @@ const (
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
 	refusing   mode = "refusing"
 	unreleased mode = "unreleased"
+	// starting is the mode of a gate that also starts what is due, and pins as qualified does.
+	starting mode = "starting"
 	// conditional is the mode of a gate with one approver.
 	conditional mode = "conditional"
 )
@@ -40,7 +42,7 @@ const (
 func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == qualified || m == conditional }
+func (m mode) holds() bool { return m == on || m == qualified || m == starting || m == conditional }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
@@ -69,7 +71,7 @@ func (m mode) args() []string {
 		return append(args, "--mode=audit")
 	case unpinned:
 		return append(args, "--pin=off")
-	case qualified:
+	case qualified, starting:
 		return append(args, "--pin=qualified")
 	case refusing:
 		return append(args, "--hold=false")
@@ -167,7 +169,7 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 			continue
 		}
 		o := release.Options{
-			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(),
+			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m == starting,
 		}
 		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

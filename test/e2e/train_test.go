@@ -13,20 +13,17 @@ import (
 )
 
 // trainEvery commits at an interval, and lets Argo CD compare everything each time. It notes how many of the commits
-// the last step deployed while that went on. With a commit every second that may be none, whatever the gate does: the
-// ApplicationSet controller of Argo CD v3.5.7 starts the last step only while it has all steps before recorded as
-// Healthy, and a new commit ends that for all of them.
+// the last step deployed while that went on. With a commit every second that may be none, whatever the gate does: a
+// comparison takes longer.
 func trainEvery(interval time.Duration) func(*rollout) {
 	return func(r *rollout) {
-		if _, last := train(r, interval); r.mode == qualified && interval > time.Second && last == 0 {
+		if _, last := train(r, interval); r.mode == starting && interval > time.Second && last == 0 {
 			script.Fail("the last step deployed nothing while commits landed")
 		}
 	}
 }
 
-// soakingTrain commits more often than the steps soak. The last step may wait for the end of the train: the
-// ApplicationSet controller asks for its sync while it records the steps before as Healthy, and it never does that of an
-// Application that runs an older commit than it was compared with.
+// soakingTrain commits more often than the steps soak.
 func soakingTrain(r *rollout) {
 	set := &argo.ApplicationSet{}
 	set.Namespace, set.Name = string(r.mode), r.name
@@ -35,7 +32,7 @@ func soakingTrain(r *rollout) {
 	if r.mode.keepsOrder() {
 		r.haveSoaked(trainSoak)
 	}
-	if r.mode == qualified && second < 2 {
+	if r.mode == starting && second < 2 {
 		script.Fail("the second step deployed %d commits while they landed", second)
 	}
 }

@@ -27,6 +27,9 @@ type component struct {
 
 var components = []component{
 	{name: "enforce", why: "Enforce mode.", values: []string{"config.mode=enforce"}},
+	{name: "start", why: "Enforce mode, and starts what is due.", values: []string{
+		"config.mode=enforce", "start.enabled=true",
+	}},
 	{name: "cert-manager", why: "A certificate of cert-manager.", values: []string{"certs.mode=certManager"}},
 	{name: "monitoring", why: "For prometheus-operator and Grafana.", values: []string{
 		"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.renderMode=alwaysRender",
@@ -36,7 +39,8 @@ var components = []component{
 
 // overlays are the folders to apply: the base with components.
 var overlays = map[string][]string{
-	"": {}, "enforce": {"enforce"}, "cert-manager": {"cert-manager"}, "cert-manager/enforce": {"cert-manager", "enforce"},
+	"": {}, "enforce": {"enforce"}, "start": {"start"},
+	"cert-manager": {"cert-manager"}, "cert-manager/enforce": {"cert-manager", "enforce"},
 }
 
 const namespace = `apiVersion: v1

@@ -199,11 +199,36 @@ func TestGetAndWait(t *testing.T) {
 	r.Expect(prodOut.String()).To(HaveSuffix("engineering-prod-guestbook (step 3 of 3): may start\n"))
 	r.done("prod")
 	r.Expect(whole.Wait()).To(Succeed())
-	r.Expect(wholeOut.String()).To(ContainSubstring("guestbook is complete: 3 Applications in 3 steps at " +
-		guestbook.NewCommit[:7] + ", after "))
+	r.Expect(wholeOut.String()).To(ContainSubstring("guestbook has " + guestbook.NewCommit[:7] +
+		" or newer: 3 Applications in 3 steps, after "))
 	r.Eventually(watched.String).Should(ContainSubstring("Complete, step 3/3, 3 of 3 done\n"))
 	r.Expect(r.ask("get", "guestbook").code).To(Equal(0))
 	r.Expect(r.ask("wait", "guestbook", "--revision", "ffff", "--timeout", "1s").code).To(Equal(1), "another revision")
+}
+
+// TestTheCandidatesAreThoseOfTheGate asks it, as somebody who may try a sync and as somebody who may not.
+func TestTheCandidatesAreThoseOfTheGate(t *testing.T) {
+	r := newRollout(t, "--pin=qualified")
+	r.deployment("--spec-settling=0", "--pin=qualified")
+	x, _ := r.explained("qa")
+	r.Expect(x.Problems).To(BeEmpty())
+	r.Expect(x.Candidates).To(HaveLen(1))
+	r.Expect(x.Candidates[0].Revisions).To(Equal([]string{guestbook.NewCommit}))
+	r.Expect(x.Candidates[0].Compared).To(BeTrue())
+	r.Expect(string(x.Candidates[0].Reason)).To(Equal("NotHealthy"))
+	r.Expect(x.Candidates[0].Blocker).To(Equal("engineering-dev-guestbook"))
+	r.Expect(r.ask("get", "guestbook").out).To(ContainSubstring(
+		"next: " + guestbook.NewCommit[:7] + " waits for engineering-dev-guestbook (NotHealthy)"))
+	r.done("dev")
+	x, _ = r.explained("qa")
+	r.Expect(x.Candidates).To(HaveLen(1))
+	r.Expect(x.Candidates[0].Reason).To(BeEmpty(), "it may start")
+	r.Expect(r.stored("qa")).To(BeFalse(), "nothing is written")
+	r.allow("reader", "get", "list")
+	r.annotate(map[string]string{"stepgate.io/pin": "qualified"}) // a reader does not see the Deployment
+	x, _ = r.explained("qa", "--as", "reader")
+	r.Expect(x.Candidates).To(BeEmpty())
+	r.Expect(x.Problems).To(ContainElement(ContainSubstring("the gate was not asked for candidates")))
 }
 
 // TestWaitOnATerminal shows one line, which says at the end that the rollout is complete.

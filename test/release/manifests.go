@@ -22,18 +22,23 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// manifests are those of config/enforce. They are for Kubernetes 1.30 and later; for an older API server, Helm renders
+// manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later; for an older API server, Helm renders
 // them from the chart, with the same values.
-func manifests(ctx context.Context, e *environment.Environment) ([]byte, error) {
+func manifests(ctx context.Context, e *environment.Environment, starts bool) ([]byte, error) {
+	folder := "enforce"
+	if starts {
+		folder = "start"
+	}
 	if e.HasAdmissionPolicies() {
-		return Kustomize(filepath.Join(e.Root, "config", "enforce"))
+		return Kustomize(filepath.Join(e.Root, "config", folder))
 	}
 	helm, err := NewHelm(e)
 	if err != nil {
 		return nil, err
 	}
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
-		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce")
+		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
+		fmt.Sprintf("--set=start.enabled=%t", starts))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	CertArgs []string
 	// Args are added to the flags that it needs to run here.
 	Args []string
+	// Starts has it start what is due.
+	Starts bool
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
@@ -99,6 +101,9 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	}, o.CertArgs...)
 	if !o.mutates() {
 		args = append(args, "--pin=off")
+	}
+	if o.Starts {
+		args = append(args, "--start", "--start-lease="+o.Name+"/"+o.Name+"-start")
 	}
 	if o.Barrier {
 		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))

@@ -66,10 +66,13 @@ func (s *spec) exact(field string, value any) any {
 	return fields[field]
 }
 
-// syncPolicy is the part of a sync policy that changes what a sync does.
+// syncPolicy is the part of a sync policy that changes what a sync does, and who starts it.
 type syncPolicy struct {
 	SyncOptions              argo.SyncOptions               `json:"syncOptions"`
 	ManagedNamespaceMetadata *argo.ManagedNamespaceMetadata `json:"managedNamespaceMetadata"`
+	Automated                *struct {
+		Enabled *bool `json:"enabled"`
+	} `json:"automated"`
 }
 
 type status struct {
@@ -141,6 +144,12 @@ func Decode(raw []byte) (*Application, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// AutoSyncs reports whether Argo CD syncs the Application by itself.
+func (a *Application) AutoSyncs() bool {
+	p := a.Spec.SyncPolicy
+	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
 }
 
 // Deploys is what the Application deploys by its spec: what is around its sources, and what stands for all of it.

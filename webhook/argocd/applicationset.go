@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -20,9 +21,9 @@ const annotationPrefix = "stepgate.io/"
 type ApplicationSet struct {
 	policy.ApplicationSet
 	Annotations map[string]string
-	// MaxUpdate has the maxUpdate of each step, as written; empty if there is none. It is shown to people: the gate
-	// does not count.
-	MaxUpdate []string
+	// MaxUpdate has the maxUpdate of each step; nil if there is none. The gate does not count, but what stepgate starts
+	// by itself keeps to it.
+	MaxUpdate []*intstr.IntOrString
 }
 
 // NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
@@ -40,14 +41,30 @@ func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
 	return projected
 }
 
-func maxUpdate(rollout []argo.ApplicationSetRolloutStep) []string {
-	texts := make([]string, len(rollout))
+func maxUpdate(rollout []argo.ApplicationSetRolloutStep) []*intstr.IntOrString {
+	limits := make([]*intstr.IntOrString, len(rollout))
 	for i, r := range rollout {
-		if r.MaxUpdate != nil {
-			texts[i] = shared(r.MaxUpdate.String())
-		}
+		limits[i] = r.MaxUpdate
 	}
-	return texts
+	return limits
+}
+
+// MostAtOnce is how many Applications of a step, of so many, Argo CD syncs at a time by its maxUpdate:
+// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go. It
+// rounds a percentage down, and counts every text but "0%" as 1 if that gives less, even one that is no percentage.
+// Without a maxUpdate there is no limit.
+func MostAtOnce(maxUpdate *intstr.IntOrString, applications int) (most int, limited bool) {
+	if maxUpdate == nil {
+		return 0, false
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(maxUpdate, applications, false)
+	if err != nil {
+		most = 0
+	}
+	if maxUpdate.Type == intstr.String && maxUpdate.StrVal != "0%" && most < 1 {
+		most = 1
+	}
+	return max(most, 0), true
 }
 
 // ruleOf keeps the part of an ApplicationSet that the rule needs.

@@ -123,6 +123,8 @@ func lastOperation(status *argo.ApplicationStatus) policy.LastOperation {
 	}
 	if result := state.SyncResult; result != nil {
 		last.AtCompared = sameRevisions(revisions(result.Revision, result.Revisions), status.GetRevisions())
+		compared := status.Sync.ComparedTo
+		last.SameSources = oneOrMany(result.Source, result.Sources).Equals(oneOrMany(compared.Source, compared.Sources))
 		if !last.AtCompared && state.Phase.Completed() && !state.Phase.Successful() {
 			last.Other = Sources(oneOrMany(result.Source, result.Sources), revisions(result.Revision, result.Revisions))
 		}

@@ -19,7 +19,7 @@ func projected() policy.Application {
 		Name: "dev", Labels: map[string]string{"env": "dev"}, Health: "Healthy", SyncStatus: "Synced",
 		SpecCompared: true, ReconciledAt: at(100).Time,
 		Compared:      []policy.Source{{Key: repoKey, Revision: newCommit}},
-		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true},
+		LastOperation: policy.LastOperation{Phase: "Succeeded", Full: true, StartedAt: at(40).Time, FinishedAt: at(50).Time, AtCompared: true, SameSources: true},
 		LastSync:      policy.LastSync{FinishedAt: at(50).Time, AtCompared: true, SameSources: true, Since: at(50).Time},
 		Ran:           []policy.Source{{Key: repoKey, Revision: oldCommit}, {Key: repoKey, Revision: newCommit}},
 	}
@@ -80,7 +80,10 @@ func TestSibling(t *testing.T) {
 		},
 		"a sync without a result": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult = nil },
-			want: func(p *policy.Application) { p.LastOperation.AtCompared = false; p.LastSync = fromHistory },
+			want: func(p *policy.Application) {
+				p.LastOperation.AtCompared, p.LastOperation.SameSources = false, false
+				p.LastSync = fromHistory
+			},
 		},
 		"a sync of another revision": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Revision = oldCommit },
@@ -101,7 +104,9 @@ func TestSibling(t *testing.T) {
 		},
 		"a sync of another path": {
 			edit: func(a *argo.Application) { a.Status.OperationState.SyncResult.Source.Path = "charts/other" },
-			want: func(p *policy.Application) { p.LastSync.AtCompared, p.LastSync.SameSources = false, false },
+			want: func(p *policy.Application) {
+				p.LastOperation.SameSources, p.LastSync.AtCompared, p.LastSync.SameSources = false, false, false
+			},
 		},
 		"compared anew since": {
 			edit: func(a *argo.Application) { a.Status.Sync.Revision = oldCommit },

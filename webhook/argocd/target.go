@@ -35,7 +35,7 @@ func Target(app, old *Application) policy.Target {
 	t.ReconciledAt = timeOf(before.ReconciledAt)
 	t.Compared = compared(spec, &before.Sync, &before.SourceHydrator)
 	t.Hydration = hydration(spec, &before.Sync, before.ReconciledAt, &before.SourceHydrator)
-	t.SyncStartedAt = before.syncStartedAt()
+	t.SyncStartedAt, t.SyncFinishedAt = before.syncedAt()
 	t.OutOfSyncSince = before.outOfSyncSince()
 	t.Ran = ran(before.History)
 	if app.Operation == nil {
@@ -102,11 +102,11 @@ func (s *status) outOfSyncSince() bool {
 		timeOf(s.ReconciledAt).After(timeOf(state.FinishedAt))
 }
 
-// syncStartedAt is when the last operation started, if it was a full sync that succeeded; else zero.
-func (s *status) syncStartedAt() time.Time {
+// syncedAt is when the last operation started and ended, if it was a full sync that succeeded; else zero.
+func (s *status) syncedAt() (started, finished time.Time) {
 	state := s.OperationState
 	if state == nil || state.Phase != "Succeeded" || !isFull(state.Operation) {
-		return time.Time{}
+		return started, finished
 	}
-	return state.StartedAt.Time
+	return state.StartedAt.Time, timeOf(state.FinishedAt)
 }

@@ -71,6 +71,25 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 	return policy.Completion{}, false
 }
 
+// Unproven reports whether a comparison is missing to tell that a Healthy Application has completed what its last sync
+// deployed: one of a later second than at.
+func Unproven(app *policy.Application) (at time.Time, missing bool) {
+	last := &app.LastSync
+	if app.OperationSet || !app.LastOperation.Full || app.LastOperation.Phase != "Succeeded" || app.Health != "Healthy" ||
+		!app.SpecCompared || !last.SameSources || app.Hydration != "" {
+		return at, false
+	}
+	switch {
+	case app.SyncStatus == "Synced" && last.AtCompared:
+		at = last.FinishedAt
+	case app.SyncStatus == "OutOfSync" && !last.AtCompared:
+		at = last.FinishedAt.Add(clusterLag)
+	default:
+		return at, false
+	}
+	return at, !app.ReconciledAt.After(at)
+}
+
 // breakDown notices that an Application is Degraded, Missing or failed, and that it is so no more. To be Progressing on
 // the way to a newer revision is not to be broken.
 func (r *Record) breakDown(app *policy.Application, now time.Time) {

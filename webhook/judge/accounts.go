@@ -10,6 +10,7 @@ const (
 	InitiatorApplicationSet = "applicationset"
 	InitiatorController     = "controller"
 	InitiatorServer         = "server"
+	InitiatorStepgate       = "stepgate"
 	InitiatorOther          = "other"
 )
 
@@ -29,6 +30,8 @@ func (j *Judge) initiator(user string) string {
 		return InitiatorController
 	case slices.Contains(j.Config.ServerAccounts, user):
 		return InitiatorServer
+	case j.Config.Account != "" && user == j.Config.Account:
+		return InitiatorStepgate
 	}
 	return InitiatorOther
 }

@@ -118,11 +118,19 @@ func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings)
 	in := policy.Input{
 		Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
 	}
+	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}
 	return in
 }
+
+// rides reports whether an Application may deploy an older revision than the compared one, where that is wanted. After
+// such a sync the ApplicationSet controller never asks for another one until the next commit: it takes the Application
+// for Progressing (argo-cd v3.5.7, UpdateApplicationSetApplicationStatus in
+// applicationset/progressivesync/progressive_sync.go). So where Argo CD does not sync it by itself, stepgate has to
+// start syncs.
+func (j *Judge) rides(wanted, automated bool) bool { return wanted && (j.Config.Start || automated) }
 
 // startedBy is the person who starts a sync; empty if a controller of Argo CD does. Only argocd-server is believed
 // who that is.

@@ -9,6 +9,7 @@ import (
 
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
+	in.Settings.Train = j.rides(in.Settings.Train, p.AutoSync)
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))
@@ -34,7 +35,7 @@ func WaitingTarget(p *argocd.Projection, pin bool) policy.Target {
 	}
 	last := a.LastOperation
 	if last.Full && last.Phase == "Succeeded" {
-		t.SyncStartedAt = last.StartedAt
+		t.SyncStartedAt, t.SyncFinishedAt = last.StartedAt, last.FinishedAt
 	}
 	t.OutOfSyncSince = a.SyncStatus == "OutOfSync" && !last.FinishedAt.IsZero() && a.ReconciledAt.After(last.FinishedAt)
 	return t

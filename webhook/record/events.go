@@ -35,6 +35,9 @@ const (
 // ReportingController is who reports the Events of all gates.
 const ReportingController = "stepgate.io/stepgate"
 
+// started is the reason of the Event of a sync that stepgate starts: each is another one.
+const started = "SyncStarted"
+
 // EventCreator creates Events in the cluster.
 type EventCreator interface {
 	CreateEvent(ctx context.Context, event *eventsv1.Event) error
@@ -178,6 +181,9 @@ func (e *Events) first(key string) bool {
 
 func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	parts := []string{string(event.Regarding.UID), event.Regarding.Name, event.Reason}
+	if event.Reason == started {
+		parts = append(parts, event.Note)
+	}
 	for _, b := range v.Blockers {
 		parts = append(parts, b.Application, string(b.Reason))
 	}
@@ -206,6 +212,11 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 	case v.Exempt():
 		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
 		event.Note = "stepgate did not wait for " + v.Settings.Exclusion
+	case v.Initiator == judge.InitiatorStepgate && v.Outcome == policy.Allow:
+		event.Reason, event.Action = started, "StartSync"
+		event.Note = startNote(w, v, over)
+	case v.Initiator == judge.InitiatorStepgate:
+		return nil // nobody has asked for it, and it is tried again
 	case v.Outcome == policy.Allow && over.took > 0:
 		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
 		event.Note = releaseNote(v, over)
@@ -242,6 +253,30 @@ func reference(kind, namespace, name string, uid types.UID) corev1.ObjectReferen
 	return corev1.ObjectReference{
 		APIVersion: "argoproj.io/v1alpha1", Kind: kind, Namespace: namespace, Name: name, UID: uid,
 	}
+}
+
+// startNote says that stepgate starts a sync, of what, and for how long it has waited if that was seen.
+func startNote(w *judge.Write, v judge.Verdict, over wait) string {
+	note := fmt.Sprintf("stepgate starts this sync of step %d of ApplicationSet %s to %s: it may start, and Argo CD has "+
+		"not started it", v.Step+1, v.ApplicationSet, revisions(w.Target.Wanted))
+	if over.took > 0 {
+		note += fmt.Sprintf(". It has waited for %s", max(over.took, time.Second).Round(time.Second))
+		if over.names != "" {
+			note += ", last for " + over.names
+		}
+	}
+	return note
+}
+
+// revisions are those of sources, short; those that the dry sources are at are left out.
+func revisions(sources []policy.Source) string {
+	var all []string
+	for _, s := range sources {
+		if !strings.HasPrefix(s.Key, policy.DryPrefix) {
+			all = append(all, policy.Short(s.Revision))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // releaseNote says that a sync may start, and why only now.

@@ -25,6 +25,7 @@ type Metrics struct {
 	refreshes   *prometheus.CounterVec
 	changes     *prometheus.CounterVec
 	approvals   *prometheus.CounterVec
+	starts      *prometheus.CounterVec
 	unlisted    prometheus.Counter
 	unknown     prometheus.Counter
 }
@@ -71,9 +72,14 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		refreshes: counter("refreshes_total",
 			"Refreshes that ask Argo CD to compare an Application again, by result: requested, repeated (within the window), "+
 				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
+		starts: counter("starts_total",
+			"Syncs that were due, and that stepgate was to start, by result: started, denied (by a webhook or a policy), "+
+				"outdated (the Application had changed), needless (its last operation was the same), failed or dropped (queue "+
+				"full).",
+			"result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
-		m.refreshes, m.changes, m.approvals, m.unlisted, m.unknown)
+		m.refreshes, m.changes, m.approvals, m.starts, m.unlisted, m.unknown)
 	return m
 }
 
@@ -85,6 +91,9 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
 	}
+	for _, result := range []string{"started", "denied", "outdated", "needless", "failed", "dropped"} {
+		m.starts.WithLabelValues(result)
+	}
 	for _, result := range []string{"approved", "refused"} {
 		m.approvals.WithLabelValues(result)
 	}
@@ -92,7 +101,7 @@ func (m *Metrics) Initialise() {
 		m.annotations.WithLabelValues(annotation)
 	}
 	for _, initiator := range []string{judge.InitiatorApplicationSet, judge.InitiatorController, judge.InitiatorServer,
-		judge.InitiatorOther} {
+		judge.InitiatorStepgate, judge.InitiatorOther} {
 		for _, mode := range []settings.Mode{settings.Enforce, settings.Audit} {
 			m.decisions.WithLabelValues("error", "ReadError", mode.String(), initiator)
 			m.decisions.WithLabelValues(policy.NotGated.String(), string(policy.Bypassed), mode.String(), initiator)
@@ -123,6 +132,11 @@ func (m *Metrics) ReadDone(kind string, took time.Duration, err error) {
 // RefreshDone counts one refresh.
 func (m *Metrics) RefreshDone(result string) {
 	m.refreshes.WithLabelValues(result).Inc()
+}
+
+// StartDone counts one sync that was to be started.
+func (m *Metrics) StartDone(result string) {
+	m.starts.WithLabelValues(result).Inc()
 }
 
 // ApprovalsDone counts approvals: approved or refused.

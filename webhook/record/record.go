@@ -66,7 +66,8 @@ func (r *Recorder) Pinned(by string) { r.metrics.changes.WithLabelValues("pinned
 
 // Consequent reports whether something comes of a verdict beside the answer, the log and the counts.
 func (r *Recorder) Consequent(w *judge.Write, v judge.Verdict) bool {
-	return v.Err != nil || v.Outcome == policy.Deny || v.Exempt() || r.blocked.Waits(w.UID)
+	return v.Err != nil || v.Outcome == policy.Deny || v.Exempt() || r.blocked.Waits(w.UID) ||
+		v.Initiator == judge.InitiatorStepgate
 }
 
 // logVerdict writes one line per decision: at info level where an operator may want to act on it, else at debug level.

@@ -31,7 +31,7 @@ func newUnlisted(metrics *Metrics) *unlisted {
 // writer.
 func (u *unlisted) note(log logr.Logger, w *judge.Write, initiator string) {
 	if !w.Target.Operation.Automated || initiator == judge.InitiatorApplicationSet ||
-		initiator == judge.InitiatorController {
+		initiator == judge.InitiatorController || initiator == judge.InitiatorStepgate {
 		return
 	}
 	u.metrics.unlisted.Inc()

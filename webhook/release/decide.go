@@ -11,30 +11,40 @@ import (
 // Decide decides about the sync that an Application waits for, on what is known without a read. in is about its
 // ApplicationSet.
 func Decide(j *judge.Judge, in policy.Input, p *argocd.Projection) policy.Decision {
-	d, _ := decide(j, policy.Weigh, in, p, nil)
-	return d
+	return decide(j, policy.Weigh, in, p, nil).best.Decision
 }
 
 // weigher is policy.Weigh.
 type weigher func(in policy.Input, open policy.Decision) policy.Decision
 
-// decide is Decide; on a train it is about the best candidate. at is when to look again, if nothing changes until then;
-// zero when that is not known.
-func decide(
-	j *judge.Judge, weigh weigher, in policy.Input, p, blocker *argocd.Projection,
-) (d policy.Decision, at time.Time) {
+// decided is what was decided about the sync that an Application waits for.
+type decided struct {
+	// best is what to deploy or to wait for: what it was last compared with or, on a train, the best candidate. newest is
+	// what it was compared with.
+	best, newest policy.Candidate
+	// train says that there may be other candidates than the compared one.
+	train bool
+	// at is when to look again, if nothing changes until then; zero when that is not known.
+	at time.Time
+}
+
+// decide is Decide, and what else there is to say.
+func decide(j *judge.Judge, weigh weigher, in policy.Input, p, blocker *argocd.Projection) (d decided) {
 	in = j.Waiting(in, p)
-	if in.Settings.Train {
-		best, soonest := policy.Best(policy.Candidates(in))
-		d, at = best.Decision, soonest
+	if d.train = in.Settings.Train; d.train {
+		all := policy.Candidates(in)
+		d.newest = all[0]
+		d.best, d.at = policy.Best(all)
 	} else {
-		d = decideCompared(weigh, in, blocker)
-		at = d.NotBefore
+		d.newest = policy.Candidate{
+			Sources: in.Target.Wanted, Compared: true, Decision: decideCompared(weigh, in, blocker),
+		}
+		d.best, d.at = d.newest, d.newest.NotBefore
 	}
-	if d.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && j.Repeats(in) {
-		d.Outcome, d.Reason = policy.Deny, policy.AlreadySynced
+	if d.best.Outcome == policy.Allow && in.ApplicationSet.Recorded[p.Name].Pending && j.Repeats(in) {
+		d.best.Outcome, d.best.Reason = policy.Deny, policy.AlreadySynced
 	}
-	return d, at
+	return d
 }
 
 // decideCompared decides about the compared revision alone. While a known blocker still blocks, and waits for more than

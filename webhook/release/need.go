@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/history"
 )
 
 // need is an Application that Argo CD has to compare again, so that a sync can go on.
@@ -29,6 +30,8 @@ type need struct {
 	idle bool
 	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
 	unrecorded bool
+	// after is before when it is not needed; zero if it is needed now.
+	after time.Time
 	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
 	// polling is switched off.
 	unpolled bool
@@ -53,10 +56,14 @@ func needs(d policy.Decision, t *policy.Target) []need {
 	last := lastToCompare(d.Blockers)
 	for _, b := range d.Blockers {
 		if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {
-			all = append(all, need{
+			n := need{
 				app: b.Application, step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
 				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
-			})
+			}
+			if n.unpolled {
+				n.after = b.ComparedAt.Add(unpolledAfter)
+			}
+			all = append(all, n)
 		}
 	}
 	return all
@@ -94,19 +101,23 @@ func idle(d policy.Decision, known map[string]*argocd.Projection) []need {
 	return all
 }
 
-// notCertain is why an Application is refreshed of which nobody knows whether it has completed what it deployed.
-const notCertain = "it was compared in the second in which its sync ended"
+// notProven is why an Application is refreshed of which nobody knows whether it has completed what it has deployed.
+const notProven = "it may have completed what its last sync deployed"
 
-// uncertain are the Applications that soak, and were compared in the second in which their sync ended: they have
-// completed nothing until they are compared once more. With the next commit, what they deployed would be no candidate.
-func uncertain(d policy.Decision, known map[string]*argocd.Projection) []need {
-	var all []need
-	for _, b := range d.Blockers {
-		if p := known[b.Application]; b.Reason == policy.Soaking && p != nil && p.Application.SyncStatus == "Synced" &&
-			p.Application.ReconciledAt.Unix() <= p.Application.LastSync.FinishedAt.Unix() {
+// whyUnproven tells the syncs of an Application apart: each is another reason.
+func whyUnproven(a *policy.Application) string {
+	return notProven + " at " + a.LastOperation.StartedAt.UTC().Format(time.TimeOnly)
+}
+
+// unproven are the Applications before a step that may have completed what they have deployed last, for all that is
+// known. With the next sync of theirs, that would be no candidate of later steps.
+func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) (all []need) {
+	for _, p := range owned {
+		at := policy.StepOf(set.Steps, p.Application.Labels)
+		if missing, ok := history.Unproven(&p.Application); ok && 0 <= at && at < step {
 			all = append(all, need{
-				app: b.Application, step: b.Step, why: notCertain, comparedAt: b.ComparedAt, settling: true,
-				pending: p.Application.RefreshRequested,
+				app: p.Name, step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
+				pending: p.Application.RefreshRequested, after: missing.Truncate(time.Second).Add(time.Second),
 			})
 		}
 	}

@@ -86,7 +86,7 @@ func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 		soaks    bool
 		want     []string
 	}{
-		"in that second": {settings.PinQualified, 0, true, []string{"argocd/dev " + notCertain + " at 11:59:00"}},
+		"in that second": {settings.PinQualified, 0, true, []string{"argocd/dev " + notProven + " at 11:59:00 at 11:59:00"}},
 		"later":          {settings.PinQualified, time.Second, true, nil},
 		"on no train":    {settings.PinCompared, 0, true, nil},
 		"it has soaked":  {settings.PinQualified, 0, false, []string{prodReleased}},
@@ -107,7 +107,7 @@ func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 			}
 			dev.Status.ReconciledAt = ptr.To(metav1.NewTime(ended.Add(tc.compared)))
 			config := scenario.Releasing()
-			config.Pin = tc.pin
+			config.Pin, config.Start = tc.pin, true
 			r := newReleasing(config, c)
 			r.Reconcile(guestbook)
 			r.clock.Step(jitter)

@@ -138,7 +138,7 @@ func TestReconcile(t *testing.T) {
 		"the ApplicationSet is gone":                      {edit: func(c *scenario.Cluster) { c.Sets = nil }},
 		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
 		"auto-sync, and a sibling is not done":            {edit: func(c *scenario.Cluster) { autoSynced(c); c.Apps[0].Status.Health.Status = "Degraded" }},
-		"auto-sync has deployed it: somebody changed it":  {edit: func(c *scenario.Cluster) { autoSynced(c); history(prod(c)) }},
+		"auto-sync has deployed it: somebody changed it":  {edit: func(c *scenario.Cluster) { autoSynced(c); deployed(prod(c)) }},
 		"bypassed": {
 			edit: func(c *scenario.Cluster) {
 				c.Apps[0].Status.Health.Status = health.HealthStatusDegraded
@@ -177,8 +177,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// history says that what it was compared with is deployed.
-func history(app *argo.Application) {
+// deployed says that what it was compared with is deployed.
+func deployed(app *argo.Application) {
 	app.Status.History = argo.RevisionHistories{{Revision: app.Status.Sync.Revision, Source: *app.Spec.Source}}
 }
 
@@ -440,7 +440,7 @@ func TestTheTrainIsReleasedAtWhatQualifies(t *testing.T) {
 	c := scenario.Of("1:dev=Progressing@c 3:prod=Healthy@c")
 	scenario.Pending(c, "prod")
 	config := scenario.Releasing()
-	config.Pin = settings.PinQualified
+	config.Pin, config.Start = settings.PinQualified, true
 	source := *c.Apps[1].Spec.Source
 	for i, ran := range []string{"ab", "a"} {
 		for _, revision := range ran {

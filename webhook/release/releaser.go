@@ -7,9 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
-	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -73,6 +71,7 @@ type Releaser struct {
 	known   judge.KnownSets
 	waiting Waiting
 	refresh Refresher
+	starter Starter // nil if stepgate starts nothing
 	weigh   weigher
 	random  func(time.Duration) time.Duration
 
@@ -85,6 +84,10 @@ type waitingSet struct {
 	requests map[needKey]*request
 	// blockedBy is a blocker of each Application that waits, as last found.
 	blockedBy map[string]string
+	// due are the syncs that are to be started, by what they deploy, and starting, by the name of the Application, those
+	// that were asked for in the last seconds.
+	due      map[string]*due
+	starting map[string]starting
 	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits
 	// for it.
 	asked map[string]bool
@@ -115,6 +118,9 @@ func New(
 	}
 }
 
+// StartWith makes the Releaser start what Argo CD does not start.
+func (r *Releaser) StartWith(s Starter) { r.starter = s }
+
 // Reconcile looks at the Applications of an ApplicationSet that wait, and asks for what is due. It returns after how
 // long to look again, even if nothing changes; zero when nothing waits.
 func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
@@ -126,6 +132,7 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	}
 	now, next := &waitingSet{
 		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{},
+		due: map[string]*due{}, starting: map[string]starting{},
 	}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
 		next = r.reconcile(set, before, now)
@@ -135,87 +142,4 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 		r.sets[name] = now
 	}
 	return next
-}
-
-func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
-	owned := r.known.Owned(types.UID(set.UID))
-	byName := map[string]*argocd.Projection{}
-	s := r.judge.Parser.Of(set)
-	in := policy.Input{
-		ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
-	}
-	in.Peers = in.Siblings
-	var wanted []need
-	for _, p := range owned {
-		byName[p.Name] = p
-		r.waiting.Drop(p)
-	}
-	for _, p := range owned {
-		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
-			again = soonest(again, reconcileEvery)
-			wanted = append(wanted, need{
-				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
-			})
-		}
-		if !waits(p, &set.ApplicationSet) || s.Mode != settings.Enforce && !r.waiting.Waits(p.UID) {
-			continue
-		}
-		d, at := decide(r.judge, r.weigh, in, p, byName[before.blockedBy[p.Name]])
-		if s.Mode != settings.Enforce {
-			d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
-		}
-		if d.Reason == policy.NotSelected {
-			continue // nobody holds it
-		}
-		if overdue := r.overdue(d, p, &set.ApplicationSet); overdue > 0 {
-			again = soonest(again, overdue)
-			continue
-		}
-		if until := at.Sub(r.judge.Clock.Now()); until > 0 {
-			again = soonest(again, until)
-		}
-		if d.Outcome == policy.Deny && unnoticed(p, &set.ApplicationSet) {
-			continue // nobody has asked for it yet
-		}
-		again = soonest(again, reconcileEvery)
-		if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
-			again = soonest(again, policy.SettlingTime) // the step that it has left counts no longer than that
-		}
-		if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
-			r.waiting.Wait(p.UID, types.UID(set.UID), d)
-		}
-		if len(d.Blockers) > 0 {
-			now.blockedBy[p.Name] = d.Blockers[0].Application
-		}
-		wanted = append(append(wanted, r.needed(d, p)...), idle(d, byName)...)
-		if s.Train {
-			wanted = append(wanted, uncertain(d, byName)...)
-		}
-	}
-	return min(again, r.requestAll(inTurn(wanted), byName, before, now))
-}
-
-// soonest is the shorter of two times of which the first may be unknown, which is 0.
-func soonest(again, other time.Duration) time.Duration {
-	if again == 0 {
-		return other
-	}
-	return min(again, other)
-}
-
-// needed is what has to be compared before the sync of an Application that waits can start.
-func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
-	if d.NotBefore.After(r.judge.Clock.Now()) {
-		return nil
-	}
-	target := judge.WaitingTarget(p, false)
-	all := needs(d, &target)
-	if a := &p.Application; d.Outcome != policy.Deny {
-		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []need{{app: p.Name, step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
-	}
-	for i := range all {
-		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
-	}
-	return all
 }

@@ -85,6 +85,9 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		if c.synced {
 			q.next = clock.Add(noticedAfter + r.random(spread))
 		}
+		if c.why == turnHasCome && r.starter != nil {
+			q.next = clock.Add(startedWithin + r.random(spread))
+		}
 		if c.pending || c.idle {
 			q.next = clock.Add(overlookedAfter + r.random(spread))
 		}
@@ -93,8 +96,8 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		}
 	}
 	now.requests[key] = q
-	if due := c.comparedAt.Add(unpolledAfter); c.unpolled && q.next.Before(due) {
-		q.next = due
+	if c.after.After(clock) {
+		q.next, q.position = c.after, r.judge.Histories.Position() // a request until then does not help
 	}
 	if q.asked > 0 && c.why == turnHasCome && r.waiting.StoppedSince(p.UID, q.askedAt) {
 		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))

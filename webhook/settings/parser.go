@@ -47,6 +47,10 @@ type Config struct {
 	// Release makes Argo CD ask again for a sync whose turn has come, and compare the siblings again that were compared
 	// too early. It needs a Releaser.
 	Release bool
+	// Start has stepgate start what is due and Argo CD does not start.
+	Start bool
+	// Account is the user name of stepgate itself, if it starts syncs; else empty.
+	Account string
 }
 
 // Settings are how one ApplicationSet is gated, or one write to one of its Applications. They are made by a Parser, and

@@ -131,6 +131,11 @@ INSTANCE-applicationset-controller. */}}
 {{- if or (ne .Values.metrics.serviceMonitor.renderMode "skipIfMissing") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
 
+{{/* Not empty if stepgate starts syncs by itself. */}}
+{{- define "stepgate.starts" -}}
+{{- if and .Values.start.enabled (eq .Values.config.mode "enforce") }}true{{ end }}
+{{- end }}
+
 {{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
 {{- define "stepgate.applicationRules" -}}
 # The live reads of a decision, and the watches that keep them few.
@@ -138,7 +143,7 @@ INSTANCE-applicationset-controller. */}}
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
 {{- if .Values.release.enabled }}
-# To set the annotation argocd.argoproj.io/refresh. The ValidatingAdmissionPolicy rejects every other change.
+# To set the annotation argocd.argoproj.io/refresh{{ if include "stepgate.starts" . }}, and to start syncs{{ end }}. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]
   resources: [applications]
   verbs: [patch]

@@ -39,6 +39,7 @@ securityContext:
 - --spec-settling={{ .Values.config.specSettling }}
 - --hold={{ .Values.hold.enabled }}
 - --release={{ .Values.release.enabled }}
+- --start={{ ternary "true" "false" (ne (include "stepgate.starts" .) "") }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
 {{- if .Values.writeBarrier.enabled }}
@@ -99,6 +100,9 @@ securityContext:
 - --zap-log-level={{ .Values.log.level }}
 - --zap-encoder={{ .Values.log.format }}
 - --zap-time-encoding={{ .Values.log.timeEncoding }}
+{{- if include "stepgate.starts" . }}
+- --start-lease={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-start
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -28,6 +28,8 @@ func main() {
 	file := flag.String("scenario", "", "play the scenario of this file, and say what happens")
 	kind := flag.String("shrink", "", "shrink the history of -seed, which fails in this way (\"early A1\"), and print it")
 	conditions := flag.Bool("conditions", false, "play histories in which the steps wait for more than the order")
+	trains := flag.Bool("trains", false, "play histories in which commits land faster than rollouts complete, and "+
+		"stepgate starts what is due")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	results := report.Flag(flag.CommandLine)
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
@@ -39,11 +41,12 @@ func main() {
 		os.Exit(replay(*file))
 	}
 	if *kind != "" {
-		fmt.Print(random.Plan{Version: *version, Conditions: *conditions}.Shrink(*seed, *kind))
+		fmt.Print(random.Plan{Version: *version, Conditions: *conditions, Trains: *trains}.Shrink(*seed, *kind))
 		return
 	}
 	plan := random.Plan{
-		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, First: *first,
+		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, Trains: *trains,
+		First:    *first,
 		Progress: os.Stderr,
 	}
 	if err := search(plan, *show, results); err != nil {
@@ -55,7 +58,10 @@ func main() {
 // search plays a plan. Each kind of plan has a section of the page.
 func search(plan random.Plan, show int, results *report.Results) error {
 	section := "Histories of Argo CD " + plan.Version
-	if plan.Conditions {
+	switch {
+	case plan.Trains:
+		section += ", trains with start"
+	case plan.Conditions:
 		section += ", with conditions"
 	}
 	page, err := results.Page(report.Suite{

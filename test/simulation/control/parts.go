@@ -35,7 +35,7 @@ const (
 	pin       = "webhook/argocd/pin.go"
 	settings  = "webhook/settings/parser.go"
 	hold      = "webhook/mutate.go"
-	release   = "webhook/release/releaser.go"
+	release   = "webhook/release/look.go"
 	need      = "webhook/release/need.go"
 	deployed  = "webhook/history/deployed.go"
 	settling  = "policy/reason_spec_settling.go"
@@ -109,8 +109,9 @@ func ofFindings() []part {
 			`if true || respecified {`),
 		take("Release", "cmd/simulation/stepgate.go", `Release: true`, `Release: false`,
 			`if r.reconcileAt > 0 && r.reconcileAt <= at {`, `if r != nil {`),
-		take("Idle", release, `append(append(wanted, r.needed(d, p)...), idle(d, byName)...)`,
-			`append(wanted, r.needed(d, p)...)`),
+		take("Idle", release, `append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)`,
+			`append(l.wanted, r.needed(d, p)...)`),
+		take("Places", "webhook/release/places.go", `return taken < s.most`, `return true`),
 		take("Unrecorded", release, `if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {`,
 			`if false && unrecorded(p, &set.ApplicationSet) {`),
 		take("Refresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,

@@ -21,6 +21,8 @@ type Plan struct {
 	Version                  string
 	// Conditions has histories in which the steps wait for more than the order.
 	Conditions bool
+	// Trains has histories in which commits land faster than rollouts complete, and stepgate starts what is due.
+	Trains bool
 	// First ends the search with the first history that shows a violation.
 	First bool
 	// Progress is told of every violation.
@@ -75,7 +77,10 @@ func Search(plan Plan) *Found {
 }
 
 func (p Plan) generator() *rapid.Generator[*simulation.Scenario] {
-	if p.Conditions {
+	switch {
+	case p.Trains:
+		return Trains(p.Version)
+	case p.Conditions:
 		return Conditions(p.Version)
 	}
 	return Histories(p.Version)

@@ -1,0 +1,103 @@
+package simulation
+
+import (
+	"slices"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// dueEvery is how often the world looks what is due.
+const dueEvery = 500 * time.Millisecond
+
+// watchDue notes since when each Application could be deployed something that every earlier one has completed and no
+// condition speaks against, where stepgate starts what is due. It goes by git, and by what ran and became Healthy.
+func (w *world) watchDue() {
+	for _, name := range w.names {
+		m := w.members[name]
+		if !w.isDue(m) {
+			m.due = 0
+		} else if m.due == 0 {
+			m.due = w.now
+		}
+	}
+	w.after(dueEvery, w.watchDue)
+}
+
+// startsDue is called when an operation of an Application is admitted.
+func (w *world) startsDue(m *member) {
+	if m.due == 0 {
+		return
+	}
+	w.waited = append(w.waited, w.now-m.due)
+	if w.now-m.due > bound {
+		w.starts = append(w.starts, Start{Target: m.name, Condition: "train", Due: m.due, At: w.now})
+	}
+	m.due = 0
+}
+
+// overdue are the Applications that are due in the end, and have been for too long.
+func (w *world) overdue() {
+	for _, name := range w.names {
+		m := w.members[name]
+		if m.due > 0 && w.now-m.due > bound {
+			w.starts = append(w.starts, Start{Target: m.name, Condition: "never", Due: m.due, At: w.now})
+		}
+	}
+}
+
+// isDue reports whether a newer revision than an Application runs could be deployed now, as far as Argo CD has compared
+// it. Nobody wonders about one that is syncing, that has just come to its step, or for which there is no place; nor
+// while stepgate or the application controller cannot know.
+func (w *world) isDue(m *member) bool {
+	app := w.api.apps[m.name]
+	if app == nil || m.generated < 2 || len(m.sources) != 1 || m.sources[0].dry != nil || m.invalid || w.unusual ||
+		app.Operation != nil || app.DeletionTimestamp != nil || stepOf(app) != m.generated || w.api.orphaned(app) ||
+		m.settled > w.now-sameMoment || w.now < m.windowUntil || app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
+		return false
+	}
+	if most, taken, _ := w.places(m); taken >= most {
+		return false
+	}
+	b := m.sources[0]
+	newest, own := b.stateOf(app.Status.Sync.Revision, w.now), -1
+	if len(app.Status.History) > 0 {
+		own = b.stateOf(app.Status.History.LastRevisionHistory().Revision, w.now)
+	}
+	for n := newest; n > own && own >= 0; n-- {
+		revision := b.states[n].revision
+		if deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision}) == m.truth.failed {
+			return false // nobody goes back by himself
+		}
+		if w.mayDeploy(m, app, revision) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRun reports whether an Application has deployed a revision. One that was found Synced with it instead may have been
+// compared with others only.
+func hasRun(app *argo.Application, revision string) bool {
+	return slices.ContainsFunc(app.Status.History, func(h argo.RevisionHistory) bool { return h.Revision == revision })
+}
+
+// mayDeploy reports whether every earlier Application has completed a revision, and no condition speaks against it.
+func (w *world) mayDeploy(m *member, app *argo.Application, revision string) bool {
+	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: []string{revision}}
+	o.content = w.contentOf(&app.Spec, o.revisions)
+	if o.content == m.live.content || len(w.unmet(&o)) > 0 {
+		return false
+	}
+	before := w.before(m.generated)
+	for _, e := range before {
+		since, ok := w.sinceOf(e, &o)
+		completed := w.api.apps[e.name]
+		if !ok || !hasRun(completed, revision) || since <= e.proof.broken || w.failed(e.name) ||
+			isBroken(completed.Status.Health.Status) ||
+			since < w.restarted && e.live.content.source != o.content.source || e.specified > since {
+			return false
+		}
+	}
+	return len(before) > 0
+}

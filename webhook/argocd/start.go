@@ -1,0 +1,77 @@
+package argocd
+
+import (
+	"slices"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+)
+
+// Starter is who starts the operations that stepgate writes, as they say themselves.
+const Starter = "stepgate"
+
+// NewOperation is the operation that the ApplicationSet controller would write for an Application of its (argo-cd
+// v3.5.7, syncApplication in applicationset/progressivesync/progressive_sync.go), but that it names revisions, one for
+// each source, and that stepgate starts it, for a reason. The mutating webhook adds the sources.
+func NewOperation(app *argo.Application, set *argo.ApplicationSet, revisions []string, why string) *argo.Operation {
+	op := &argo.Operation{
+		InitiatedBy: argo.OperationInitiator{Username: Starter, Automated: true},
+		Info:        []*argo.Info{{Name: "Reason", Value: why}},
+		Retry:       argo.RetryStrategy{Limit: 5},
+		Sync:        &argo.SyncOperation{Prune: prunes(app, set)},
+	}
+	if policy := app.Spec.SyncPolicy; policy != nil {
+		if policy.Retry != nil {
+			op.Retry = *policy.Retry.DeepCopy()
+		}
+		op.Sync.SyncOptions = policy.SyncOptions
+	}
+	if app.Spec.HasMultipleSources() {
+		op.Sync.Revisions = revisions
+	} else {
+		op.Sync.Revision = revisions[0]
+	}
+	return op
+}
+
+// prunes reports whether the sync policy of an Application has a sync prune. The ApplicationSet controller goes by the
+// policy that it generates, and writes another one: from v3.3 on, one with enabled: false, which does not tell whether
+// the generated one was enabled. So one that the template, or its patch, may have switched off does not prune. Up to
+// v3.2 it writes none, and nothing is pruned.
+func prunes(app *argo.Application, set *argo.ApplicationSet) bool {
+	policy := app.Spec.SyncPolicy
+	if policy == nil || policy.Automated == nil || !policy.Automated.GetPrune() {
+		return false
+	}
+	if policy.IsAutomatedSyncEnabled() {
+		return true
+	}
+	template := set.Spec.Template.Spec.SyncPolicy
+	off := template != nil && template.Automated != nil && template.Automated.Enabled != nil &&
+		!*template.Automated.Enabled
+	return !off && (set.Spec.TemplatePatch == nil || !strings.Contains(*set.Spec.TemplatePatch, "enabled"))
+}
+
+// ComparedRevisions are the revisions that an Application was last compared with, one for each source; nil if that was
+// not with its spec, or if one is not known.
+func ComparedRevisions(app *argo.Application) []string {
+	return comparedRevisions(&app.Spec, &app.Status.Sync)
+}
+
+// HasRun reports whether the last operation of an Application was a full sync of its sources at these revisions, and
+// has ended, in whatever way. It mirrors alreadyAttemptedSync of argo-cd v3.5.7, controller/appcontroller.go.
+func HasRun(app *argo.Application, revs []string) bool {
+	state := app.Status.OperationState
+	if state == nil || !state.Phase.Completed() || !isFull(state.Operation) {
+		return false
+	}
+	did := state.Operation.Sync
+	named, at := did.Sources, revisions(did.Revision, did.Revisions)
+	if did.Source != nil {
+		named = oneOrMany(*did.Source, named)
+	}
+	if result := state.SyncResult; result != nil {
+		named, at = oneOrMany(result.Source, result.Sources), revisions(result.Revision, result.Revisions)
+	}
+	return slices.Equal(at, revs) && named.Equals(oneOrMany(app.Spec.GetSource(), app.Spec.Sources))
+}

@@ -1,0 +1,78 @@
+package webhook
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
+)
+
+// CandidatesInfo is the name of the operation.info entry of a server dry run to which the mutating webhook answers with
+// a warning for each candidate, newest first: it alone knows what the earlier steps have completed.
+const CandidatesInfo = "stepgate.io/candidates"
+
+// CandidateWarning begins each of them; the rest is a Candidate as JSON.
+const CandidateWarning = "stepgate candidate: "
+
+// mostCandidates bounds the warnings: an API server passes on 4 KiB of them.
+const mostCandidates = 12
+
+// Candidate is something that an Application could deploy, and what the gate says of it.
+type Candidate struct {
+	// Revisions are those of its sources, cut to 7 characters where there are several.
+	Revisions []string `json:"revisions"`
+	// Approval is the text that approves it; empty if that is the revision.
+	Approval string `json:"approval,omitempty"`
+	// Compared says that Argo CD last compared the Application with it, and Next that this is what is deployed next.
+	Compared bool `json:"compared,omitempty"`
+	Next     bool `json:"next,omitempty"`
+	// Reason is why it is not deployed now; empty if it may be. Blocker is the first Application that it waits for, and
+	// Until is when that ends, if it is known.
+	Reason  policy.Reason `json:"reason,omitempty"`
+	Blocker string        `json:"blocker,omitempty"`
+	Until   *time.Time    `json:"until,omitempty"`
+}
+
+// candidates are the warnings about the candidates of a write, as far as is known without a read.
+func (m *Mutator) candidates(w *judge.Write, in policy.Input) (warnings []string) {
+	if !w.DryRun || w.Info(CandidatesInfo) == "" {
+		return nil
+	}
+	in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
+	in.Peers = in.Siblings
+	all := policy.Candidates(in)
+	best, _ := policy.Best(all)
+	for _, c := range all[:min(len(all), mostCandidates)] {
+		text, err := json.Marshal(candidateOf(&c, &best))
+		if err == nil && len(CandidateWarning)+len(text) <= maxWarning {
+			warnings = append(warnings, CandidateWarning+string(text))
+		}
+	}
+	return warnings
+}
+
+func candidateOf(c, best *policy.Candidate) Candidate {
+	shown, approval := Candidate{Revisions: c.Revisions(), Compared: c.Compared}, policy.ApprovalOf(c.Sources)
+	shown.Next = approval == policy.ApprovalOf(best.Sources)
+	if len(shown.Revisions) > 1 {
+		shown.Approval = approval
+		for i, revision := range shown.Revisions {
+			shown.Revisions[i] = policy.Short(revision)
+		}
+	}
+	if c.Outcome != policy.Deny {
+		return shown
+	}
+	shown.Reason = c.Reason
+	if len(c.Blockers) > 0 {
+		shown.Blocker = c.Blockers[0].Application
+	}
+	if !c.NotBefore.IsZero() {
+		until := c.NotBefore.UTC()
+		shown.Until = &until
+	}
+	return shown
+}

@@ -1,0 +1,135 @@
+package release
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// look is one look at an ApplicationSet.
+type look struct {
+	set         *argocd.ApplicationSet
+	settings    settings.Settings
+	in          policy.Input
+	owned       []*argocd.Projection
+	byName      map[string]*argocd.Projection
+	before, now *waitingSet
+	// again is after how long to look again; zero when nothing waits.
+	again  time.Duration
+	wanted []need
+	// placesOf are the places of each step.
+	placesOf map[int]*places
+	// train is the last step of which something waits on a train.
+	train int
+}
+
+func (l *look) lookAfter(d time.Duration) { l.again = soonest(l.again, d) }
+
+func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
+	owned, s := r.known.Owned(types.UID(set.UID)), r.judge.Parser.Of(set)
+	l := &look{
+		set: set, settings: s, owned: owned, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
+		before: before, now: now,
+		in: policy.Input{
+			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
+		},
+	}
+	l.in.Peers = l.in.Siblings
+	for _, p := range owned {
+		l.byName[p.Name] = p
+		r.waiting.Drop(p)
+		if started, asked := before.starting[p.Name]; asked && started.underWay(p, r.judge.Clock.Now()) {
+			now.starting[p.Name] = started
+		}
+	}
+	for _, p := range owned {
+		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
+			l.lookAfter(reconcileEvery)
+			l.wanted = append(l.wanted, need{
+				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
+			})
+		}
+		starts := r.starts(p, &set.ApplicationSet, s.Mode)
+		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
+			r.lookAt(l, p, starts)
+		}
+	}
+	l.wanted = append(l.wanted, unproven(set, owned, l.train)...)
+	return min(l.again, r.requestAll(inTurn(l.wanted), l.byName, before, now))
+}
+
+// lookAt looks at an Application that waits. starts says that stepgate starts its sync.
+func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
+	set := &l.set.ApplicationSet
+	found := decide(r.judge, r.weigh, l.in, p, l.byName[l.before.blockedBy[p.Name]])
+	d := found.best.Decision
+	if l.settings.Mode != settings.Enforce {
+		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
+	}
+	if d.Reason == policy.NotSelected {
+		return // nobody holds it
+	}
+	if overdue := r.overdue(d, p, set); overdue > 0 {
+		l.lookAfter(overdue)
+		return
+	}
+	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+		l.lookAfter(until)
+	}
+	if d.Outcome == policy.Deny && !starts && unnoticed(p, set) {
+		return // nobody has asked for it yet
+	}
+	l.lookAfter(reconcileEvery)
+	if d.Outcome == policy.Deny && d.Step > policy.StepOf(set.Steps, p.Application.Labels) {
+		l.lookAfter(policy.SettlingTime) // the step that it has left counts no longer than that
+	}
+	if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
+		r.waiting.Wait(p.UID, types.UID(set.UID), d)
+	}
+	if len(d.Blockers) > 0 {
+		l.now.blockedBy[p.Name] = d.Blockers[0].Application
+	}
+	if starts && d.Outcome == policy.Allow {
+		if hasFailed(p, &found.best) && !set.Recorded[p.Name].Pending {
+			return // somebody has to look at it
+		}
+		l.lookAfter(r.start(l, p, &found.best))
+	}
+	l.wanted = append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)
+	if found.train && d.Outcome == policy.Deny {
+		l.train = max(l.train, d.Step)
+		if !found.best.Compared {
+			l.wanted = append(l.wanted, r.needed(found.newest.Decision, p)...)
+		}
+	}
+}
+
+// soonest is the shorter of two times of which the first may be unknown, which is 0.
+func soonest(again, other time.Duration) time.Duration {
+	if again == 0 {
+		return other
+	}
+	return min(again, other)
+}
+
+// needed is what has to be compared before the sync of an Application that waits can start.
+func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
+	if d.NotBefore.After(r.judge.Clock.Now()) {
+		return nil
+	}
+	target := judge.WaitingTarget(p, false)
+	all := needs(d, &target)
+	if a := &p.Application; d.Outcome != policy.Deny {
+		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
+		all = []need{{app: p.Name, step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+	}
+	for i := range all {
+		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
+	}
+	return all
+}

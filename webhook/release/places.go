@@ -1,0 +1,97 @@
+package release
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// startTimeout is how long the write of an operation takes at most.
+const startTimeout = 5 * time.Second
+
+// starting is an Application that a Starter was asked to start.
+type starting struct {
+	at      time.Time
+	version string // of the Application then
+	step    int
+}
+
+// underWay reports whether the write may not be seen yet.
+func (s starting) underWay(p *argocd.Projection, now time.Time) bool {
+	return s.version == p.ResourceVersion && now.Before(s.at.Add(startTimeout))
+}
+
+// places are how many Applications of a step may be synced at a time, and which are. All is as last watched: for a
+// moment, the ApplicationSet controller may have given the same place to another one.
+type places struct {
+	limited bool
+	most    int
+	// allotted says that the ApplicationSet controller gives the places away: it records all earlier steps as Healthy.
+	allotted bool
+	// taken are the Applications that are being synced, or are not Healthy since, and pending, by name, those that the
+	// ApplicationSet controller is about to sync.
+	taken   map[string]bool
+	pending []string
+}
+
+func newPlaces(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) *places {
+	var limit *intstr.IntOrString
+	if step < len(set.MaxUpdate) {
+		limit = set.MaxUpdate[step]
+	}
+	size, all := 0, &places{taken: map[string]bool{}, allotted: true}
+	for _, r := range set.Recorded {
+		all.allotted = all.allotted && (r.Healthy || r.Step < 1 || r.Step > step)
+	}
+	for _, p := range owned {
+		if limit == nil || policy.StepOf(set.Steps, p.Application.Labels) != step || p.Application.Deleting {
+			continue
+		}
+		size++
+		a, recorded := &p.Application, set.Recorded[p.Name]
+		switch {
+		case a.OperationSet, a.LastOperation.Running(), a.Health == "Progressing",
+			recorded.Started && !recorded.Healthy && a.Health != "Healthy":
+			all.taken[p.Name] = true
+		case recorded.Pending:
+			all.pending = append(all.pending, p.Name)
+		}
+	}
+	slices.Sort(all.pending)
+	all.most, all.limited = argocd.MostAtOnce(limit, size)
+	return all
+}
+
+// asksFor reports whether the ApplicationSet controller is going to ask for the sync of an Application of the step when
+// a place is free. To take the place would be one too many: it does not count what it has not asked for.
+func (s *places) asksFor(r policy.Recorded) bool {
+	return s.limited && s.allotted && r.Step > 0 && !r.Pending && !r.Started
+}
+
+// free reports whether an Application of the step may be synced as well. If the ApplicationSet controller is about to
+// sync it, only those that come before it by name have taken a place.
+func (s *places) free(name string, step int, asked map[string]starting) bool {
+	if !s.limited {
+		return true
+	}
+	taken := len(s.taken)
+	if s.taken[name] {
+		taken--
+	}
+	before, own := slices.BinarySearch(s.pending, name)
+	if !own {
+		before = len(s.pending)
+	}
+	taken += before
+	for other, a := range asked {
+		at, pending := slices.BinarySearch(s.pending, other)
+		if a.step == step && other != name && !s.taken[other] && (!pending || at >= before) {
+			taken++
+		}
+	}
+	return taken < s.most
+}

@@ -1,0 +1,120 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+const (
+	// startGrace is how long Argo CD has to ask for a sync that is due, and that it has not asked for yet. Where it is
+	// about to, it does so within this time.
+	startGrace = time.Second
+	// startedWithin is how long a sync that is due may take to start before Argo CD is woken up for it as well.
+	startedWithin = 10 * time.Second
+	firstRestart  = time.Second
+	// allotsWithin is how long the ApplicationSet controller has to give an Application one of the places of its step. It
+	// does not if it takes others for Progressing that nobody syncs any more.
+	allotsWithin = 30 * time.Second
+)
+
+// Start is a sync that is due and that nobody has started.
+type Start struct {
+	App types.NamespacedName
+	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
+	Set  string
+	Step int
+	// ResourceVersion is the version of the Application that was judged.
+	ResourceVersion string
+	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
+	Revisions []string
+}
+
+// Starter writes the operations of syncs that are due.
+type Starter interface {
+	// Leads reports whether this replica is the one that starts.
+	Leads() bool
+	// Start writes an operation, in the background, if the Application still has the version that was judged.
+	Start(s Start)
+}
+
+// due is a sync that is due, from the first reconciliation that finds this to the last.
+type due struct {
+	next  time.Time
+	asked int
+}
+
+// starts reports whether stepgate itself starts the sync that an Application waits for: the ApplicationSet controller
+// asks for it, or would have to, as it has not deployed what it was compared with.
+func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, mode settings.Mode) bool {
+	a := &p.Application
+	if r.starter == nil || mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting || a.OperationSet ||
+		a.LastOperation.Running() {
+		return false
+	}
+	around, _ := r.judge.Histories.DeployedWith(p.UID)
+	altered := around != "" && around != p.Around
+	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || a.Moved || altered)
+}
+
+// hasFailed reports whether the last sync of an Application has failed at a candidate: Argo CD has tried that as often
+// as its policy says, and nobody starts it again.
+func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
+	last := &p.Application.LastOperation
+	if !last.Full || last.Phase != "Failed" && last.Phase != "Error" || !last.SameSources {
+		return false
+	}
+	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)
+}
+
+// start has a sync started that may start, if this replica leads and the step has a place for it. It returns after how
+// long to look again.
+//
+// Where the ApplicationSet records the Application as Pending, its controller has asked, and waits for an operation that
+// starts in a later second than that. Otherwise it may be about to ask.
+func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
+	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
+	q := l.before.due[key]
+	if q == nil {
+		q = &due{next: clock.Add(startGrace)}
+		switch recorded := l.set.Recorded[p.Name]; {
+		case recorded.Pending:
+			q.next = recorded.TransitionedAt.Truncate(time.Second).Add(time.Second)
+		case l.places(c.Step).asksFor(recorded):
+			q.next = clock.Add(allotsWithin)
+		}
+	}
+	l.now.due[key] = q
+	switch {
+	case q.next.After(clock):
+		return q.next.Sub(clock)
+	case !r.starter.Leads() || !l.places(c.Step).free(p.Name, c.Step, l.now.starting):
+		return reconcileEvery // something has to change first
+	}
+	s := Start{
+		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
+		ResourceVersion: p.ResourceVersion,
+	}
+	if !c.Compared {
+		s.Revisions = c.Revisions()
+	}
+	r.starter.Start(s)
+	l.now.starting[p.Name] = starting{clock, p.ResourceVersion, c.Step}
+	q.asked++
+	q.next = clock.Add(backoff(firstRestart, q.asked))
+	return q.next.Sub(clock)
+}
+
+// places are those of a step, found once in a look.
+func (l *look) places(step int) *places {
+	if l.placesOf[step] == nil {
+		l.placesOf[step] = newPlaces(l.set, l.owned, step)
+	}
+	return l.placesOf[step]
+}

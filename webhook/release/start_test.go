@@ -1,0 +1,209 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// starterFake remembers what it was asked to start.
+type starterFake struct {
+	follows bool
+	started []string
+}
+
+func (s *starterFake) Leads() bool { return !s.follows }
+
+func (s *starterFake) Start(start Start) {
+	s.started = append(s.started, fmt.Sprintf("%s step %d", start.App, start.Step+1))
+}
+
+func (s *starterFake) take() []string {
+	all := s.started
+	s.started = nil
+	return all
+}
+
+// undone has an Application OutOfSync with what it was compared with, which it has not deployed.
+func undone(app *argo.Application) { app.Status.Sync.Status = "OutOfSync" }
+
+// TestWhatIsDueIsStarted looks once, and once more when the time has come.
+func TestWhatIsDueIsStarted(t *testing.T) {
+	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"
+	prod := func(c *scenario.Cluster) *argo.Application { return c.Apps[2] }
+	failed := func(c *scenario.Cluster) *argo.OperationState {
+		undone(prod(c))
+		return &argo.OperationState{
+			Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+			SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b"), Source: prod(c).Spec.GetSource()},
+		}
+	}
+	for name, tc := range map[string]struct {
+		scenario string
+		follows  bool
+		mode     settings.Mode
+		edit     func(*scenario.Cluster)
+		want     []string
+		// after is when it is started.
+		after time.Duration
+	}{
+		"the ApplicationSet controller asks for it": {edit: func(c *scenario.Cluster) { scenario.Pending(c, "prod") }, want: []string{"argocd/prod step 3"}},
+		"it has asked in this second": {edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "prod")
+			c.Sets[0].Status.ApplicationStatus[0].LastTransitionTime = ptr.To(metav1.NewTime(scenario.Noon))
+		}, want: []string{"argocd/prod step 3"}, after: time.Second},
+		"it does not ask": {edit: func(c *scenario.Cluster) { undone(prod(c)) }, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"it was synced at this revision, with other sources": {edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			prod(c).Status.OperationState.SyncResult.Source.Path = "elsewhere"
+		}, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"a sync of another revision has failed": {edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			prod(c).Status.OperationState.SyncResult.Revision = scenario.Commit("a")
+		}, want: []string{"argocd/prod step 3"}, after: startGrace},
+
+		"its last sync has failed at that": {edit: func(c *scenario.Cluster) { prod(c).Status.OperationState = failed(c) }},
+		"it is drift": {edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			prod(c).Status.OperationState.Phase = "Succeeded"
+		}},
+		"it is Synced":                {},
+		"another replica starts":      {follows: true, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
+		"in audit mode":               {mode: settings.Audit, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
+		"it syncs":                    {edit: func(c *scenario.Cluster) { undone(prod(c)); prod(c).Operation = &argo.Operation{} }},
+		"an earlier step is not done": {scenario: "1:dev=Degraded@b 2:qa=Healthy@b 3:prod=Healthy@b", edit: func(c *scenario.Cluster) { undone(prod(c)) }},
+		"maxUpdate is 0":              {edit: func(c *scenario.Cluster) { undone(prod(c)); atMost(c, intstr.FromInt32(0)) }},
+		"the strategy is another one": {edit: func(c *scenario.Cluster) { undone(prod(c)); c.Sets[0].Spec.Strategy.Type = "AllAtOnce" }},
+		"the ApplicationSet goes away": {edit: func(c *scenario.Cluster) {
+			undone(prod(c))
+			c.Sets[0].DeletionTimestamp = &metav1.Time{Time: scenario.Noon}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			if tc.scenario == "" {
+				tc.scenario = open
+			}
+			c := scenario.Of(tc.scenario)
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			config := scenario.Releasing()
+			config.Mode = tc.mode
+			r, starter := newReleasing(config, c), &starterFake{follows: tc.follows}
+			r.StartWith(starter)
+			for _, at := range []time.Duration{0, time.Second, startGrace, 2 * time.Second} {
+				r.clock.SetTime(scenario.Noon.Add(at))
+				r.Reconcile(guestbook)
+				if at >= tc.after && tc.want != nil {
+					g.Expect(starter.take()).To(Equal(tc.want))
+					break
+				}
+				g.Expect(starter.take()).To(BeEmpty(), at.String())
+			}
+			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nobody is woken up for it")
+		})
+	}
+}
+
+// atMost limits the last step.
+func atMost(c *scenario.Cluster, limit intstr.IntOrString) {
+	c.Sets[0].Spec.Strategy.RollingSync.Steps[2].MaxUpdate = &limit
+}
+
+// TestNoMoreAreStartedThanMaxUpdateSays with five Applications in the last step.
+func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limit *intstr.IntOrString
+		edit  func(*scenario.Cluster)
+		want  string
+	}{
+		"no limit":   {want: "a b c d e"},
+		"two":        {limit: ptr.To(intstr.FromInt32(2)), want: "a b"},
+		"half":       {limit: ptr.To(intstr.FromString("50%")), want: "a b"},
+		"one of ten": {limit: ptr.To(intstr.FromString("10%")), want: "a"},
+		"one syncs": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Apps[5].Operation = &argo.Operation{}
+		}, want: "a"},
+		"one is Progressing since": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Apps[5].Status.Health.Status, c.Apps[5].Status.Sync.Status = "Progressing", "Synced"
+		}, want: "a"},
+		"the controller is about to sync one": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "e")
+			c.Apps[5].Status.Sync.Status = "OutOfSync"
+		}, want: "e a"},
+		"it gives the places away": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "1", Status: "Healthy"}, {Application: "a", Step: "3", Status: "Waiting"},
+				{Application: "b", Step: "3", Status: "Healthy"},
+			}
+		}, want: "b c"},
+		"it never opens the step": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "1", Status: "Progressing"}, {Application: "a", Step: "3", Status: "Waiting"},
+			}
+		}, want: "a b"},
+		"it is about to sync three": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			scenario.Pending(c, "e")
+			scenario.Pending(c, "c")
+			scenario.Pending(c, "b")
+		}, want: "b c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 3:a=Healthy@b 3:b=Healthy@b 3:c=Healthy@b 3:d=Healthy@b 3:e=Healthy@b")
+			for _, app := range c.Apps[1:] {
+				undone(app)
+			}
+			c.Sets[0].Spec.Strategy.RollingSync.Steps[2].MaxUpdate = tc.limit
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
+			r.StartWith(starter)
+			r.Reconcile(guestbook)
+			r.clock.Step(startGrace)
+			r.Reconcile(guestbook)
+			var names []string
+			for _, text := range starter.take() {
+				name := strings.TrimSuffix(strings.TrimPrefix(text, "argocd/"), " step 3")
+				if !slices.Contains(names, name) { // it is tried again
+					names = append(names, name)
+				}
+			}
+			g.Expect(strings.Join(names, " ")).To(Equal(tc.want))
+			r.Reconcile(guestbook)
+			g.Expect(starter.take()).To(BeEmpty(), "what is under way is not asked for again")
+		})
+	}
+}
+
+// TestAStartThatDoesNotHelpIsTriedAgain more and more seldom, and Argo CD is woken up.
+func TestAStartThatDoesNotHelpIsTriedAgain(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	starter := &starterFake{}
+	r.StartWith(starter)
+	var at []time.Duration
+	for end := scenario.Noon.Add(20 * time.Second); r.clock.Now().Before(end); {
+		again := r.Reconcile(guestbook)
+		if len(starter.take()) > 0 {
+			at = append(at, r.clock.Now().Sub(scenario.Noon))
+		}
+		r.clock.Step(again)
+	}
+	g.Expect(at).To(Equal([]time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second}))
+	g.Expect(r.refreshes.Take()).To(Equal([]string{prodReleased}))
+	g.Expect(c.Apps).To(HaveLen(3))
+}

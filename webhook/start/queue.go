@@ -1,0 +1,128 @@
+// Package start writes the operations of syncs that are due and that Argo CD does not start. It decides nothing: the
+// webhooks judge its writes like anybody's.
+package start
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stepgate/stepgate/webhook/release"
+)
+
+const (
+	// perSecond and burst bound the operations that are written.
+	perSecond = rate.Limit(20)
+	burst     = 50
+	// mostWaiting bounds the queue.
+	mostWaiting = 2000
+	timeout     = 5 * time.Second
+)
+
+// The results that an Observer is told.
+const (
+	Started  = "started"  // the operation was written
+	Denied   = "denied"   // an admission webhook or policy denied it
+	Outdated = "outdated" // the Application is not what was judged any more
+	Needless = "needless" // it has run what it would deploy, or it has an operation
+	Failed   = "failed"   // the API server refused or did not answer
+	Dropped  = "dropped"  // the queue was full
+)
+
+// ErrOutdated says that the Application is not what was judged any more, and ErrNeedless that its last operation was
+// the one that would be written, whatever came of that.
+var (
+	ErrOutdated = errors.New("the Application has changed since it was judged")
+	ErrNeedless = errors.New("its last operation has deployed the same, or has tried to")
+)
+
+// Writer writes the operation of a sync.
+type Writer interface {
+	Write(ctx context.Context, s release.Start) error
+}
+
+// Observer is told the result of every call of Start, for the metrics.
+type Observer interface {
+	StartDone(result string)
+}
+
+// Queue writes operations in the background, in the order in which they were wanted, while it leads.
+type Queue struct {
+	writer  Writer
+	observe Observer
+	waiting chan release.Start
+	bucket  *rate.Limiter
+	leads   atomic.Bool
+}
+
+var _ release.Starter = (*Queue)(nil)
+
+// NewQueue returns a Queue that writes with writer once it runs and leads.
+func NewQueue(writer Writer, observe Observer) *Queue {
+	return &Queue{
+		writer: writer, observe: observe, waiting: make(chan release.Start, mostWaiting),
+		bucket: rate.NewLimiter(perSecond, burst),
+	}
+}
+
+// Lead says whether this replica is the one that writes.
+func (q *Queue) Lead(leads bool) { q.leads.Store(leads) }
+
+// Leads reports whether this replica is the one that writes.
+func (q *Queue) Leads() bool { return q.leads.Load() }
+
+// Start writes an operation in the background. It never waits.
+func (q *Queue) Start(s release.Start) {
+	select {
+	case q.waiting <- s:
+	default:
+		q.observe.StartDone(Dropped)
+	}
+}
+
+// Run writes until ctx is done.
+func (q *Queue) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case next := <-q.waiting:
+			if q.bucket.Wait(ctx) != nil {
+				return // ctx is done
+			}
+			q.observe.StartDone(q.write(ctx, next))
+		}
+	}
+}
+
+func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
+	if !q.Leads() {
+		return Outdated // another one does
+	}
+	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", s.App.Namespace, "application", s.App.Name,
+		"applicationset", s.Set, "step", s.Step+1, "revisions", s.Revisions)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := q.writer.Write(ctx, s)
+	switch {
+	case err == nil:
+		log.Info("sync started")
+		return Started
+	case errors.Is(err, ErrNeedless):
+		log.V(1).Info("sync not started", "why", err.Error())
+		return Needless
+	case errors.Is(err, ErrOutdated), apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		log.V(1).Info("sync not started", "why", err.Error())
+		return Outdated
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		log.Info("sync not started: it was denied", "message", err.Error())
+		return Denied
+	}
+	log.Error(err, "sync not started")
+	return Failed
+}

@@ -1,0 +1,199 @@
+package start
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/release"
+)
+
+// fake is an API server and the metrics.
+type fake struct {
+	mu      sync.Mutex
+	err     error
+	written int
+	results []string
+}
+
+func (f *fake) Write(context.Context, release.Start) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.written++
+	return f.err
+}
+
+func (f *fake) StartDone(result string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.results = append(f.results, result)
+}
+
+var prod = release.Start{
+	App: types.NamespacedName{Namespace: "argocd", Name: "prod"}, Set: "guestbook", Step: 2, ResourceVersion: "7",
+}
+
+func TestResults(t *testing.T) {
+	applications := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
+	for name, tc := range map[string]struct {
+		err     error
+		follows bool
+		want    string
+		written int
+	}{
+		"it is written":                   {want: Started, written: 1},
+		"another replica leads by then":   {follows: true, want: Outdated},
+		"it has changed before the read":  {err: ErrOutdated, want: Outdated, written: 1},
+		"it has changed before the write": {err: apierrors.NewConflict(applications, "prod", errors.New("version")), want: Outdated, written: 1},
+		"it is gone":                      {err: apierrors.NewNotFound(applications, "prod"), want: Outdated, written: 1},
+		"it has run the same":             {err: ErrNeedless, want: Needless, written: 1},
+		"the gate denies it":              {err: apierrors.NewForbidden(applications, "prod", errors.New("step 3 may not sync")), want: Denied, written: 1},
+		"the API server does not answer":  {err: context.DeadlineExceeded, want: Failed, written: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, f := NewWithT(t), &fake{err: tc.err}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				q := NewQueue(f, f)
+				q.Lead(!tc.follows)
+				go q.Run(ctx)
+				q.Start(prod)
+				synctest.Wait()
+				g.Expect(f.results).To(Equal([]string{tc.want}))
+				g.Expect(f.written).To(Equal(tc.written))
+			})
+		})
+	}
+}
+
+func TestAFullQueueDrops(t *testing.T) {
+	g, f := NewWithT(t), &fake{}
+	q := NewQueue(f, f)
+	for range mostWaiting + 1 {
+		q.Start(prod)
+	}
+	g.Expect(f.results).To(Equal([]string{Dropped}))
+}
+
+// TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite but that it names what was judged.
+func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit  func(app *argo.Application, set *argo.ApplicationSet)
+		start func(s *release.Start)
+		want  string
+		err   error
+	}{
+		"to what it was compared with": {want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"to a candidate": {
+			start: func(s *release.Start) { s.Revisions = []string{guestbook.OldCommit} }, want: `{"prune":false,"revision":"` + guestbook.OldCommit + `"}`,
+		},
+		"several sources": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			app.Spec.Sources = argo.ApplicationSources{*app.Spec.Source, *app.Spec.Source}
+			app.Spec.Source = nil
+			app.Status.Sync.ComparedTo = argo.ComparedTo{Sources: app.Spec.Sources, Destination: app.Spec.Destination}
+			app.Status.Sync.Revision, app.Status.Sync.Revisions = "", []string{guestbook.NewCommit, guestbook.OldCommit}
+		}, want: `{"prune":false,"revisions":["` + guestbook.NewCommit + `","` + guestbook.OldCommit + `"]}`},
+		"its own policy": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			app.Spec.SyncPolicy = &argo.SyncPolicy{
+				SyncOptions: argo.SyncOptions{"Validate=false"}, Retry: &argo.RetryStrategy{Limit: 2},
+				Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)},
+			}
+		}, want: `{"options":["Validate=false"],"prune":true,"retry":2,"revision":"` + guestbook.NewCommit + `"}`},
+		"the template has switched automated sync off": {edit: func(app *argo.Application, set *argo.ApplicationSet) {
+			off := &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)}}
+			app.Spec.SyncPolicy, set.Spec.Template.Spec.SyncPolicy = off, off
+		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"a template patch may have": {edit: func(app *argo.Application, set *argo.ApplicationSet) {
+			off := &argo.SyncPolicyAutomated{Enabled: ptr.To(false), Prune: ptr.To(true)}
+			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: off}
+			set.Spec.TemplatePatch = ptr.To("spec: {syncPolicy: {automated: {enabled: false}}}")
+		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"Argo CD syncs it by itself": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			app.Spec.SyncPolicy = &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{Prune: ptr.To(true)}}
+		}, want: `{"prune":true,"revision":"` + guestbook.NewCommit + `"}`},
+		"it has changed":           {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.ResourceVersion = "8" }, err: ErrOutdated},
+		"it has an operation":      {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.Operation = &argo.Operation{} }, err: ErrOutdated},
+		"its spec is not compared": {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.Spec.Source.Path = "elsewhere" }, err: ErrOutdated},
+		"its last sync was this":   {edit: ran("Succeeded", guestbook.NewCommit), err: ErrNeedless},
+		"it has failed at this":    {edit: ran("Failed", guestbook.NewCommit), err: ErrNeedless},
+		"it has failed at another": {edit: ran("Failed", guestbook.OldCommit), want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"it has failed before that": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			ran("Error", guestbook.NewCommit)(app, nil)
+			app.Status.OperationState.SyncResult = nil
+			sync := app.Status.OperationState.Operation.Sync
+			sync.Revision, sync.Source = guestbook.NewCommit, app.Spec.Source
+		}, err: ErrNeedless},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			set := guestbook.Set("argocd")
+			app := guestbook.Application(set, "prod")
+			app.ResourceVersion = "7"
+			app.Status.Sync = argo.SyncStatus{
+				Status: argo.SyncStatusCodeOutOfSync, Revision: guestbook.NewCommit,
+				ComparedTo: argo.ComparedTo{Source: *app.Spec.Source, Destination: app.Spec.Destination},
+			}
+			if tc.edit != nil {
+				tc.edit(app, set)
+			}
+			s := prod
+			if tc.start != nil {
+				tc.start(&s)
+			}
+			patch, err := Patch(app, set, s)
+			if tc.err != nil {
+				g.Expect(err).To(MatchError(tc.err))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			var written argo.Application
+			g.Expect(json.Unmarshal(patch, &written)).To(Succeed())
+			g.Expect(written.ResourceVersion).To(Equal("7"))
+			op := written.Operation
+			g.Expect(op.InitiatedBy).To(Equal(argo.OperationInitiator{Username: "stepgate", Automated: true}))
+			g.Expect(op.Info).To(Equal([]*argo.Info{{
+				Name: "Reason", Value: "step 3 of ApplicationSet argocd/guestbook may sync, and Argo CD has not started it",
+			}}))
+			brief := map[string]any{"prune": op.Sync.Prune}
+			if op.Sync.Revision != "" {
+				brief["revision"] = op.Sync.Revision
+			}
+			if op.Sync.Revisions != nil {
+				brief["revisions"] = op.Sync.Revisions
+			}
+			if op.Sync.SyncOptions != nil {
+				brief["options"] = op.Sync.SyncOptions
+			}
+			if op.Retry.Limit != 5 {
+				brief["retry"] = op.Retry.Limit
+			}
+			text, err := json.Marshal(brief)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(text)).To(Equal(tc.want))
+		})
+	}
+}
+
+// ran lets the last sync of an Application have ended in a phase at a revision.
+func ran(phase synccommon.OperationPhase, revision string) func(*argo.Application, *argo.ApplicationSet) {
+	return func(app *argo.Application, _ *argo.ApplicationSet) {
+		app.Status.OperationState = &argo.OperationState{
+			Phase: phase, Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: metav1.Now(),
+			SyncResult: &argo.SyncOperationResult{Revision: revision, Source: *app.Spec.Source},
+		}
+	}
+}
