@@ -68,16 +68,64 @@ func fleet(t testing.TB) string {
 		steps.String() + "  template:\n" + template
 }
 
+// often is a commit every ten minutes, and soaking has the later steps soak for an hour.
+var often = &Commits{Every: 10 * time.Minute, For: 6 * time.Hour}
+
+func soaking(t *testing.T, text string) string {
+	t.Helper()
+	before, after, found := strings.Cut(text, "  name: guestbook\n")
+	NewWithT(t).Expect(found).To(BeTrue())
+	return before + "  name: guestbook\n  annotations: {stepgate.io/soak: 1h}\n" + after
+}
+
+// TestTrainsKeepUp if older commits may be deployed, and what is due is started; not otherwise.
+func TestTrainsKeepUp(t *testing.T) {
+	for pin, start := range map[string]bool{"compared": false, "qualified": true} {
+		g := NewWithT(t)
+		report, err := Play(t.Context(), rolloutOf(t, soaking(t, guestbook(t))), with(func(o *Options) {
+			o.Commits, o.Pin, o.Start = often, pin, start
+		}))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(report.Fine()).To(Equal(start))
+		g.Expect(report.Train.Steps[0].Deployed).To(Equal(36))
+		g.Expect(report.Train.Steps[2].Deployed > 20).To(Equal(start), "of 36, of which 12 have to soak twice")
+	}
+}
+
+func TestParseCommits(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "every 10m for 6h": "every 10m0s for 6h0m0s", "  every  90s for 1h ": "every 1m30s for 1h0m0s",
+		"10m for 6h": `"10m for 6h" is not of the form "every 10m for 6h"`, "every soon for 6h": `time: invalid duration "soon"`,
+		"every 10m for ever": `time: invalid duration "ever"`, "every 1ms for 1h": "a commit every 1ms is too often; 1s at least",
+		"every 2h for 1h": "1h0m0s is shorter than the 2h0m0s from one commit to the next", "every 1s for 1h": "3600 commits are too many; 500 at most",
+		"every -1m for 1h": "a commit every -1m0s is too often; 1s at least",
+	} {
+		g := NewWithT(t)
+		commits, err := ParseCommits(text)
+		switch {
+		case err != nil:
+			g.Expect(err).To(MatchError(want), text)
+		case commits == nil:
+			g.Expect(want).To(BeEmpty(), text)
+		default:
+			g.Expect(fmt.Sprintf("every %s for %s", commits.Every, commits.For)).To(Equal(want))
+		}
+	}
+}
+
 func TestGoldens(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(t *testing.T, text string) string
 		options Options
 	}{
-		"in-order":     {options: defaults()},
-		"without-gate": {options: with(func(o *Options) { o.Mode = settings.Off })},
-		"audit":        {options: with(func(o *Options) { o.Mode = settings.Audit })},
-		"argocd-3.6":   {options: with(func(o *Options) { o.Version = "3.6" })},
-		"degraded":     {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} })},
+		"in-order":        {options: defaults()},
+		"without-gate":    {options: with(func(o *Options) { o.Mode = settings.Off })},
+		"audit":           {options: with(func(o *Options) { o.Mode = settings.Audit })},
+		"argocd-3.6":      {options: with(func(o *Options) { o.Version = "3.6" })},
+		"train-compared":  {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin = often, "compared" })},
+		"train-qualified": {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin = often, "qualified" })},
+		"train-started":   {change: soaking, options: with(func(o *Options) { o.Commits, o.Pin, o.Start = often, "qualified", true })},
+		"degraded":        {options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} })},
 		"degraded-without-gate": {options: with(func(o *Options) {
 			o.Mode, o.Failures = settings.Off, map[string]Failure{"guestbook-prod-eu": FailsHealth}
 		})},

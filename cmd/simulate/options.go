@@ -26,6 +26,11 @@ type Options struct {
 	Poll time.Duration
 	// GitWebhook says that a git webhook tells Argo CD of the commit at once.
 	GitWebhook bool
+	// Commits land one after the other; nil if there is one.
+	Commits *Commits
+	// Pin is stepgate's --pin in a train, and Start its --start.
+	Pin   string
+	Start bool
 }
 
 // Failure is how an Application fails.
@@ -67,6 +72,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("--argocd: %q is not one of %s", o.Version, strings.Join(Versions(), ", "))
 	case o.Healthy < time.Second || o.Healthy > 24*time.Hour:
 		return errors.New("--healthy-after: it has to be between 1s and 24h")
+	case o.Commits == nil && (o.Start || o.Pin != settings.PinCompared.String() && o.Pin != ""):
+		return errors.New("--start and --pin go with --commits only")
 	case o.Poll < 10*time.Second || o.Poll > 24*time.Hour:
 		return errors.New("--poll: it has to be between 10s and 24h")
 	}

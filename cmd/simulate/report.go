@@ -34,6 +34,8 @@ type Report struct {
 	// Seconds is when the last Application was done, or when anything last changed.
 	Seconds float64   `json:"seconds"`
 	Waiting []Waiting `json:"waiting,omitempty"`
+	// Train is what came of commits that landed one after the other; absent if there was one.
+	Train *Train `json:"train,omitempty"`
 	// Limits says what the model does not show.
 	Limits []string `json:"limits"`
 
@@ -113,8 +115,12 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	}
 	report.annotated = r.Set.Annotations[settings.ModeAnnotation]
 	t.Audit = o.Mode == settings.Audit
-	script := newScript(report)
-	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, script.hear)
+	script, conductor := newScript(report), newConductor()
+	hear := script.hear
+	if o.Commits != nil {
+		hear = conductor.hear
+	}
+	end := simulation.NewPlayer().Rehearse(ctx, t.Scenario, o.Mode != settings.Off, longest, hear)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stopped: %w", ctx.Err())
 	}
@@ -124,6 +130,9 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	}
 	report.Events = script.written()
 	report.conclude(end)
+	if o.Commits != nil {
+		report.Train = conductor.train(report, t)
+	}
 	report.Limits = append(limits(r, o), t.limits...)
 	return report, nil
 }
@@ -156,18 +165,24 @@ func (r *Report) Early() []Event {
 	return early
 }
 
-// Fine reports whether the rollout completes in order.
-func (r *Report) Fine() bool { return r.Complete && len(r.Early()) == 0 }
+// Fine reports whether the rollout completes in order, or, in a train, whether every step goes on.
+func (r *Report) Fine() bool {
+	if r.Train != nil {
+		_, starves := r.Train.starves()
+		return !starves
+	}
+	return r.Complete && len(r.Early()) == 0
+}
 
 // limits says what the model does not show.
 func limits(r *Rollout, o Options) []string {
 	all := []string{
 		"This is a model of Argo CD " + o.Version +
-			". It begins with all Applications Healthy and Synced, and then one commit changes them all.",
+			". It begins with all Applications Healthy and Synced, and then " + lands(o) + " all.",
 		"Durations are typical and not those of your cluster. --seed N draws other ones.",
 	}
 	if o.Mode != settings.Off {
-		all = append(all, "stepgate is played with its default flags.")
+		all = append(all, "stepgate is played with its default flags"+except(o)+".")
 	}
 	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation,
 		settings.ExcludeAnnotation} {
@@ -176,6 +191,22 @@ func limits(r *Rollout, o Options) []string {
 		}
 	}
 	return all
+}
+
+// except says which flags are not.
+func except(o Options) string {
+	if o.Commits != nil {
+		return " but for --pin and --start"
+	}
+	return ""
+}
+
+// lands says what lands.
+func lands(o Options) string {
+	if o.Commits != nil {
+		return "each commit changes them"
+	}
+	return "one commit changes them"
 }
 
 // rounded is a time of the model, to the millisecond.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -101,7 +102,8 @@ func (r *Report) causes() []string {
 			list(names, namedInLine), names[0], names[0]))
 	}
 	for _, step := range r.Steps {
-		if len(step.Applications) > 0 && allowed(step) == 0 {
+		most, limited := argocd.MostAtOnce(step.MaxUpdate, len(step.Applications))
+		if len(step.Applications) > 0 && limited && most == 0 {
 			causes = append(
 				causes, fmt.Sprintf(
 					"maxUpdate of step %d is %s: Argo CD never syncs an Application of it. Next: set it to 1 or more, or leave it "+

@@ -58,7 +58,11 @@ func translate(r *Rollout, o Options) (*translation, error) {
 				"the template", r.Set.Name,
 		)
 	}
-	return t, t.addCommits(o)
+	if err := t.addCommits(o); err != nil || o.Commits == nil {
+		return t, err
+	}
+	t.addTrain(r, o)
+	return t, nil
 }
 
 // addApplications adds all that are in a step, in the order of the steps: so they are shown.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -16,9 +17,13 @@ import (
 func (r *Report) Text(s screen.Screen) []string {
 	lines := r.plan(s)
 	lines = append(lines, "")
-	lines = append(lines, r.timeline(s)...)
-	lines = append(lines, "")
-	lines = append(lines, r.result(s)...)
+	if r.Train != nil {
+		lines = append(lines, r.Train.text(s, r.options)...)
+	} else {
+		lines = append(lines, r.timeline(s)...)
+		lines = append(lines, "")
+		lines = append(lines, r.result(s)...)
+	}
 	lines = append(lines, "")
 	for _, limit := range r.Limits {
 		for _, line := range s.Wrap("", "", limit) {
@@ -69,27 +74,10 @@ func most(step Step) string {
 	}
 	text := step.MaxUpdate.String()
 	if step.MaxUpdate.Type == intstr.String {
-		if n := allowed(step); n >= 0 {
-			text += fmt.Sprintf(" (%d)", n)
-		}
+		n, _ := argocd.MostAtOnce(step.MaxUpdate, len(step.Applications))
+		text += fmt.Sprintf(" (%d)", n)
 	}
 	return text
-}
-
-// allowed is how many Applications of a step Argo CD syncs at a time, -1 for any number:
-// UpdateApplicationSetApplicationStatusProgress of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
-func allowed(step Step) int {
-	if step.MaxUpdate == nil {
-		return -1
-	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(step.MaxUpdate, len(step.Applications), false)
-	if err != nil {
-		n = 0
-	}
-	if step.MaxUpdate.Type == intstr.String && step.MaxUpdate.StrVal != "0%" && n < 1 {
-		return 1
-	}
-	return max(n, 0)
 }
 
 // timeline shows what happens.

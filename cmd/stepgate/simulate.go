@@ -25,6 +25,7 @@ type simulator struct {
 	files       []string
 	failures    []string
 	mode        string
+	commits     string
 	withoutGate bool
 	options     simulate.Options
 }
@@ -41,12 +42,15 @@ It writes nothing. The ApplicationSet and its Applications come from files, or, 
 cluster. The Applications of list generators are rendered; those of other generators have to be in
 the files.
 
-Exit code 0: the rollout completes in order. 1: something waits in the end, or an Application starts
-too early. 2: an error.`
+With --commits it plays many commits instead of one, and shows how often each step is deployed.
+
+Exit code 0: the rollout completes in order. 1: something waits in the end, an Application starts too
+early, or, with --commits, a step is never deployed. 2: an error.`
 	cmd.Example = `  stepgate simulate -f appset.yaml
   argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
   stepgate simulate guestbook -n argocd --fail guestbook-qa
-  stepgate simulate -f appset.yaml --without-gate --seed 7`
+  stepgate simulate -f appset.yaml --without-gate --seed 7
+  stepgate simulate -f appset.yaml --commits "every 10m for 6h" --pin qualified --start`
 	f := cmd.Flags()
 	f.StringArrayVarP(&s.files, "filename", "f", nil,
 		"file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
@@ -61,6 +65,13 @@ too early. 2: an error.`
 		"how long an Application takes to become Healthy after a sync")
 	f.DurationVar(&s.options.Poll, "poll", 3*time.Minute, "timeout.reconciliation of Argo CD")
 	f.BoolVar(&s.options.GitWebhook, "git-webhook", false, "a git webhook tells Argo CD of the commit at once")
+	f.StringVar(&s.commits, "commits", "",
+		"let commits land one after the other, such as \"every 10m for 6h\", with the conditions of the ApplicationSet, and "+
+			"show how each step keeps up; in mode enforce")
+	f.StringVar(&s.options.Pin, "pin", settings.PinCompared.String(),
+		"pin.mode of stepgate, for --commits: compared, qualified or off; the annotation "+settings.PinAnnotation+
+			" overrides it")
+	f.BoolVar(&s.options.Start, "start", false, "for --commits: stepgate starts what is due")
 	s.bindOutput(cmd, "json", "yaml")
 	s.bindCluster(cmd)
 	cmd.ValidArgsFunction = s.completeSets
@@ -100,6 +111,12 @@ func (s *simulator) flags() (err error) {
 	}
 	if s.options.Failures, err = simulate.ParseFailures(s.failures); err != nil {
 		return fmt.Errorf("--fail: %w", err)
+	}
+	if s.options.Commits, err = simulate.ParseCommits(s.commits); err != nil {
+		return fmt.Errorf("--commits: %w", err)
+	}
+	if _, err = settings.ParsePin(s.options.Pin); err != nil {
+		return fmt.Errorf("--pin: %w", err)
 	}
 	return s.options.Validate()
 }
