@@ -55,6 +55,9 @@ func (o *Options) Validate() error {
 	if o.Start.Enabled && !o.Gate.release {
 		return command.Usage("--start needs --release")
 	}
+	if o.Start.Enabled && o.Gate.pin == settings.PinOff.String() {
+		return command.Usage("--start needs --pin=compared or --pin=qualified: it starts what was judged")
+	}
 	return o.oneWatch()
 }
 

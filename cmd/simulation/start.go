@@ -3,6 +3,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,6 +92,8 @@ func (w *world) startedBySelf(app *argo.Application, op *argo.Operation) {
 		e.Kind, e.Missing = "start, running", "another sync of it runs"
 	case m.truth.failed == deploying(w.contentOf(&app.Spec, revisions), revisions):
 		e.Kind, e.Missing = "start, failed", "its last sync has failed at that"
+	case w.goesForward(app, revisions):
+		e.Kind, e.Missing = "start, rolled back", "somebody has rolled it back from that"
 	case taken >= most:
 		e.Kind, e.Missing = "start, maxUpdate", fmt.Sprintf("%d of %d Applications of the step are being synced", taken, most)
 	default:
@@ -102,6 +105,18 @@ func (w *world) startedBySelf(app *argo.Application, op *argo.Operation) {
 		w.early = append(w.early, e)
 	}
 	w.logf("%s", e)
+}
+
+// goesForward reports whether an Application has deployed these revisions of its sources before, and nobody but stepgate
+// asks for them now.
+func (w *world) goesForward(app *argo.Application, revisions []string) bool {
+	return !w.isPending(app.Name) && slices.ContainsFunc(app.Status.History, func(h argo.RevisionHistory) bool {
+		if len(revisions) > 1 {
+			return slices.Equal(h.Revisions, revisions) && h.Sources.Equals(app.Spec.Sources)
+		}
+		source := app.Spec.GetSource()
+		return h.Revision == revisions[0] && h.Source.Equals(&source)
+	})
 }
 
 // deploying is what an operation deploys, and from which revisions.

@@ -29,7 +29,6 @@ import (
 	"github.com/stepgate/stepgate/webhook/server"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
-	"github.com/stepgate/stepgate/webhook/start"
 )
 
 // program is all that `stepgate-webhook serve` runs.
@@ -103,7 +102,10 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		releaser := release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration])
 		p.releases = release.NewController(releaser.Reconcile)
 		if o.Start.Enabled {
-			queue := start.NewQueue(start.NewOperations(c.Objects), metrics)
+			queue, err := startQueue(c.Config, metrics)
+			if err != nil {
+				return nil, err
+			}
 			releaser.StartWith(queue)
 			if p.starts, err = newStarts(queue, c.Clientset, o.Start.Lease(), hostname, p.lookAtAll); err != nil {
 				return nil, err

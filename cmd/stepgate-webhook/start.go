@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook/start"
 )
 
@@ -32,6 +34,17 @@ func account(ctx context.Context, c kubernetes.Interface) (string, error) {
 		return "", fmt.Errorf("--start: the API server does not say which user stepgate is: %w", err)
 	}
 	return review.Status.UserInfo.Username, nil
+}
+
+// startQueue returns a Queue with a client of its own, of which it hears the warnings.
+func startQueue(config *rest.Config, metrics start.Observer) (*start.Queue, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = start.Warnings{}
+	objects, err := kube.Objects(config)
+	if err != nil {
+		return nil, err
+	}
+	return start.NewQueue(start.NewOperations(objects), metrics), nil
 }
 
 // starts is what --start runs.

@@ -7,8 +7,12 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
 )
@@ -38,6 +42,21 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 	unlisted, err := r.replica.Metric(r.ctx, "stepgate_unlisted_account_operations_total")
 	r.Expect(err).NotTo(HaveOccurred())
 	r.Expect(unlisted).To(BeZero(), "stepgate knows itself")
+}
+
+// TestNothingIsStartedThatNobodyJudges switches the namespace off: the API server calls no webhook then.
+func TestNothingIsStartedThatNobodyJudges(t *testing.T) {
+	r := newRolloutWith(t, release.Options{Starts: true})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
+	patch := []byte(`{"metadata":{"labels":{"stepgate.io/ignore":"true"}}}`)
+	r.Expect(shared.Admin.Patch(r.ctx, namespace, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+	r.Eventually(func() error { return r.sync(cluster.Human, "prod", client.DryRunAll) }).Should(Succeed(),
+		"the gate is switched off")
+	r.done("dev")
+	r.Eventually(func() (float64, error) {
+		return r.replica.Metric(r.ctx, "stepgate_starts_total", "result", "unjudged")
+	}).Should(BeNumerically(">", 0))
+	r.Expect(r.stored("qa")).To(BeFalse())
 }
 
 // TestWithoutStartNothingIsStarted is the same, and stepgate only asks for a refresh.

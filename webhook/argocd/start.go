@@ -58,6 +58,15 @@ func ComparedRevisions(app *argo.Application) []string {
 	return comparedRevisions(&app.Spec, &app.Status.Sync)
 }
 
+// HasDeployed reports whether an Application has deployed its sources at these revisions, as far as its history goes. If
+// that is not what it runs, somebody has gone back.
+func HasDeployed(app *argo.Application, revs []string) bool {
+	sources := oneOrMany(app.Spec.GetSource(), app.Spec.Sources)
+	return slices.ContainsFunc(app.Status.History, func(h argo.RevisionHistory) bool {
+		return slices.Equal(revisions(h.Revision, h.Revisions), revs) && sources.Equals(oneOrMany(h.Source, h.Sources))
+	})
+}
+
 // HasRun reports whether the last operation of an Application was a full sync of its sources at these revisions, and
 // has ended, in whatever way. It mirrors alreadyAttemptedSync of argo-cd v3.5.7, controller/appcontroller.go.
 func HasRun(app *argo.Application, revs []string) bool {

@@ -74,8 +74,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 				"needless (requested by others, or the Application is gone), failed or dropped (queue full).", "result"),
 		starts: counter("starts_total",
 			"Syncs that were due, and that stepgate was to start, by result: started, denied (by a webhook or a policy), "+
-				"outdated (the Application had changed), needless (its last operation was the same), failed or dropped (queue "+
-				"full).",
+				"outdated (the Application had changed), needless (it has run the same), unjudged (the API server does not call "+
+				"the webhooks for it), failed or dropped (queue full).",
 			"result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
@@ -91,7 +91,8 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
 	}
-	for _, result := range []string{"started", "denied", "outdated", "needless", "failed", "dropped"} {
+	for _, result := range []string{"started", "denied", "outdated", "needless", "unjudged", "failed",
+		"dropped"} {
 		m.starts.WithLabelValues(result)
 	}
 	for _, result := range []string{"approved", "refused"} {

@@ -54,7 +54,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
-		starts := r.starts(p, &set.ApplicationSet, s.Mode)
+		starts := r.starts(p, &set.ApplicationSet, s)
 		if (starts || waits(p, &set.ApplicationSet)) && (s.Mode == settings.Enforce || r.waiting.Waits(p.UID)) {
 			r.lookAt(l, p, starts)
 		}
@@ -95,8 +95,8 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application
 	}
 	if starts && d.Outcome == policy.Allow {
-		if hasFailed(p, &found.best) && !set.Recorded[p.Name].Pending {
-			return // somebody has to look at it
+		if !set.Recorded[p.Name].Pending && (hasFailed(p, &found.best) || wentBack(p, &found.best)) {
+			return // it is for somebody to say what comes next
 		}
 		l.lookAfter(r.start(l, p, &found.best))
 	}

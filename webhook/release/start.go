@@ -30,6 +30,8 @@ type Start struct {
 	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
 	Set  string
 	Step int
+	// Asked says that the ApplicationSet controller has asked for the sync.
+	Asked bool
 	// ResourceVersion is the version of the Application that was judged.
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
@@ -52,10 +54,10 @@ type due struct {
 
 // starts reports whether stepgate itself starts the sync that an Application waits for: the ApplicationSet controller
 // asks for it, or would have to, as it has not deployed what it was compared with.
-func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, mode settings.Mode) bool {
+func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s settings.Settings) bool {
 	a := &p.Application
-	if r.starter == nil || mode != settings.Enforce || !set.RollingSync || set.Deleting || a.Deleting || a.OperationSet ||
-		a.LastOperation.Running() {
+	if r.starter == nil || s.Mode != settings.Enforce || !s.Pin || !set.RollingSync || set.Deleting ||
+		a.Deleting || a.OperationSet || a.LastOperation.Running() {
 		return false
 	}
 	around, _ := r.judge.Histories.DeployedWith(p.UID)
@@ -71,6 +73,14 @@ func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
 		return false
 	}
 	return c.Compared && last.AtCompared || !c.Compared && slices.Equal(last.Other, c.Sources)
+}
+
+// wentBack reports whether an Application has deployed a candidate before, and something else since: somebody has rolled
+// it back.
+func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
+	return p.Application.LastSync.SameSources && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
+		return !slices.Contains(p.Application.Ran, s)
+	})
 }
 
 // start has a sync started that may start, if this replica leads and the step has a place for it. It returns after how
@@ -99,7 +109,7 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	}
 	s := Start{
 		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
-		ResourceVersion: p.ResourceVersion,
+		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending,
 	}
 	if !c.Compared {
 		s.Revisions = c.Revisions()

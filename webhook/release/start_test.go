@@ -78,7 +78,22 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			prod(c).Status.OperationState = failed(c)
 			prod(c).Status.OperationState.Phase = "Succeeded"
 		}},
-		"it is Synced":                {},
+		"it is Synced": {},
+		"somebody has rolled it back": {edit: func(c *scenario.Cluster) {
+			app := prod(c)
+			app.Status.OperationState = failed(c)
+			app.Status.OperationState.Phase = "Succeeded"
+			app.Status.OperationState.SyncResult.Revision = scenario.Commit("a")
+			for _, r := range []string{"b", "a"} {
+				app.Status.History = append(app.Status.History, argo.RevisionHistory{
+					Revision: scenario.Commit(r), Source: app.Spec.GetSource(),
+				})
+			}
+		}},
+		"nothing is pinned": {edit: func(c *scenario.Cluster) {
+			undone(prod(c))
+			c.Sets[0].Annotations = map[string]string{settings.PinAnnotation: "off"}
+		}},
 		"another replica starts":      {follows: true, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
 		"in audit mode":               {mode: settings.Audit, edit: func(c *scenario.Cluster) { undone(prod(c)) }},
 		"it syncs":                    {edit: func(c *scenario.Cluster) { undone(prod(c)); prod(c).Operation = &argo.Operation{} }},

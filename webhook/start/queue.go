@@ -29,16 +29,19 @@ const (
 	Started  = "started"  // the operation was written
 	Denied   = "denied"   // an admission webhook or policy denied it
 	Outdated = "outdated" // the Application is not what was judged any more
-	Needless = "needless" // it has run what it would deploy, or it has an operation
+	Needless = "needless" // it has run what it would deploy
+	Unjudged = "unjudged" // the API server does not call stepgate's webhooks for it
 	Failed   = "failed"   // the API server refused or did not answer
 	Dropped  = "dropped"  // the queue was full
 )
 
-// ErrOutdated says that the Application is not what was judged any more, and ErrNeedless that its last operation was
-// the one that would be written, whatever came of that.
+// ErrOutdated says that the Application is not what was judged any more, ErrNeedless that its last operation was the one
+// that would be written, whatever came of that, or that somebody has gone back from it, and ErrUnjudged that nobody
+// would judge the write, as where a namespace is switched off.
 var (
 	ErrOutdated = errors.New("the Application has changed since it was judged")
-	ErrNeedless = errors.New("its last operation has deployed the same, or has tried to")
+	ErrNeedless = errors.New("its last operation was the same, or it has deployed this before and somebody has gone back")
+	ErrUnjudged = errors.New("the API server does not call stepgate's webhooks for this Application")
 )
 
 // Writer writes the operation of a sync.
@@ -116,6 +119,9 @@ func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
 	case errors.Is(err, ErrNeedless):
 		log.V(1).Info("sync not started", "why", err.Error())
 		return Needless
+	case errors.Is(err, ErrUnjudged):
+		log.Info("sync not started", "why", err.Error())
+		return Unjudged
 	case errors.Is(err, ErrOutdated), apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		log.V(1).Info("sync not started", "why", err.Error())
 		return Outdated

@@ -60,6 +60,7 @@ func TestResults(t *testing.T) {
 		"it has changed before the write": {err: apierrors.NewConflict(applications, "prod", errors.New("version")), want: Outdated, written: 1},
 		"it is gone":                      {err: apierrors.NewNotFound(applications, "prod"), want: Outdated, written: 1},
 		"it has run the same":             {err: ErrNeedless, want: Needless, written: 1},
+		"nobody would judge it":           {err: ErrUnjudged, want: Unjudged, written: 1},
 		"the gate denies it":              {err: apierrors.NewForbidden(applications, "prod", errors.New("step 3 may not sync")), want: Denied, written: 1},
 		"the API server does not answer":  {err: context.DeadlineExceeded, want: Failed, written: 1},
 	} {
@@ -128,6 +129,20 @@ func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testin
 		"it has changed":           {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.ResourceVersion = "8" }, err: ErrOutdated},
 		"it has an operation":      {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.Operation = &argo.Operation{} }, err: ErrOutdated},
 		"its spec is not compared": {edit: func(app *argo.Application, _ *argo.ApplicationSet) { app.Spec.Source.Path = "elsewhere" }, err: ErrOutdated},
+		"somebody has gone back from it": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			ran("Succeeded", guestbook.OldCommit)(app, nil)
+			app.Status.History = argo.RevisionHistories{
+				{Revision: guestbook.NewCommit, Source: *app.Spec.Source}, {Revision: guestbook.OldCommit, Source: *app.Spec.Source},
+			}
+		}, err: ErrNeedless},
+		"the same, and the ApplicationSet controller asks for it": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			app.Status.History = argo.RevisionHistories{{Revision: guestbook.NewCommit, Source: *app.Spec.Source}}
+		}, start: func(s *release.Start) { s.Asked = true }, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"it has deployed this with other parameters": {edit: func(app *argo.Application, _ *argo.ApplicationSet) {
+			before := *app.Spec.Source
+			before.Path = "elsewhere"
+			app.Status.History = argo.RevisionHistories{{Revision: guestbook.NewCommit, Source: before}}
+		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
 		"its last sync was this":   {edit: ran("Succeeded", guestbook.NewCommit), err: ErrNeedless},
 		"it has failed at this":    {edit: ran("Failed", guestbook.NewCommit), err: ErrNeedless},
 		"it has failed at another": {edit: ran("Failed", guestbook.OldCommit), want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},

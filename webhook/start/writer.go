@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/release"
 )
@@ -20,8 +22,21 @@ const fieldManager = "stepgate-start"
 // Operations writes operations to the API server.
 type Operations struct{ client client.Client }
 
-// NewOperations returns an Operations that reads and writes with client.
+// NewOperations returns an Operations that reads and writes with client, whose warnings are handled by Warnings.
 func NewOperations(client client.Client) *Operations { return &Operations{client: client} }
+
+// Warnings is a rest.WarningHandlerWithContext. It passes the warnings of an API server on to the call that they answer.
+type Warnings struct{}
+
+// heard is the key of the list of warnings in the context of a call.
+type heard struct{}
+
+// HandleWarningHeaderWithContext is rest.WarningHandlerWithContext.
+func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+	if all, ok := ctx.Value(heard{}).(*[]string); ok {
+		*all = append(*all, text)
+	}
+}
 
 var _ Writer = (*Operations)(nil)
 
@@ -40,9 +55,38 @@ func (o *Operations) Write(ctx context.Context, s release.Start) error {
 	if err != nil {
 		return err
 	}
+	if err := o.isJudged(ctx, app, patch); err != nil {
+		return err
+	}
 	if err := o.client.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch),
 		client.FieldOwner(fieldManager)); err != nil {
 		return fmt.Errorf("start the sync of Application %s: %w", s.App, err)
+	}
+	return nil
+}
+
+// isJudged tries a write without storing it. The error is ErrUnjudged if the API server does not call the mutating
+// webhook, which has the same selectors as the validating one: a namespace may be switched off, or an Application exempt.
+func (o *Operations) isJudged(ctx context.Context, app *argo.Application, patch []byte) error {
+	var trial struct {
+		Metadata  map[string]string `json:"metadata"`
+		Operation *argo.Operation   `json:"operation"`
+	}
+	if err := json.Unmarshal(patch, &trial); err != nil {
+		return err
+	}
+	trial.Operation.Info = append(trial.Operation.Info, &argo.Info{Name: webhook.SelfTestInfo, Value: "mutate"})
+	text, err := json.Marshal(trial)
+	if err != nil {
+		return err
+	}
+	var warnings []string
+	if err := o.client.Patch(context.WithValue(ctx, heard{}, &warnings), app.DeepCopy(),
+		client.RawPatch(types.MergePatchType, text), client.FieldOwner(fieldManager), client.DryRunAll); err != nil {
+		return fmt.Errorf("start the sync of Application %s/%s: %w", app.Namespace, app.Name, err)
+	}
+	if !slices.Contains(warnings, webhook.SelfTestWarning) {
+		return ErrUnjudged
 	}
 	return nil
 }
@@ -57,7 +101,7 @@ func Patch(app *argo.Application, set *argo.ApplicationSet, s release.Start) ([]
 	switch {
 	case app.ResourceVersion != s.ResourceVersion || app.Operation != nil || len(revisions) == 0:
 		return nil, ErrOutdated
-	case argocd.HasRun(app, revisions):
+	case argocd.HasRun(app, revisions), !s.Asked && argocd.HasDeployed(app, revisions):
 		return nil, ErrNeedless
 	}
 	why := fmt.Sprintf("step %d of ApplicationSet %s may sync, and Argo CD has not started it", s.Step+1,
