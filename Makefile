@@ -217,6 +217,7 @@ properties: ## The property tests with all their draws, and the commands with th
 simulate-quick: HISTORIES := 3000
 simulate-quick: HISTORIES_36 := 1000
 simulate-quick: CONDITIONS := 2000
+simulate-quick: TRAINS := 300
 simulate-quick: simulate ## A few thousand random rollouts, and whether they notice that parts of the rule are taken out
 	go run ./test/simulation/control -parts $(CONTROL_QUICK)
 
@@ -259,6 +260,10 @@ e2e-versions: tools $(ARGOCD_BINARIES) $(BIN)/helm ## The same, without audit mo
 e2e-clusters: tools argocd-tools $(BIN)/helm ## Rollouts over two clusters, with shards whose clocks differ, and a cluster that does not answer
 	$(E2E) TestRollouts -argocd $(ARGOCD_VERSION) -scenarios clusters-,skew-,dead- -clusters -modes off,on $(WRITE_RESULTS) $(E2E_FLAGS)
 
+.PHONY: e2e-start
+e2e-start: tools argocd-tools $(BIN)/helm ## Trains of commits, and syncs that Argo CD does not start: with --start and without
+	$(E2E) TestStart -argocd $(ARGOCD_VERSION) $(E2E_FLAGS)
+
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm ## The same with parts of stepgate switched off: the suite has to notice
 	$(E2E) TestControl -argocd $(ARGOCD_VERSION) -quick $(WRITE_RESULTS) $(E2E_FLAGS)
@@ -296,11 +301,12 @@ bench-size: tools $(BIN)/bench ## Memory, CPU, decisions and the watch's lag wit
 	@$(BIN)/bench --parts 5 $(WRITE_RESULTS) $(BENCH_FLAGS)
 
 .PHONY: simulate
-simulate: ## Play 1,400,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, SEED): no early start, none that hangs
+simulate: ## Play 1,410,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, TRAINS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
 	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
+	@$(BIN)/simulate -trains -argocd all -n $(or $(TRAINS),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice
