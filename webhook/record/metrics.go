@@ -75,7 +75,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		starts: counter("starts_total",
 			"Syncs that were due, and that stepgate was to start, by result: started, denied (by a webhook or a policy), "+
 				"outdated (the Application had changed), needless (it has run the same), unjudged (the API server does not call "+
-				"the webhooks for it), failed or dropped (queue full).",
+				"the webhooks for it), failed or dropped (the queue was full or too slow).",
 			"result"),
 	}
 	registry.MustRegister(m.requests, m.decisions, m.latency, m.reads, m.readLatency, m.events, m.annotations,
@@ -91,8 +91,7 @@ func (m *Metrics) Initialise() {
 	for _, result := range []string{"requested", "repeated", "needless", "failed", "dropped"} {
 		m.refreshes.WithLabelValues(result)
 	}
-	for _, result := range []string{"started", "denied", "outdated", "needless", "unjudged", "failed",
-		"dropped"} {
+	for _, result := range []string{"started", "denied", "outdated", "needless", "unjudged", "failed", "dropped"} {
 		m.starts.WithLabelValues(result)
 	}
 	for _, result := range []string{"approved", "refused"} {

@@ -10,19 +10,19 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-// startTimeout is how long the write of an operation takes at most.
+// startTimeout is how long a start keeps its place of the step before it is seen: it has to be written by then.
 const startTimeout = 5 * time.Second
 
 // starting is an Application that a Starter was asked to start.
 type starting struct {
-	at      time.Time
+	until   time.Time
 	version string // of the Application then
 	step    int
 }
 
 // underWay reports whether the write may not be seen yet.
 func (s starting) underWay(p *argocd.Projection, now time.Time) bool {
-	return s.version == p.ResourceVersion && now.Before(s.at.Add(startTimeout))
+	return s.version == p.ResourceVersion && now.Before(s.until)
 }
 
 // places are how many Applications of a step may be synced at a time, and which are. All is as last watched: for a

@@ -36,13 +36,16 @@ type Start struct {
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
 	Revisions []string
+	// Until is when the start is to be given up: its place of the step counts as free from then on.
+	Until time.Time
 }
 
 // Starter writes the operations of syncs that are due.
 type Starter interface {
 	// Leads reports whether this replica is the one that starts.
 	Leads() bool
-	// Start writes an operation, in the background, if the Application still has the version that was judged.
+	// Start writes an operation, in the background, if the Application still has the version that was judged, and not
+	// after s.Until.
 	Start(s Start)
 }
 
@@ -109,13 +112,13 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	}
 	s := Start{
 		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
-		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending,
+		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending, Until: clock.Add(startTimeout),
 	}
 	if !c.Compared {
 		s.Revisions = c.Revisions()
 	}
 	r.starter.Start(s)
-	l.now.starting[p.Name] = starting{clock, p.ResourceVersion, c.Step}
+	l.now.starting[p.Name] = starting{s.Until, p.ResourceVersion, c.Step}
 	q.asked++
 	q.next = clock.Add(backoff(firstRestart, q.asked))
 	return q.next.Sub(clock)

@@ -21,7 +21,6 @@ const (
 	burst     = 50
 	// mostWaiting bounds the queue.
 	mostWaiting = 2000
-	timeout     = 5 * time.Second
 )
 
 // The results that an Observer is told.
@@ -32,7 +31,7 @@ const (
 	Needless = "needless" // it has run what it would deploy
 	Unjudged = "unjudged" // the API server does not call stepgate's webhooks for it
 	Failed   = "failed"   // the API server refused or did not answer
-	Dropped  = "dropped"  // the queue was full
+	Dropped  = "dropped"  // the queue was full, or so long that it was too late
 )
 
 // ErrOutdated says that the Application is not what was judged any more, ErrNeedless that its last operation was the one
@@ -95,6 +94,10 @@ func (q *Queue) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case next := <-q.waiting:
+			if !time.Now().Before(next.Until) {
+				q.observe.StartDone(Dropped) // another one has its place by now
+				continue
+			}
 			if q.bucket.Wait(ctx) != nil {
 				return // ctx is done
 			}
@@ -109,7 +112,7 @@ func (q *Queue) write(ctx context.Context, s release.Start) (result string) {
 	}
 	log := logr.FromContextOrDiscard(ctx).WithValues("namespace", s.App.Namespace, "application", s.App.Name,
 		"applicationset", s.Set, "step", s.Step+1, "revisions", s.Revisions)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithDeadline(ctx, s.Until)
 	defer cancel()
 	err := q.writer.Write(ctx, s)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -51,11 +52,13 @@ func TestResults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err     error
 		follows bool
+		waited  time.Duration
 		want    string
 		written int
 	}{
 		"it is written":                   {want: Started, written: 1},
 		"another replica leads by then":   {follows: true, want: Outdated},
+		"another one has its place":       {waited: 5 * time.Second, want: Dropped},
 		"it has changed before the read":  {err: ErrOutdated, want: Outdated, written: 1},
 		"it has changed before the write": {err: apierrors.NewConflict(applications, "prod", errors.New("version")), want: Outdated, written: 1},
 		"it is gone":                      {err: apierrors.NewNotFound(applications, "prod"), want: Outdated, written: 1},
@@ -71,8 +74,11 @@ func TestResults(t *testing.T) {
 				defer cancel()
 				q := NewQueue(f, f)
 				q.Lead(!tc.follows)
+				s := prod
+				s.Until = time.Now().Add(5 * time.Second)
+				q.Start(s)
+				time.Sleep(tc.waited)
 				go q.Run(ctx)
-				q.Start(prod)
 				synctest.Wait()
 				g.Expect(f.results).To(Equal([]string{tc.want}))
 				g.Expect(f.written).To(Equal(tc.written))
