@@ -77,7 +77,7 @@ func TestResults(t *testing.T) {
 				s := prod
 				s.Until = time.Now().Add(5 * time.Second)
 				q.Start(s)
-				time.Sleep(tc.waited)
+				<-time.After(tc.waited)
 				go q.Run(ctx)
 				synctest.Wait()
 				g.Expect(f.results).To(Equal([]string{tc.want}))
