@@ -102,14 +102,10 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		releaser := release.New(j, p.known, blocked, p.refreshes, rand.N[time.Duration])
 		p.releases = release.NewController(releaser.Reconcile)
 		if o.Start.Enabled {
-			queue, err := startQueue(c.Config, metrics)
-			if err != nil {
+			if p.starts, err = newStarts(c, metrics, o.Start.Lease(), hostname, p.lookAtAll); err != nil {
 				return nil, err
 			}
-			releaser.StartWith(queue)
-			if p.starts, err = newStarts(queue, c.Clientset, o.Start.Lease(), hostname, p.lookAtAll); err != nil {
-				return nil, err
-			}
+			releaser.StartWith(p.starts.queue)
 		}
 		p.look = func(set types.NamespacedName) {
 			if o.Gate.Namespaces.Gated(set.Namespace) {

@@ -36,17 +36,6 @@ func account(ctx context.Context, c kubernetes.Interface) (string, error) {
 	return review.Status.UserInfo.Username, nil
 }
 
-// startQueue returns a Queue with a client of its own, of which it hears the warnings.
-func startQueue(config *rest.Config, metrics start.Observer) (*start.Queue, error) {
-	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = start.Warnings{}
-	objects, err := kube.Objects(config)
-	if err != nil {
-		return nil, err
-	}
-	return start.NewQueue(start.NewOperations(objects), metrics), nil
-}
-
 // starts is what --start runs.
 type starts struct {
 	queue *start.Queue
@@ -55,16 +44,23 @@ type starts struct {
 	look func()
 }
 
-// newStarts returns starts of the replica that holds the Lease. identity names this replica.
+// newStarts returns starts of the replica that holds the Lease. identity names this replica. The writes have a client
+// of their own, of which they hear the warnings.
 func newStarts(
-	queue *start.Queue, c kubernetes.Interface, lease types.NamespacedName, identity string, look func(),
+	c *kube.Cluster, metrics start.Observer, lease types.NamespacedName, identity string, look func(),
 ) (*starts, error) {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, lease.Namespace, lease.Name, c.CoreV1(),
-		c.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	config := rest.CopyConfig(c.Config)
+	config.WarningHandlerWithContext = start.Warnings{}
+	objects, err := kube.Objects(config)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, lease.Namespace, lease.Name, c.Clientset.CoreV1(),
+		c.Clientset.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
 	if err != nil {
 		return nil, fmt.Errorf("--start-lease: %w", err)
 	}
-	return &starts{queue: queue, lock: lock, look: look}, nil
+	return &starts{queue: start.NewQueue(start.NewOperations(objects), metrics), lock: lock, look: look}, nil
 }
 
 // run starts syncs while this replica holds the Lease, until ctx is done. It gives the Lease up then.

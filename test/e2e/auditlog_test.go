@@ -65,6 +65,9 @@ func (w write) overtaken() bool {
 		w.Annotations[pinnedAnnotation] != ""
 }
 
+// tried says that it was a dry run, such as the one before each start.
+func (w write) tried() bool { return strings.Contains(w.RequestURI, "dryRun=All") }
+
 // held says that the ApplicationSet controller's operation was taken out of a write.
 func (w write) held() bool { return w.Annotations[heldAnnotation] == "hold" }
 
@@ -148,7 +151,7 @@ func (o *outcome) counts(writes []write) counts {
 	var t counts
 	for _, w := range writes {
 		at := w.RequestReceivedTimestamp
-		if !r.owns(w) || at.Before(r.began) || at.After(o.ended) {
+		if !r.owns(w) || w.tried() || at.Before(r.began) || at.After(o.ended) {
 			continue
 		}
 		if w.held() {

@@ -58,12 +58,15 @@ func TestCountsOfTheAuditLog(t *testing.T) {
 	const gate = "system:serviceaccount:stepgate-on:stepgate-on"
 	held := by(controller, "on", "x-dev", 200, 3)
 	held.Annotations = map[string]string{heldAnnotation: "hold"}
+	start, trial := by(gate, "on", "x-dev", 200, 3), by(gate, "on", "x-dev", 200, 3)
+	start.RequestURI = "/apis/argoproj.io/v1alpha1/namespaces/on/applications/x-dev?fieldManager=stepgate-start"
+	trial.RequestURI = start.RequestURI + "&dryRun=All"
 	g.Expect(o.counts([]write{
 		by(controller, "on", "x-dev", 200, 1), by(controller, "on", "x-dev", 403, 2), by(controller, "on", "x", 200, 3),
 		by(gate, "on", "x-dev", 200, 2), by("jane", "on", "x-dev", 403, 2), by("jane", "on", "x-dev", 200, 2),
 		by(controller, "off", "x-dev", 200, 1), by(controller, "on", "y-dev", 200, 1), by(controller, "on", "x-dev", 200, -1),
-		by(gate, "on", "x-dev", 200, 61), held,
-	})).To(Equal(counts{denials: 1, refusals: 1, held: 1, refreshes: 1, controller: 4}))
+		by(gate, "on", "x-dev", 200, 61), held, start, trial,
+	})).To(Equal(counts{denials: 1, refusals: 1, held: 1, refreshes: 1, starts: 1, controller: 4}))
 	g.Expect(counts{controller: 3}.perMinute(30 * time.Second)).To(Equal(6.0))
 }
 

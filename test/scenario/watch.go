@@ -22,6 +22,8 @@ type Watch struct {
 	OperatedAt time.Time
 	// Completed are the contents that Applications were seen to complete, by name.
 	Completed map[string][]policy.Source
+	// Around is what was around the sources of prod when it was deployed; empty when that was not seen.
+	Around string
 	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.History has.
 	IsUnproven                     bool
 	ContentAt, Joined, Respecified time.Time
@@ -44,7 +46,7 @@ func (s *Watch) Known(types.UID) bool { return true }
 func (s *Watch) Position() uint64 { return s.At }
 
 // DeployedWith is judge.Histories.
-func (s *Watch) DeployedWith(types.UID) (string, bool) { return "", !s.IsUnproven }
+func (s *Watch) DeployedWith(types.UID) (string, bool) { return s.Around, !s.IsUnproven }
 
 // ContentSince is judge.Histories.
 func (s *Watch) ContentSince(types.UID, argocd.Fingerprint) time.Time { return s.ContentAt }

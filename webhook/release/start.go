@@ -30,8 +30,9 @@ type Start struct {
 	// Set is the name of the ApplicationSet, and Step the step of the Application, from 0.
 	Set  string
 	Step int
-	// Asked says that the ApplicationSet controller has asked for the sync.
-	Asked bool
+	// Asked says that the ApplicationSet controller has asked for the sync, and Altered that the Application has deployed
+	// the same revisions, and that what is around its sources has changed since, such as the destination.
+	Asked, Altered bool
 	// ResourceVersion is the version of the Application that was judged.
 	ResourceVersion string
 	// Revisions are what to deploy, one for each source; nil for what the Application was last compared with.
@@ -63,9 +64,15 @@ func (r *Releaser) starts(p *argocd.Projection, set *policy.ApplicationSet, s se
 		a.Deleting || a.OperationSet || a.LastOperation.Running() {
 		return false
 	}
+	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || r.altered(p))
+}
+
+// altered reports whether what is around the sources of an Application has changed since its last operation. That its
+// spec was written since, too, keeps a sync that does not help from being started again and again.
+func (r *Releaser) altered(p *argocd.Projection) bool {
 	around, _ := r.judge.Histories.DeployedWith(p.UID)
-	altered := around != "" && around != p.Around
-	return set.Recorded[a.Name].Pending || a.SyncStatus == "OutOfSync" && (!a.LastSync.AtCompared || a.Moved || altered)
+	return around != "" && around != p.Around &&
+		!p.ContentSince.Before(p.Application.LastOperation.StartedAt.Truncate(time.Second))
 }
 
 // hasFailed reports whether the last sync of an Application has failed at a candidate: Argo CD has tried that as often
@@ -81,9 +88,9 @@ func hasFailed(p *argocd.Projection, c *policy.Candidate) bool {
 // wentBack reports whether an Application has deployed a candidate before, and something else since: somebody has rolled
 // it back.
 func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
-	return p.Application.LastSync.SameSources && !slices.ContainsFunc(c.Sources, func(s policy.Source) bool {
-		return !slices.Contains(p.Application.Ran, s)
-	})
+	last := &p.Application.LastSync
+	return last.SameSources && (!c.Compared || !last.AtCompared) &&
+		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) })
 }
 
 // start has a sync started that may start, if this replica leads and the step has a place for it. It returns after how
@@ -112,7 +119,9 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	}
 	s := Start{
 		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
-		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending, Until: clock.Add(startTimeout),
+		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending,
+		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !hasFailed(p, c),
+		Until:   clock.Add(startTimeout),
 	}
 	if !c.Compared {
 		s.Revisions = c.Revisions()

@@ -26,7 +26,11 @@ type starterFake struct {
 func (s *starterFake) Leads() bool { return !s.follows }
 
 func (s *starterFake) Start(start Start) {
-	s.started = append(s.started, fmt.Sprintf("%s step %d", start.App, start.Step+1))
+	text := fmt.Sprintf("%s step %d", start.App, start.Step+1)
+	if start.Altered {
+		text += " altered"
+	}
+	s.started = append(s.started, text)
 }
 
 func (s *starterFake) take() []string {
@@ -37,6 +41,13 @@ func (s *starterFake) take() []string {
 
 // undone has an Application OutOfSync with what it was compared with, which it has not deployed.
 func undone(app *argo.Application) { app.Status.Sync.Status = "OutOfSync" }
+
+// specWritten has the spec of an Application written.
+func specWritten(app *argo.Application, at time.Time) {
+	app.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "argocd", Time: ptr.To(metav1.NewTime(at)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
+	}}
+}
 
 // TestWhatIsDueIsStarted looks once, and once more when the time has come.
 func TestWhatIsDueIsStarted(t *testing.T) {
@@ -54,7 +65,9 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 		follows  bool
 		mode     settings.Mode
 		edit     func(*scenario.Cluster)
-		want     []string
+		// around is what was around the sources when prod was deployed.
+		around string
+		want   []string
 		// after is when it is started.
 		after time.Duration
 	}{
@@ -73,6 +86,22 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			prod(c).Status.OperationState.SyncResult.Revision = scenario.Commit("a")
 		}, want: []string{"argocd/prod step 3"}, after: startGrace},
 
+		"its destination has changed since": {around: "elsewhere", edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			prod(c).Status.OperationState.Phase = "Succeeded"
+			specWritten(prod(c), scenario.Noon)
+		}, want: []string{"argocd/prod step 3 altered"}, after: startGrace},
+
+		"its destination had changed before its last sync": {around: "elsewhere", edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			prod(c).Status.OperationState.Phase = "Succeeded"
+			prod(c).Status.OperationState.StartedAt = metav1.NewTime(scenario.Noon)
+			specWritten(prod(c), scenario.Noon.Add(-time.Second))
+		}},
+		"its destination has changed, and its last sync has failed": {around: "elsewhere", edit: func(c *scenario.Cluster) {
+			prod(c).Status.OperationState = failed(c)
+			specWritten(prod(c), scenario.Noon)
+		}},
 		"its last sync has failed at that": {edit: func(c *scenario.Cluster) { prod(c).Status.OperationState = failed(c) }},
 		"it is drift": {edit: func(c *scenario.Cluster) {
 			prod(c).Status.OperationState = failed(c)
@@ -118,6 +147,7 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			config.Mode = tc.mode
 			r, starter := newReleasing(config, c), &starterFake{follows: tc.follows}
 			r.StartWith(starter)
+			r.watch.Around = tc.around
 			for _, at := range []time.Duration{0, time.Second, startGrace, 2 * time.Second} {
 				r.clock.SetTime(scenario.Noon.Add(at))
 				r.Reconcile(guestbook)

@@ -149,6 +149,10 @@ func TestTheOperationIsTheOneThatTheApplicationSetControllerWouldWrite(t *testin
 			before.Path = "elsewhere"
 			app.Status.History = argo.RevisionHistories{{Revision: guestbook.NewCommit, Source: before}}
 		}, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},
+		"its last sync was this, and its destination has changed since": {
+			edit:  ran("Succeeded", guestbook.NewCommit),
+			start: func(s *release.Start) { s.Altered = true }, want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`,
+		},
 		"its last sync was this":   {edit: ran("Succeeded", guestbook.NewCommit), err: ErrNeedless},
 		"it has failed at this":    {edit: ran("Failed", guestbook.NewCommit), err: ErrNeedless},
 		"it has failed at another": {edit: ran("Failed", guestbook.OldCommit), want: `{"prune":false,"revision":"` + guestbook.NewCommit + `"}`},

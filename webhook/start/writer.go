@@ -101,7 +101,7 @@ func Patch(app *argo.Application, set *argo.ApplicationSet, s release.Start) ([]
 	switch {
 	case app.ResourceVersion != s.ResourceVersion || app.Operation != nil || len(revisions) == 0:
 		return nil, ErrOutdated
-	case argocd.HasRun(app, revisions), !s.Asked && argocd.HasDeployed(app, revisions):
+	case !s.Altered && (argocd.HasRun(app, revisions) || !s.Asked && argocd.HasDeployed(app, revisions)):
 		return nil, ErrNeedless
 	}
 	why := fmt.Sprintf("step %d of ApplicationSet %s may sync, and Argo CD has not started it", s.Step+1,
