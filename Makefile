@@ -262,7 +262,7 @@ e2e-clusters: tools argocd-tools $(BIN)/helm ## Rollouts over two clusters, with
 
 .PHONY: e2e-start
 e2e-start: tools argocd-tools $(BIN)/helm ## Trains of commits, and syncs that Argo CD does not start: with --start and without
-	$(E2E) TestStart -argocd $(ARGOCD_VERSION) $(E2E_FLAGS)
+	$(E2E) TestStart -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm ## The same with parts of stepgate switched off: the suite has to notice

@@ -23,7 +23,11 @@ var companions = map[string]string{
 
 // settings are what the webhook's own code reads in an installation that allows every annotation.
 func (c *checker) settings() settings.Settings {
-	parser := settings.NewParser(settings.Config{}, c.options.Clock)
+	var config settings.Config
+	if c.options.Installation != nil {
+		config = *c.options.Installation
+	}
+	parser := settings.NewParser(config, c.options.Clock)
 	return parser.Of(argocd.NewApplicationSet(c.Set))
 }
 

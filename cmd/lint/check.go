@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Subject is an ApplicationSet to be checked, and what is known beside it.
@@ -43,8 +44,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// ProgressiveSyncs says whether the ApplicationSet controller runs with progressive syncs, where nothing shows it.
 	ProgressiveSyncs bool
-	// Installation is the stepgate of the cluster; nil if it is not known.
-	Installation *Installation
+	// Installation is how the stepgate of the cluster is configured; nil if it is not known.
+	Installation *settings.Config
 }
 
 // checker collects what is found in one ApplicationSet.

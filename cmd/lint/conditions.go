@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -17,13 +19,6 @@ var conditions = []string{
 
 // stamps are the annotations that stepgate writes.
 var stamps = []string{settings.PausedByAnnotation, settings.ApprovedByAnnotation}
-
-// Installation is how the stepgate of a cluster is configured.
-type Installation struct {
-	// Mode is the mode of an ApplicationSet without an annotation, and PinOff says that operations are not pinned.
-	Mode   settings.Mode
-	PinOff bool
-}
 
 // unstamped reports whether the only thing that is wrong with an approval is that nobody is recorded for it. A file has
 // no records.
@@ -64,10 +59,47 @@ func (c *checker) conditions(at Path) {
 		}
 	}
 	if _, is := given[settings.ApproveAnnotation]; is && mode == settings.Enforce && c.options.Installation != nil &&
-		c.options.Installation.PinOff {
+		c.options.Installation.Pin == settings.PinOff {
 		c.found("approve-without-pin", at.and(settings.ApproveAnnotation),
 			"The steps of "+settings.ApproveAnnotation+" do not start: the installation runs with --pin off, and up to Argo "+
 				"CD 3.5 a sync of the ApplicationSet controller names no revision.")
+		return
+	}
+	if mode == settings.Enforce && len(c.steps) > 1 {
+		c.overtaken(at)
+	}
+}
+
+// overtaken reports steps that wait with the newest commit only, and says how often commits may land then.
+func (c *checker) overtaken(at Path) {
+	read, installed := c.settings(), c.options.Installation
+	remedy := "" // of the rule
+	if read.Train {
+		if installed == nil || installed.Start || !c.progressiveSyncs() {
+			return
+		}
+		remedy = "Have stepgate start syncs: start.enabled=true of the chart."
+		if _, is := c.Set.Annotations[settings.PinAnnotation]; is {
+			c.found("annotation-without-effect", at.and(settings.PinAnnotation), "With RollingSync, "+settings.PinAnnotation+
+				": qualified has no effect: this installation starts no syncs.").Remedy = remedy
+		}
+	}
+	report := func(annotation, message string) {
+		if f := c.found("overtaken", at.and(annotation), message); remedy != "" {
+			f.Remedy = remedy
+		}
+	}
+	for step := range len(c.steps) {
+		if wait := read.Conditions.Soak.Before(step); wait > 0 {
+			report(settings.SoakAnnotation, fmt.Sprintf("Step %d waits %s with the newest commit only. If commits land more "+
+				"often than that, it is never deployed.", step+1,
+				duration.HumanDuration(wait)))
+			break
+		}
+	}
+	if needs := read.Conditions.Approve; needs.All || len(needs.Of) > 0 {
+		report(settings.ApproveAnnotation, "A commit that is approved and has not started yet is dropped as soon as a newer "+
+			"one lands.")
 	}
 }
 

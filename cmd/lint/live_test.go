@@ -125,30 +125,34 @@ func TestLive(t *testing.T) {
 
 // What the installation of the cluster does with conditions is checked against it.
 func TestInstallation(t *testing.T) {
-	set := func(mode string) *argo.ApplicationSet {
-		annotations := "stepgate.io/approve: '2'"
-		if mode != "" {
-			annotations += "\n    stepgate.io/mode: " + mode
-		}
-		return liveSet(t, edited(t, "stepgate.io/require: synced", annotations))
+	set := func(annotations string) *argo.ApplicationSet {
+		return liveSet(t, edited(t, "stepgate.io/require: synced", "stepgate.io/approve: '2'"+annotations))
 	}
 	audited := `condition-not-enforced 0 metadata.annotations["stepgate.io/approve"]: Nothing waits because of stepgate.io/approve: the mode is audit, by the installation.`
 	unpinned := `approve-without-pin 0 metadata.annotations["stepgate.io/approve"]: The steps of stepgate.io/approve do not start: the installation runs with --pin off, and up to Argo CD 3.5 a sync of the ApplicationSet controller names no revision.`
+	overtaken := `overtaken 0 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`
+	unstarted := `annotation-without-effect 0 metadata.annotations["stepgate.io/pin"]: With RollingSync, stepgate.io/pin: qualified has no effect: this installation starts no syncs.`
+	const enforce, train = "\n    stepgate.io/mode: enforce", "\n    stepgate.io/pin: qualified"
 	for name, tc := range map[string]struct {
-		installed *Installation
-		mode      string
-		want      []string
+		installed   *settings.Config
+		annotations string
+		want        []string
 	}{
-		"not known":                      {nil, "", []string{}},
-		"enforce mode, pinned":           {&Installation{}, "", []string{}},
-		"audit mode":                     {&Installation{Mode: settings.Audit}, "", []string{audited}},
-		"audit mode, but not for this":   {&Installation{Mode: settings.Audit}, "enforce", []string{}},
-		"enforce mode, nothing pinned":   {&Installation{PinOff: true}, "", []string{unpinned}},
-		"audit mode, and nothing pinned": {&Installation{Mode: settings.Audit, PinOff: true}, "", []string{audited}},
+		"not known":                      {nil, "", []string{overtaken}},
+		"enforce mode, pinned":           {&settings.Config{}, "", []string{overtaken}},
+		"audit mode":                     {&settings.Config{Mode: settings.Audit}, "", []string{audited}},
+		"audit mode, but not for this":   {&settings.Config{Mode: settings.Audit}, enforce, []string{overtaken}},
+		"enforce mode, nothing pinned":   {&settings.Config{Pin: settings.PinOff}, "", []string{unpinned}},
+		"audit mode, and nothing pinned": {&settings.Config{Mode: settings.Audit, Pin: settings.PinOff}, "", []string{audited}},
+		"a train, and not known":         {nil, train, []string{}},
+		"a train, started":               {&settings.Config{Start: true}, train, []string{}},
+		"a train, and nobody starts it":  {&settings.Config{}, train, []string{overtaken, unstarted}},
+		"trains, and nobody starts them": {&settings.Config{Pin: settings.PinQualified}, "", []string{overtaken}},
+		"trains everywhere":              {&settings.Config{Start: true, Pin: settings.PinQualified}, "", []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var in Input
-			in.AddLive(set(tc.mode))
+			in.AddLive(set(tc.annotations))
 			in.Link()
 			var got []string
 			for _, line := range findings(t,

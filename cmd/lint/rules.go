@@ -273,6 +273,13 @@ func annotationRules() []Rule {
 				"adds it only where it pins operations.", "Run stepgate with --pin compared, or remove the annotation.",
 		},
 		{
+			"overtaken", Note, "A step that deploys the newest commit only",
+			"A step that soaks or waits for an approval waits with the newest commit. Each one that lands takes the place of " +
+				"the one that waits, and the step waits anew.",
+			"Nothing, if commits are rare. Otherwise let stepgate deploy the newest one that the conditions allow: " +
+				"annotation stepgate.io/pin: qualified, and start.enabled=true of the chart.",
+		},
+		{
 			"annotation-on-application", Warning, "An annotation of stepgate in the template",
 			"stepgate reads its annotations from the ApplicationSet only.",
 			"Move it to metadata.annotations of the ApplicationSet.",

@@ -358,8 +358,15 @@ var rows = map[string]row{
 	},
 	"good conditions": {
 		[]string{
-			"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2",
+			"stepgate.io/require: synced", "stepgate.io/pause: '2'\n    stepgate.io/soak: 30m\n    stepgate.io/approve: all\n    stepgate.io/max-failures: 10%\n    stepgate.io/approved: 2@78de5d3c1b0a9f8e7d6c5b4a39281706f5e4d3c2\n    stepgate.io/pin: qualified",
 		}, nil,
+	},
+	"conditions that wait with the newest commit": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/soak: 30m\n    stepgate.io/approve: all"},
+		[]string{
+			`overtaken 7 metadata.annotations["stepgate.io/soak"]: Step 2 waits 30m with the newest commit only. If commits land more often than that, it is never deployed.`,
+			`overtaken 8 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
+		},
 	},
 	"a pause of a step that does not exist": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/pause: '3'"},
@@ -371,12 +378,14 @@ var rows = map[string]row{
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: prod"},
 		[]string{
 			`annotation-invalid 8 metadata.annotations["stepgate.io/approved"]: The annotation stepgate.io/approved is not valid, the stricter reading is used: "prod" has no @: write STEP@REVISION.`,
+			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"an approval of a step that needs none": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved: 1@v1"},
 		[]string{
 			`annotation-without-effect 8 metadata.annotations["stepgate.io/approved"]: The approval 1@v1 has no effect: stepgate.io/approve is "2".`,
+			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"approvals that nobody needs": {
@@ -389,6 +398,7 @@ var rows = map[string]row{
 		[]string{"stepgate.io/require: synced", "stepgate.io/approve: '2'\n    stepgate.io/approved-by: '[]'"},
 		[]string{
 			`annotation-reserved 8 metadata.annotations["stepgate.io/approved-by"]: stepgate writes the annotation stepgate.io/approved-by itself, and refuses what others write into it.`,
+			`overtaken 7 metadata.annotations["stepgate.io/approve"]: A commit that is approved and has not started yet is dropped as soon as a newer one lands.`,
 		},
 	},
 	"conditions in audit mode": {

@@ -83,12 +83,13 @@ func starves(in policy.Input, not []policy.Decision, qualified bool) string {
 	if passed < mostOvertaken {
 		return ""
 	}
-	remedy := fmt.Sprintf("kubectl annotate applicationset %s -n %s --overwrite %s=qualified", in.ApplicationSet.Name,
-		in.ApplicationSet.Namespace, settings.PinAnnotation)
+	remedy := fmt.Sprintf(" (with RollingSync this needs start.enabled=true of the chart, too): kubectl annotate "+
+		"applicationset %s -n %s --overwrite %s=qualified", in.ApplicationSet.Name, in.ApplicationSet.Namespace,
+		settings.PinAnnotation)
 	if qualified {
-		remedy = "have stepgate start syncs, with start.enabled=true of the chart; without it, " + settings.PinAnnotation +
+		remedy = ": have stepgate start syncs, with start.enabled=true of the chart; without it, " + settings.PinAnnotation +
 			": qualified has no effect with RollingSync"
 	}
 	return fmt.Sprintf("an earlier step has deployed %d commits since the one that %s runs, and each takes the place of "+
-		"the one that waits. To deploy the newest one that the conditions allow: %s", passed, in.Target.Name, remedy)
+		"the one that waits. To deploy the newest one that the conditions allow%s", passed, in.Target.Name, remedy)
 }

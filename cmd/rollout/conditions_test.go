@@ -211,13 +211,14 @@ func TestWhatStarvesIsSaid(t *testing.T) {
 				g.Expect(r.Starves).To(BeEmpty())
 				return
 			}
-			remedy := "kubectl annotate applicationset guestbook -n argocd --overwrite stepgate.io/pin=qualified"
+			remedy := " (with RollingSync this needs start.enabled=true of the chart, too): " +
+				"kubectl annotate applicationset guestbook -n argocd --overwrite stepgate.io/pin=qualified"
 			if tc.annotations["stepgate.io/pin"] != "" {
-				remedy = "have stepgate start syncs, with start.enabled=true of the chart; without it, " +
+				remedy = ": have stepgate start syncs, with start.enabled=true of the chart; without it, " +
 					"stepgate.io/pin: qualified has no effect with RollingSync"
 			}
 			starves := "an earlier step has deployed 2 commits since the one that guestbook-prod-1 runs, and each takes the " +
-				"place of the one that waits. To deploy the newest one that the conditions allow: " + remedy
+				"place of the one that waits. To deploy the newest one that the conditions allow" + remedy
 			g.Expect(r.Starves).To(Equal(starves))
 			g.Expect(strings.Join(r.Tree(screen.Screen{Width: 400}, now, false), "\n")).To(ContainSubstring("Starves: " +
 				starves))

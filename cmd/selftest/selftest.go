@@ -45,17 +45,11 @@ type SelfTest struct {
 	Out io.Writer
 
 	objects  client.Client
-	warnings heard
+	warnings kube.Warnings
 }
 
 // DefaultName is the name of the ApplicationSet.
 const DefaultName = "stepgate-selftest"
-
-// heard collects the API server's warnings.
-type heard struct{ texts []string }
-
-// HandleWarningHeader keeps one warning.
-func (h *heard) HandleWarningHeader(_ int, _, text string) { h.texts = append(h.texts, text) }
 
 // NewCommand is the sub-command.
 func NewCommand() *cobra.Command {
@@ -89,8 +83,7 @@ func NewCommand() *cobra.Command {
 
 // Run prints the answer to Out. Its error says why the test has not passed.
 func (t *SelfTest) Run(ctx context.Context, config *rest.Config) (err error) {
-	config.WarningHandler = &t.warnings
-	if t.objects, err = kube.Objects(config); err != nil {
+	if t.objects, err = kube.Warned(config, &t.warnings); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
@@ -134,13 +127,14 @@ func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 	if err := t.objects.Status().Patch(ctx, set, client.MergeFrom(before)); err != nil {
 		return "", fmt.Errorf("write the status of ApplicationSet %s/%s: %w", t.Namespace, t.Name, err)
 	}
-	t.warnings.texts = nil
+	t.warnings.Take() // those of the calls before
 	err := t.objects.Create(ctx, t.application(set), client.DryRunAll)
-	answer, problem := t.validated(err)
+	said := t.warnings.Take()
+	answer, problem := t.validated(err, strings.Join(said, "; "))
 	if problem != nil || !t.Mutating {
 		return answer, problem
 	}
-	if !slices.Contains(t.warnings.texts, webhook.SelfTestWarning) {
+	if !slices.Contains(said, webhook.SelfTestWarning) {
 		return "", errors.New("the validating webhook answered, but the mutating webhook did not: the API server does not " +
 			"call it, or gets no answer within its timeoutSeconds; " +
 			"automated syncs of step 2 and later will be refused (NotPinned); see that the MutatingWebhookConfiguration " +
@@ -150,10 +144,10 @@ func (t *SelfTest) try(ctx context.Context, set *argo.ApplicationSet) (string, e
 	return answer + "; the mutating webhook answered, too", nil
 }
 
-// validated says whether an answer of the API server is the one that the validating webhook has to give.
-func (t *SelfTest) validated(err error) (answer string, problem error) {
+// validated says whether an answer of the API server, with its warnings, is the one that the validating webhook has to
+// give.
+func (t *SelfTest) validated(err error, said string) (answer string, problem error) {
 	expected := fmt.Sprintf("step 2 of ApplicationSet %s/%s", t.Namespace, t.Name)
-	said := strings.Join(t.warnings.texts, "; ")
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), expected):
 		return "passed: the API server answered: " + err.Error(), nil

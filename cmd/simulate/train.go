@@ -227,7 +227,7 @@ func (t *Train) text(s screen.Screen, o Options) []string {
 	switch {
 	case t.Pin == settings.PinCompared.String():
 		why = "the newest commit is never ready. Next: let it deploy older commits that the conditions allow: " +
-			"--pin qualified, or the annotation " + settings.PinAnnotation + ": qualified"
+			"--pin qualified --start; in the cluster, pin.mode=qualified and start.enabled=true of the chart"
 	case !t.Start:
 		why = "Argo CD does not start it. Next: let stepgate start it: --start, or the chart's start.enabled"
 	}

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/kube"
@@ -18,27 +16,13 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 )
 
-// warnings collects those of an API server.
-type warnings struct {
-	mu  sync.Mutex
-	all []string
-}
-
-// HandleWarningHeader is rest.WarningHandler.
-func (w *warnings) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, text)
-}
-
 // candidates asks the gate what an Application could deploy: a server dry run of a sync, of which the gate's mutating
 // webhook tells. problem says why it could not be asked.
 func (r *rollouts) candidates(
 	ctx context.Context, name types.NamespacedName,
 ) (all rollout.Candidates, problem string) {
-	said, config := &warnings{}, rest.CopyConfig(r.clients.Config)
-	config.WarningHandler, config.WarningHandlerWithContext = said, nil
-	objects, err := kube.Objects(config)
+	said := &kube.Warnings{}
+	objects, err := kube.Warned(r.clients.Config, said)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -49,7 +33,7 @@ func (r *rollouts) candidates(
 		Info: []*argo.Info{{Name: webhook.CandidatesInfo, Value: "list"}},
 	}
 	err = objects.Patch(ctx, app, client.MergeFrom(before), client.DryRunAll)
-	all = rollout.ParseCandidates(said.all)
+	all = rollout.ParseCandidates(said.Take())
 	switch {
 	case len(all) > 0:
 		return all, "" // the dry run itself may be refused: the candidate is not due

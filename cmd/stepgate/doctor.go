@@ -217,9 +217,7 @@ func sourcesOf(c *kube.Cluster) *doctor.Sources {
 		Kube: c.Clientset, Objects: c.Objects, Version: command.ThisBuild().Version, Now: time.Now, Parse: settingsOf,
 		OfURL: doctor.OfURL, OfPod: doctor.OfPod(c.Config, c.Clientset),
 		Warned: func(handler rest.WarningHandler) (client.Client, error) {
-			config := rest.CopyConfig(c.Config)
-			config.WarningHandler = handler
-			return kube.Objects(config)
+			return kube.Warned(c.Config, handler)
 		},
 	}
 }

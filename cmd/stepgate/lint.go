@@ -27,7 +27,7 @@ type linter struct {
 	severity         string
 	progressiveSyncs bool
 	// installed is the stepgate of the cluster; nil if it is not known.
-	installed *lint.Installation
+	installed *settings.Config
 }
 
 func newLint(streams genericiooptions.IOStreams) *cobra.Command {
@@ -116,7 +116,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 		return err
 	}
 	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
-		l.installed = &lint.Installation{Mode: gate.config.Mode, PinOff: gate.config.Pin == settings.PinOff}
+		l.installed = &gate.config
 	}
 	for _, name := range names {
 		set := &argo.ApplicationSet{}

@@ -27,12 +27,12 @@ const (
 	// completed.
 	unpinned  mode = "unpinned"
 	qualified mode = "qualified"
-	// pair is the mode of a gate with two replicas.
+	// pair is the mode of a gate with two replicas, of which one is killed.
 	pair mode = "pair"
 	// refusing is the mode of a gate that refuses what it otherwise holds, and unreleased of one that releases nothing.
 	refusing   mode = "refusing"
 	unreleased mode = "unreleased"
-	// starting is the mode of a gate that also starts what is due, and pins as qualified does.
+	// starting is the mode of a gate with two replicas that also starts what is due, and pins as qualified does.
 	starting mode = "starting"
 	// conditional is the mode of a gate with one approver.
 	conditional mode = "conditional"
@@ -46,7 +46,7 @@ func (m mode) holds() bool { return m == on || m == qualified || m == starting |
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
-	if m == pair {
+	if m == pair || m == starting {
 		return 2
 	}
 	return 1
