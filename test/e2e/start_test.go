@@ -66,7 +66,7 @@ func TestStart(t *testing.T) {
 	}
 	chosen.run(t, about, []mode{on, qualified, starting},
 		func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
-			return "", s.measureStarts(ctx, plays)
+			return s.measureStarts(ctx, plays)
 		})
 }
 
@@ -78,10 +78,11 @@ func (p startPlay) modes() []mode {
 	return []mode{on, starting}
 }
 
-func (s *suite) measureStarts(ctx context.Context, plays []startPlay) error {
+// measureStarts returns a line with the totals.
+func (s *suite) measureStarts(ctx context.Context, plays []startPlay) (line string, err error) {
 	if slices.ContainsFunc(plays, func(p startPlay) bool { return p.shards != nil }) {
 		if err := s.startRemote(ctx, []mode{on, starting}); err != nil {
-			return fmt.Errorf("the second cluster: %w", err)
+			return "", fmt.Errorf("the second cluster: %w", err)
 		}
 	}
 	all, usual := table{}, true
@@ -90,22 +91,37 @@ func (s *suite) measureStarts(ctx context.Context, plays []startPlay) error {
 		settings.Shards, settings.Unordered = p.shards, p.unordered
 		if special := p.shards != nil || p.unordered; special || !usual {
 			if err := s.argo.Restart(ctx, settings); err != nil {
-				return err
+				return "", err
 			}
 			usual = !special
 		}
 		outcomes, err := player{s, p.modes(), 2}.playOnce(ctx, p.scenario)
 		if err != nil {
-			return err
+			return "", err
 		}
 		all[p.key] = outcomes
 	}
 	writes, err := s.audit.writes()
 	if err != nil {
-		return err
+		return "", err
 	}
 	s.printStarts(plays, all, writes)
-	return judgeStarts(plays, all)
+	return startTotals(s.argo.Version, plays, all), judgeStarts(plays, all)
+}
+
+// startTotals is a line with the rollouts, those that completed without start and with it, and the starts out of order.
+func startTotals(version string, plays []startPlay, all table) string {
+	complete, outOfOrder := map[mode]int{}, 0
+	for _, p := range plays {
+		for m, o := range all[p.key] {
+			outOfOrder += o.outOfOrder()
+			if o.problem == nil && o.completed() {
+				complete[m]++
+			}
+		}
+	}
+	return fmt.Sprintf("e2e-start: argocd=%s rollouts=%d on_completed=%d starting_completed=%d out_of_order=%d", version,
+		len(plays), complete[on], complete[starting], outOfOrder)
 }
 
 // printStarts prints two tables: of the trains, and of the others.

@@ -106,7 +106,7 @@ func inTurn(out *report.Printer, versions []string, run func(version string) (li
 			break
 		}
 		if line == "" {
-			line = fmt.Sprintf("e2e: argocd=%s failed", version)
+			line = fmt.Sprintf("argocd=%s failed", version)
 		} else if err != nil {
 			line += " failed"
 		}
