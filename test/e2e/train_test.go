@@ -43,12 +43,16 @@ const trainSoak = 8 * time.Second
 // earlier ones for that long, by what the API server showed. Argo CD's times are cut to seconds.
 func (r *rollout) haveSoaked(soak time.Duration) {
 	began, healthy := map[string]map[string]time.Time{}, map[string]map[string]time.Time{}
+	installed := sets.New[string]() // before the conditions were set
 	for _, env := range []string{"dev", "qa", "prod"} {
 		began[env], healthy[env] = map[string]time.Time{}, map[string]time.Time{}
 		for _, o := range script.Get(r.recorder.seen(string(r.mode), map[string]bool{r.one(env).name: true})) {
 			at := o.Operated.Revision
-			if _, known := began[env][at]; !known && at != "" && o.ResourceVersion > r.since {
+			if _, known := began[env][at]; !known && at != "" {
 				began[env][at] = o.At
+			}
+			if o.ResourceVersion <= r.since {
+				installed.Insert(at)
 			}
 			if _, known := healthy[env][at]; !known && o.Finished() && o.Health == "Healthy" {
 				healthy[env][at] = o.At
@@ -58,6 +62,9 @@ func (r *rollout) haveSoaked(soak time.Duration) {
 	for _, pair := range [][2]string{{"dev", "qa"}, {"qa", "prod"}} {
 		for revision, start := range began[pair[1]] {
 			proved, known := healthy[pair[0]][revision]
+			if installed.Has(revision) {
+				continue
+			}
 			if !known || start.Sub(proved) < soak-time.Second {
 				script.Fail("%s began %.7s %s after %s was Healthy with it (%t)", pair[1], revision, start.Sub(proved), pair[0],
 					known)

@@ -30,6 +30,8 @@ type Projection struct {
 	Around       string
 	Content      Fingerprint
 	ContentSince time.Time
+	// Ours says that stepgate has started its last operation.
+	Ours bool
 	// NamespaceChanged says that the spec has other metadata for the namespace than the last sync wrote: Argo CD is
 	// about to find it OutOfSync.
 	NamespaceChanged bool
@@ -55,6 +57,7 @@ func NewProjection(app *argo.Application) *Projection {
 		Around:       around,
 		Content:      Content(&app.Spec, around),
 		ContentSince: specWritten(app),
+		Ours:         app.Status.OperationState != nil && app.Status.OperationState.Operation.InitiatedBy.Username == Starter,
 
 		NamespaceChanged: app.HasChangedManagedNamespaceMetadata(),
 

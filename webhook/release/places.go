@@ -32,6 +32,9 @@ type places struct {
 	most    int
 	// allotted says that the ApplicationSet controller gives the places away: it records all earlier steps as Healthy.
 	allotted bool
+	// gave is when the controller last gave one away, or learned that one is free. What stepgate has started does not
+	// count: it takes no place of the controller's.
+	gave time.Time
 	// taken are the Applications that are being synced, or are not Healthy since, and pending, by name, those that the
 	// ApplicationSet controller is about to sync.
 	taken   map[string]bool
@@ -53,6 +56,9 @@ func newPlaces(set *argocd.ApplicationSet, owned []*argocd.Projection, step int)
 		}
 		size++
 		a, recorded := &p.Application, set.Recorded[p.Name]
+		if at := recorded.TransitionedAt; (recorded.Pending || recorded.Started) && !p.Ours && at.After(all.gave) {
+			all.gave = at
+		}
 		switch {
 		case a.OperationSet, a.LastOperation.Running(), a.Health == "Progressing",
 			recorded.Started && !recorded.Healthy && a.Health != "Healthy":

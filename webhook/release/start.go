@@ -19,8 +19,8 @@ const (
 	// startedWithin is how long a sync that is due may take to start before Argo CD is woken up for it as well.
 	startedWithin = 10 * time.Second
 	firstRestart  = time.Second
-	// allotsWithin is how long the ApplicationSet controller has to give an Application one of the places of its step. It
-	// does not if it takes others for Progressing that nobody syncs any more.
+	// allotsWithin is how long the ApplicationSet controller has to give an Application one of the places of its step,
+	// after it has last given one away. It does not if it takes others for Progressing that nobody syncs any more.
 	allotsWithin = 30 * time.Second
 )
 
@@ -101,25 +101,30 @@ func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
 func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
+	recorded, all := l.set.Recorded[p.Name], l.places(c.Step)
+	asks := all.asksFor(recorded)
 	if q == nil {
 		q = &due{next: clock.Add(startGrace)}
-		switch recorded := l.set.Recorded[p.Name]; {
+		switch {
 		case recorded.Pending:
 			q.next = recorded.TransitionedAt.Truncate(time.Second).Add(time.Second)
-		case l.places(c.Step).asksFor(recorded):
+		case asks:
 			q.next = clock.Add(allotsWithin)
 		}
+	}
+	if until := all.gave.Add(allotsWithin); asks && until.After(q.next) {
+		q.next = until
 	}
 	l.now.due[key] = q
 	switch {
 	case q.next.After(clock):
 		return q.next.Sub(clock)
-	case !r.starter.Leads() || !l.places(c.Step).free(p.Name, c.Step, l.now.starting):
+	case !r.starter.Leads() || !all.free(p.Name, c.Step, l.now.starting):
 		return reconcileEvery // something has to change first
 	}
 	s := Start{
 		App: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Set: l.set.Name, Step: c.Step,
-		ResourceVersion: p.ResourceVersion, Asked: l.set.Recorded[p.Name].Pending,
+		ResourceVersion: p.ResourceVersion, Asked: recorded.Pending,
 		Altered: c.Compared && p.Application.LastSync.AtCompared && r.altered(p) && !hasFailed(p, c),
 		Until:   clock.Add(startTimeout),
 	}

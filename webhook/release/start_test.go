@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -230,6 +231,50 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 			g.Expect(strings.Join(names, " ")).To(Equal(tc.want))
 			r.Reconcile(guestbook)
 			g.Expect(starter.take()).To(BeEmpty(), "what is under way is not asked for again")
+		})
+	}
+}
+
+// TestNoPlaceIsTakenWhileTheControllerGivesThemAway: it has given one away 25 s after a sync of another Application was
+// due.
+func TestNoPlaceIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status argo.ProgressiveSyncStatusCode
+		ours   bool
+		want   time.Duration
+	}{
+		"it has found one Healthy":                      {status: "Healthy", want: 55 * time.Second},
+		"it has given a place to one":                   {status: "Progressing", want: 55 * time.Second},
+		"it has found one Healthy that stepgate synced": {status: "Healthy", ours: true, want: 30 * time.Second},
+		"it lets one wait for a newer commit":           {status: "Waiting", want: 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 3:a=Healthy@b 3:b=Healthy@b")
+			undone(c.Apps[1])
+			atMost(c, intstr.FromInt32(1))
+			if tc.ours {
+				c.Apps[2].Status.OperationState = &argo.OperationState{
+					Phase: "Succeeded", Operation: argo.Operation{InitiatedBy: argo.OperationInitiator{Username: argocd.Starter}},
+				}
+			}
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "1", Status: "Healthy"}, {Application: "a", Step: "3", Status: "Waiting"},
+				{
+					Application: "b", Step: "3", Status: tc.status,
+					LastTransitionTime: ptr.To(metav1.NewTime(scenario.Noon.Add(25 * time.Second))),
+				},
+			}
+			r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
+			r.StartWith(starter)
+			for range 100 {
+				again := r.Reconcile(guestbook)
+				if len(starter.take()) > 0 {
+					break
+				}
+				r.clock.Step(min(again, time.Second))
+			}
+			g.Expect(r.clock.Now().Sub(scenario.Noon)).To(Equal(tc.want))
 		})
 	}
 }
