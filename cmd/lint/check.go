@@ -56,12 +56,14 @@ type checker struct {
 	// broken are the steps of which something is known that explains why they select nothing. Nothing more is said
 	// about that.
 	broken map[int]bool
+	// all are the steps that select every Application for a reason that was reported.
+	all    map[int]bool
 	result Result
 }
 
 // Check looks at one ApplicationSet.
 func Check(s *Subject, options Options) Result {
-	c := &checker{Subject: s, options: options, broken: map[int]bool{}, result: Result{
+	c := &checker{Subject: s, options: options, broken: map[int]bool{}, all: map[int]bool{}, result: Result{
 		Namespace: s.Set.Namespace, Name: s.Set.Name, File: s.File, Document: s.Document, Findings: []Finding{},
 	}}
 	if s.invalid != nil {

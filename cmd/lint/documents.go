@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // document is one document of a file.
@@ -120,13 +122,7 @@ func shift(node *yaml.Node, lines int) {
 	}
 }
 
-var (
-	lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
-	// helm are the marks of a template that Helm has to render first. The templates of an ApplicationSet are quoted.
-	helm = regexp.MustCompile(
-		`(?m)^[ \t]*\{\{|\{\{-?\s*(\.Values\b|\.Release\b|\.Chart\b|include\b|template\b|tpl\b|toYaml\b)`,
-	)
-)
+var lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
 
 // failure says why a document cannot be read, and where.
 func (d document) failure(file string, err error) *Failure {
@@ -140,8 +136,8 @@ func (d document) failure(file string, err error) *Failure {
 		f.Message = f.Message[len(m[0]):]
 	}
 	f.Message = "not valid YAML: " + short2(strings.TrimPrefix(f.Message, "yaml: "))
-	if at := helm.FindIndex(d.text); at != nil {
-		f.Line = d.line + 1 + bytes.Count(d.text[:at[1]], []byte("\n"))
+	if at := render.HelmMark(d.text); at >= 0 {
+		f.Line = d.line + 1 + bytes.Count(d.text[:at], []byte("\n"))
 		f.Message = fmt.Sprintf(
 			"a Helm template, and not YAML (%s): render it first, with helm template, and give lint the output",
 			strings.TrimPrefix(f.Message, "not valid YAML: "),

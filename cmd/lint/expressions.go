@@ -16,7 +16,7 @@ func (c *checker) expressions(step int) {
 	for i, e := range c.steps[step] {
 		c.expression(step, i, e)
 	}
-	if len(c.steps[step]) == 0 {
+	if len(c.steps[step]) == 0 && !c.all[step] {
 		message := fmt.Sprintf("Step %d has no matchExpressions, and selects every Application.", step+1)
 		if step < len(c.steps)-1 {
 			message += " No later step ever gets one."

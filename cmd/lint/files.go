@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/argoproj/argo-cd/v3/util/glob"
 )
 
 // maxFile bounds a file.
@@ -21,7 +23,7 @@ const Stdin = "-"
 const stdinName = "stdin"
 
 // File reads a file, or standard input, or the *.yaml, *.yml and *.json files of a directory and of those below it.
-// Hidden directories are left out.
+// Hidden directories are left out, and what Exclude names.
 func (in *Input) File(name string, stdin io.Reader) {
 	if name == Stdin {
 		in.read(stdinName, stdin)
@@ -46,6 +48,10 @@ func (in *Input) directory(root string) {
 			in.fail(name, err)
 		case entry.IsDir() && name != root && strings.HasPrefix(entry.Name(), "."):
 			return fs.SkipDir
+		case name != root && in.excluded(root, name):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
 		case !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
 			found = true
 			in.open(name)
@@ -58,6 +64,14 @@ func (in *Input) directory(root string) {
 	if !found {
 		in.fail(root, errors.New("the directory has no *.yaml, *.yml or *.json file"))
 	}
+}
+
+// excluded reports whether a pattern of Exclude names a file or folder in a directory.
+func (in *Input) excluded(root, name string) bool {
+	relative, err := filepath.Rel(root, name)
+	return err == nil && slices.ContainsFunc(in.Exclude, func(pattern string) bool {
+		return glob.Match(pattern, filepath.ToSlash(relative)) || glob.Match(pattern, filepath.Base(name))
+	})
 }
 
 func (in *Input) open(name string) {

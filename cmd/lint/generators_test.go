@@ -24,7 +24,7 @@ func TestGenerators(t *testing.T) {
 		"a list without goTemplate": {edits: plain, applications: 3},
 		"a number without goTemplate": {
 			edits: append([]string{"cluster: dev}", "cluster: 1}"}, plain...), want: []string{
-				`generator-fails 10 spec.generators[0].list: Argo CD cannot evaluate generator 1 (list): cluster is no text, and without goTemplate Argo CD takes texts only.`,
+				`generator-fails 10 spec.generators[0].list: Argo CD cannot evaluate generator 1 (list): a value is no text, and without goTemplate Argo CD takes texts only.`,
 			},
 		},
 		"values without goTemplate": {
@@ -68,7 +68,7 @@ func TestGenerators(t *testing.T) {
 		},
 		"a merge without keys": {
 			edits: []string{list, "    - merge:\n        mergeKeys: []\n        generators:\n          - list: {elements: [{cluster: a, env: dev}]}\n          - list: {elements: [{cluster: b, env: prod}]}\n"},
-			want:  []string{`generator-fails 12 spec.generators[0].merge: Argo CD cannot evaluate generator 1 (merge): a merge needs mergeKeys.`},
+			want:  []string{`generator-fails 12 spec.generators[0].merge: Argo CD cannot evaluate generator 1 (merge): error getting param sets by merge key: no merge keys were specified, Merge requires at least one.`},
 		},
 		"a merge of clusters and a list": {
 			edits: []string{list, "    - merge:\n        mergeKeys: [name]\n        generators:\n          - clusters: {}\n          - list: {elements: [{name: b, env: prod}]}\n"},
@@ -86,27 +86,37 @@ func TestGenerators(t *testing.T) {
 			},
 			gaps: []string{`generator 1 (git): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones`},
 		},
-		"a function that lint does not know": {
-			edits: []string{"{{.env}}", "{{.env | slugify}}"}, applications: 3,
-			gaps: []string{`generator 1 (list): the step of 3 Applications, whose labels come from a template that lint cannot render`},
-		},
-		"a function that it knows": {edits: []string{"{{.env}}", "{{.env | lower | trim}}"}, applications: 3},
+		"a function of Argo CD": {edits: []string{"{{.env}}", "{{.env | slugify}}"}, applications: 3},
+		"a function of sprig":   {edits: []string{"{{.env}}", "{{.env | lower | trim}}"}, applications: 3},
 		"a patch of the label": {
 			edits: []string{"  template:", "  templatePatch: |\n    metadata:\n      labels:\n        env: '{{if eq .cluster \"prod-us\"}}test{{else}}{{.env}}{{end}}'\n  template:"}, applications: 3,
 			want: []string{`in-no-step 20 ` + steps + `: guestbook-prod-us is in no step.`},
 		},
 		"a patch that removes the label": {
-			edits: []string{"  template:", "  templatePatch: '{metadata: {labels: {env: null}}}'\n  template:"}, applications: 3,
+			edits: []string{"  template:", "  templatePatch: |\n    metadata:\n      labels:\n        env: null\n  template:"}, applications: 3,
 			want: []string{
 				`label-not-set 22 ` + steps + `[0].matchExpressions[0].key: Step 1 selects by the label env, which the template does not set.`,
 				`in-no-step 20 ` + steps + `: guestbook-dev, guestbook-prod-eu and guestbook-prod-us are in no step.`,
 			},
 		},
-		"a patch that cannot be rendered": {
+		"a patch with a loop": {
 			edits: []string{"  template:", "  templatePatch: |\n    {{- range $k, $v := . }}\n    metadata: {labels: {env: '{{$v}}'}}\n    {{- end }}\n  template:"}, applications: 3,
-			gaps: []string{`generator 1 (list): the step of 3 Applications, whose labels come from a template that lint cannot render`},
 		},
-		"a patch of something else that cannot be rendered": {
+		"a patch in YAML's short form, which Argo CD takes for JSON": {
+			edits: []string{"  template:", "  templatePatch: '{metadata: {labels: {env: null}}}'\n  template:"},
+			want: []string{
+				`template-fails 26 spec.templatePatch: Argo CD cannot render the template of generator 1 (list): invalid templatePatch "{metadata: {labels: {env: null}}}": invalid character 'm' looking for beginning of object key string.`,
+			},
+		},
+		"a patch of all metadata, of clusters": {
+			edits: []string{list, "    - clusters: {}\n", "  template:", "  templatePatch: |\n    metadata: {{ .more | toJson }}\n  template:", "labels: {env: \"{{.env}}\"}", "labels: {}"},
+			gaps:  []string{`generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones`},
+		},
+		"a patch by a variable, of clusters": {
+			edits: []string{list, "    - clusters: {}\n", "  template:", "  templatePatch: |\n    {{ $x := .more }}\n    {{ toPrettyJson $x }}\n  template:", "labels: {env: \"{{.env}}\"}", "labels: {}"},
+			gaps:  []string{`generator 1 (clusters): which Applications it gives, and whether each of them is in exactly one step; stepgate lint -n argocd guestbook checks the live ones`},
+		},
+		"a patch of something else that has a loop": {
 			edits: []string{"  template:", "  templatePatch: |\n    spec:\n      source:\n        {{- if slugify .env }}\n        path: x\n        {{- end }}\n  template:"}, applications: 3,
 		},
 	} {

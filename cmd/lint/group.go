@@ -24,10 +24,10 @@ type label struct {
 	known bool
 }
 
-// groupOf is an Application that exists.
-func groupOf(a Application) group {
-	g := group{name: a.Name, generator: -1, labels: map[string]label{}}
-	for key, value := range a.Labels {
+// groupOf is an Application that is known.
+func groupOf(name string, labels map[string]string, generator int) group {
+	g := group{name: name, generator: generator, labels: map[string]label{}}
+	for key, value := range labels {
 		g.labels[key] = label{value, true}
 	}
 	return g

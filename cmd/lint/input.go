@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // Input collects ApplicationSets and Applications.
@@ -21,6 +23,9 @@ type Input struct {
 	// Other counts the objects of other kinds, and, after Link, the Applications of no ApplicationSet that is checked.
 	Other    int
 	Failures []Failure
+	// Exclude are glob patterns of files and folders in directories that are left out: by name, or by path within the
+	// directory.
+	Exclude []string
 
 	applications []owned
 	// live says that the objects come from a cluster, where it is no news that there are others.
@@ -52,7 +57,8 @@ func (in *Input) document(file string, d document) *Failure {
 		return failure
 	}
 	o := object{file: file, document: d.number, node: node}
-	if !o.isArgo("ApplicationSet", "Application") && o.items() == nil {
+	_, spec := child(node, "spec")
+	if !strings.HasPrefix(o.text("apiVersion"), "argoproj.io/") && o.items() == nil && (o.text("kind") != "" || spec == nil) {
 		in.Other++
 		return nil
 	}
@@ -98,6 +104,7 @@ func (o object) items() []*yaml.Node {
 // object reads one object, or the entries of a list.
 func (in *Input) object(o object) {
 	items := o.items()
+	kind := render.Kind(o.raw)
 	switch {
 	case items != nil:
 		var list struct {
@@ -120,9 +127,9 @@ func (in *Input) object(o object) {
 			}
 			in.object(entry)
 		}
-	case o.isArgo("ApplicationSet"):
+	case kind == render.ApplicationSet:
 		in.applicationSet(o)
-	case o.isArgo("Application"):
+	case kind == render.Application:
 		in.application(o)
 	default:
 		in.Other++

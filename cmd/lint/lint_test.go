@@ -2,15 +2,23 @@ package lint
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/stepgate/stepgate/cmd/render"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// TestMain silences the log of Argo CD's generators.
+func TestMain(m *testing.M) {
+	render.Silence()
+	os.Exit(m.Run())
+}
 
 // good is an ApplicationSet without a mistake.
 const good = `apiVersion: argoproj.io/v1alpha1

@@ -196,7 +196,7 @@ func (c *checker) overlaps(groups []group) {
 		if !exact {
 			continue
 		}
-		all := selecting(c.steps, labels)
+		all := slices.DeleteFunc(selecting(c.steps, labels), func(step int) bool { return c.all[step] })
 		if len(all) < 2 || policy.StepOf(c.steps, labels) != all[0] {
 			continue
 		}

@@ -80,6 +80,32 @@ func child(node *yaml.Node, part any) (key, value *yaml.Node) {
 	return nil, nil
 }
 
+// textIn is the path of the longest template that an error of Argo CD's renderer quotes; nil if there is none.
+func textIn(node *yaml.Node, message string) Path {
+	var found Path
+	longest := 0
+	var look func(node *yaml.Node, at Path)
+	look = func(node *yaml.Node, at Path) {
+		switch {
+		case node == nil:
+		case node.Kind == yaml.MappingNode:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				look(node.Content[i+1], at.and(node.Content[i].Value))
+			}
+		case node.Kind == yaml.SequenceNode:
+			for i, entry := range node.Content {
+				look(entry, at.and(i))
+			}
+		case node.Kind == yaml.ScalarNode:
+			if text := node.Value; len(text) > longest && strings.Contains(text, "{{") && strings.Contains(message, text) {
+				found, longest = at, len(text)
+			}
+		}
+	}
+	look(node, nil)
+	return found
+}
+
 // parsePath reads a path that the decoder has written: spec.strategy.rollingSync.steps[0].maxUpdates.
 func parsePath(text string) Path {
 	var p Path

@@ -3,87 +3,107 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
-// renderer makes Applications of the parameters of one generator.
+// renderer looks at what one generator gives.
 type renderer struct {
 	*checker
-	engine   *engine
-	part     part
-	template templateOf
-	// reported are the labels with a placeholder, and the templates that fail, that were reported for this generator.
+	generator render.Generator
+	template  templateOf
+	// reported are the labels with a placeholder that were reported for this generator.
 	reported map[string]bool
-	// unrendered counts the Applications of which a label is not known, although the parameters are.
-	unrendered int
 }
 
-// group renders the name and the labels of the template with a set of parameters, and applies templatePatch.
-func (r *renderer) group(p params) group {
-	g := group{generator: r.part.index, labels: map[string]label{}, many: p.many}
-	if name, err := r.engine.render(r.template.name, p); err == nil && !p.many {
-		g.name = name
+// application is a group of one, with what is wrong in its labels.
+func (r *renderer) application(a *argo.Application) group {
+	g := groupOf(a.Name, a.Labels, r.generator.Index)
+	for _, key := range slices.Sorted(maps.Keys(a.Labels)) {
+		g.labels[key] = r.filled(key, a.Labels[key])
 	}
-	unknown := false
-	for key, value := range r.template.labels {
-		name, l := key, label{value, true}
-		// RenderTemplateParams of argo-cd v3.5.7, applicationset/utils/utils.go, skips empty sets
-		if p.open || len(p.values) > 0 {
-			var known bool
-			if name, known = r.render(key, key, p); !known {
-				g.open, unknown = true, true
-				continue
-			}
-			l.value, l.known = r.render(key, value, p)
+	r.unfilled("The name", to("spec", "template", "metadata", "name"), a.Name)
+	return g
+}
+
+// group renders the name and the labels of the template with parameters of which some are not known, and applies
+// templatePatch.
+func (r *renderer) group(p render.Params) group {
+	g := group{generator: r.generator.Index, labels: map[string]label{}, many: p.Many}
+	if name, known := r.render(r.template.name, p); known {
+		r.unfilled("The name", to("spec", "template", "metadata", "name"), name)
+		if !p.Many {
+			g.name = name
 		}
-		if left := unfilled(l.value); l.known && left != "" {
-			r.report("placeholder-not-filled", key,
-				fmt.Sprintf("The label %s keeps the placeholder %s: generator %d (%s) gives no text of this name.", short(key),
-					short(left), r.part.index+1, r.part.kind))
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.template.labels)) {
+		name, known := r.render(key, p)
+		if !known {
+			g.open = true
+			continue
 		}
-		unknown = unknown || !l.known
-		g.labels[name] = l
+		if value, known := r.render(r.template.labels[key], p); known {
+			g.labels[name] = r.filled(key, value)
+		} else {
+			g.labels[name] = label{}
+		}
 	}
 	if !r.patch(&g, p) {
-		g.open, unknown = true, true
-	}
-	if unknown && !p.open {
-		r.unrendered++
+		g.open = true
 	}
 	return g
 }
 
-// render renders a text of a label, and reports a template that fails.
-func (r *renderer) render(key, text string, p params) (rendered string, known bool) {
-	rendered, err := r.engine.render(text, p)
-	var b *brokenGenerator
-	if errors.As(err, &b) {
-		r.report("generator-fails", key,
-			fmt.Sprintf("The label %s of generator %d (%s) cannot be rendered: %s.", short(key), r.part.index+1, r.part.kind,
-				b.problem))
+// render renders a text, and reports one that is no template.
+func (r *renderer) render(text string, p render.Params) (rendered string, known bool) {
+	rendered, err := render.Text(r.Set, text, p)
+	if err != nil && !errors.Is(err, render.ErrUnknown) {
+		r.templateFails(fmt.Sprintf("of generator %d (%s)", r.generator.Index+1, r.generator.Kind), err)
 	}
 	return rendered, err == nil
 }
 
-func (r *renderer) report(rule, key, message string) {
-	if !r.reported[rule+key] {
-		r.reported[rule+key] = true
-		r.found(rule, r.template.paths[key], message)
+// unfilled reports a placeholder that is left in the name or in a label.
+func (r *renderer) unfilled(what string, path Path, text string) {
+	left := render.Unfilled(text)
+	if left == "" || r.reported[what] {
+		return
 	}
+	r.reported[what] = true
+	if path == nil {
+		path = to("spec", "templatePatch")
+	}
+	f := r.found("placeholder-not-filled", path, fmt.Sprintf("%s keeps the placeholder %s: generator %d (%s) gives no "+
+		"text of this name.", what, short(left), r.generator.Index+1, r.generator.Kind))
+	if !r.Set.Spec.GoTemplate && render.IsGo(left) {
+		f.Message = fmt.Sprintf("%s keeps the placeholder %s: it is written for Go templates.", what, short(left))
+		f.Remedy = "Set spec.goTemplate: true, or write {{name}} without a dot."
+	}
+}
+
+// filled is the value of a label. With a placeholder it is not known: that is reported, and nothing that follows from it.
+func (r *renderer) filled(key, value string) label {
+	r.unfilled("The label "+short(key), r.template.paths[key], value)
+	return label{value, render.Unfilled(value) == ""}
 }
 
 // patch applies the labels of templatePatch. It reports false when these cannot be known.
 //
 // It mirrors applyTemplatePatch of argo-cd v3.5.7, applicationset/controllers/template/patch.go, as far as labels go.
-func (r *renderer) patch(g *group, p params) bool {
+func (r *renderer) patch(g *group, p render.Params) bool {
 	if r.Set.Spec.TemplatePatch == nil {
 		return true
 	}
 	text := *r.Set.Spec.TemplatePatch
-	rendered, err := r.engine.render(text, p)
-	if err != nil {
+	rendered, known := r.render(text, p)
+	if !known {
 		return !mayPatchLabels(text)
 	}
 	var patch struct {
@@ -111,10 +131,10 @@ func (r *renderer) patch(g *group, p params) bool {
 	return true
 }
 
-// mayPatchLabels reports whether a patch that cannot be rendered may set a label: it says so, or a line of it is a
-// template as a whole.
+// mayPatchLabels reports whether a patch that cannot be rendered may set a label: it names the metadata, or an action
+// of the template that may write a field stands where a field may begin.
 func mayPatchLabels(text string) bool {
-	for _, word := range []string{"labels", "toYaml", "$patch", "$retainKeys"} {
+	for _, word := range []string{"metadata", "$patch", "$retainKeys"} {
 		if strings.Contains(text, word) {
 			return true
 		}
@@ -138,4 +158,46 @@ func isControl(action string) bool {
 		return true
 	}
 	return strings.HasPrefix(word, "/*") || strings.HasPrefix(word, "$")
+}
+
+// named reports names and labels that the API server or Argo CD refuses, once for each text.
+func (c *checker) named(groups []group) {
+	template := to("spec", "template", "metadata")
+	count := map[string]int{}
+	for _, g := range groups {
+		if g.name != "" && !g.many && render.Unfilled(g.name) == "" {
+			count[g.name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			c.found("invalid-name", template.and("name"),
+				fmt.Sprintf("An Application gets the name %q, which the API server refuses: %s.", short(name), because(problems)))
+		} else if count[name] > 1 {
+			c.found("duplicate-name", template.and("name"),
+				fmt.Sprintf("%d Applications get the name %s.", count[name], short(name)))
+		}
+	}
+	said := map[string]bool{}
+	for _, g := range groups {
+		for _, key := range slices.Sorted(maps.Keys(g.labels)) {
+			l := g.labels[key]
+			problems := validation.IsQualifiedName(key)
+			if l.known {
+				problems = slices.Concat(problems, validation.IsValidLabelValue(l.value))
+			}
+			if text := key + "=" + l.value; len(problems) > 0 && !said[text] {
+				said[text] = true
+				c.found("invalid-label", template.and("labels", key),
+					fmt.Sprintf("%s gets the label %s, which the API server refuses: %s.", capital(orUnnamed(g.name)),
+						short(text), because(problems)))
+			}
+		}
+	}
+}
+
+// because is the first reason of the API server, without the pattern that it quotes.
+func because(problems []string) string {
+	reason, _, _ := strings.Cut(problems[0], " (e.g.")
+	return reason
 }

@@ -41,6 +41,11 @@ func objectRules() []Rule {
 			"Correct the name of the field, or remove it.",
 		},
 		{
+			"strategy-misplaced", Error, "A strategy in the wrong place",
+			"The API server drops a field that it does not know. The Applications then sync in any order.",
+			"Move it to spec.strategy of the ApplicationSet, beside spec.template and spec.generators.",
+		},
+		{
 			"strategy-type", Error, "A strategy type that does not exist",
 			"Only the exact texts RollingSync and AllAtOnce exist. With any other the ApplicationSet controller ignores the " +
 				"steps, and stepgate gates nothing.", "Write type: RollingSync.",
@@ -69,6 +74,27 @@ func objectRules() []Rule {
 			"generator-fails", Error, "A generator that fails",
 			"If one generator fails, the ApplicationSet controller updates no Application of the ApplicationSet.",
 			"Correct the generator.",
+		},
+		{
+			"template-fails", Error, "A template that fails",
+			"Argo CD cannot render an Application, and then updates no Application of the ApplicationSet.",
+			"Correct the template. With goTemplate, parameters are written {{.name}}, and names with a dash " +
+				"{{index .metadata.labels \"my-label\"}}.",
+		},
+		{
+			"duplicate-name", Error, "Applications with the same name",
+			"Argo CD refuses an ApplicationSet that gives two Applications one name, and updates no Application of it.",
+			"Use a parameter in spec.template.metadata.name that tells them apart.",
+		},
+		{
+			"invalid-name", Error, "A name that no Application can have",
+			"The API server refuses the Application.",
+			"Use lower case letters, digits, '-' and '.', and parameters that the generators give.",
+		},
+		{
+			"invalid-label", Error, "A label that no Application can have",
+			"The API server refuses the Application, and Argo CD never creates or updates it.",
+			"A label has at most 63 characters: letters, digits, '-', '_' and '.', with a letter or a digit at both ends.",
 		},
 		{
 			"placeholder-not-filled", Error, "A placeholder in a label that no generator fills",

@@ -13,6 +13,8 @@ const (
 	step2 = "            - {key: env, operator: In, values: [prod]}\n"
 	step3 = "        - matchExpressions:\n            - {key: env, operator: In, values: [prod]}\n"
 	steps = "spec.strategy.rollingSync.steps"
+	lists = "    - list:\n        elements:\n          - {env: dev, cluster: dev}\n          - {env: prod, cluster: " +
+		"prod-eu}\n          - {env: prod, cluster: prod-us}\n"
 )
 
 // row is an ApplicationSet, and all that lint finds in it.
@@ -79,13 +81,72 @@ var rows = map[string]row{
 	"a matrix of one generator": {
 		[]string{"  strategy:", "    - matrix:\n        generators: [{list: {elements: [{a: b}]}}]\n  strategy:"},
 		[]string{
-			`generator-fails 17 spec.generators[1].matrix: Argo CD cannot evaluate generator 2 (matrix): a matrix has two generators, and this one has 1.`,
+			`generator-fails 17 spec.generators[1].matrix: Argo CD cannot evaluate generator 2 (matrix): found less than two generators, Matrix support only two.`,
 		},
 	},
 	"a label whose parameter no element gives": {
 		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.enf}}\"}"},
 		[]string{
-			`generator-fails 29 spec.template.metadata.labels.env: The label env of generator 1 (list) cannot be rendered: the template "{{.enf}}" fails: no generator gives a parameter that it uses.`,
+			`template-fails 29 spec.template.metadata.labels.env: Argo CD cannot render the template of generator 1 (list): failed to execute go template {{.enf}}: template: base:1:2: executing "base" at <.enf>: map has no entry for key "enf".`,
+		},
+	},
+	"a template that does not parse, outside the labels": {
+		[]string{"path: base", "path: 'apps/{{ app }}'"},
+		[]string{
+			`template-fails 32 spec.template.spec.source.path: Argo CD cannot render the template of generator 1 (list): failed to parse template apps/{{ app }}: template: base:1: function "app" not defined.`,
+		},
+	},
+	"a label of clusters without the dot, with goTemplate": {
+		[]string{lists, "    - clusters: {}\n", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{metadata.labels.env}}\"}"},
+		[]string{
+			`template-fails 25 spec.template.metadata.labels.env: Argo CD cannot render the template of generator 1 (clusters): failed to parse template {{metadata.labels.env}}: template: base:1: function "metadata" not defined.`,
+		},
+	},
+	"a name with a dash in a Go template": {
+		[]string{lists, "    - clusters: {}\n", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.metadata.labels.cluster-env}}\"}"},
+		[]string{
+			`template-fails 25 spec.template.metadata.labels.env: Argo CD cannot render the template of generator 1 (clusters): failed to parse template {{.metadata.labels.cluster-env}}: template: base:1: bad character U+002D '-'.`,
+		},
+	},
+	"a Go template without goTemplate, of clusters": {
+		[]string{
+			"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", lists, "    - clusters: {}\n",
+			"guestbook-{{.cluster}}", "guestbook-{{name}}",
+			"labels: {env: \"{{.env}}\"}", "labels: {env: '{{index .metadata.labels \"env\"}}'}",
+		},
+		[]string{
+			`placeholder-not-filled 23 spec.template.metadata.labels.env: The label env keeps the placeholder {{index .metadata.labels "env"}}: it is written for Go templates.`,
+		},
+	},
+	"a name twice": {
+		[]string{"{env: prod, cluster: prod-us}", "{env: prod, cluster: prod-eu}"},
+		[]string{`duplicate-name 28 spec.template.metadata.name: 2 Applications get the name guestbook-prod-eu.`},
+	},
+	"a name that is not valid": {
+		[]string{"{env: prod, cluster: prod-us}", "{env: prod, cluster: prod_US}"},
+		[]string{
+			`invalid-name 28 spec.template.metadata.name: An Application gets the name "guestbook-prod_US", which the API server refuses: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character.`,
+		},
+	},
+	"a label that is not valid": {
+		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.env}}\", path: apps/x}"},
+		[]string{
+			`invalid-label 29 spec.template.metadata.labels.path: guestbook-dev gets the label path=apps/x, which the API server refuses: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character.`,
+		},
+	},
+	"fields of other tools, one of them in place of the expressions": {
+		[]string{
+			"        - matchExpressions:\n" + step1, "        - matchLabels: {env: dev}\n          minReadySeconds: 30\n",
+		},
+		[]string{
+			`unknown-field 21 ` + steps + `[0].matchLabels: The field "matchLabels" does not exist, and the API server drops it: step 1 then selects every Application.`,
+			`unknown-field 22 ` + steps + `[0].minReadySeconds: The field "minReadySeconds" does not exist, and the API server drops it.`,
+		},
+	},
+	"a strategy in the template": {
+		[]string{"    spec:\n", "    strategy: {type: RollingSync}\n    spec:\n"},
+		[]string{
+			`strategy-misplaced 30 spec.template.strategy: "strategy" does not exist here, and the API server drops it: the Applications are not put in order by it.`,
 		},
 	},
 	"a placeholder that no element fills": {
@@ -93,6 +154,7 @@ var rows = map[string]row{
 			"  goTemplate: true\n  goTemplateOptions: [missingkey=error]\n", "", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{env}}\", tier: \"{{tier}}\"}",
 		},
 		[]string{
+			`placeholder-not-filled 26 spec.template.metadata.name: The name keeps the placeholder {{.cluster}}: it is written for Go templates.`,
 			`placeholder-not-filled 27 spec.template.metadata.labels.tier: The label tier keeps the placeholder {{tier}}: generator 1 (list) gives no text of this name.`,
 		},
 	},

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stepgate/stepgate/policy"
 )
@@ -34,6 +36,10 @@ func (c *checker) selection() {
 	}
 	for i := range c.steps {
 		if selects[i] == 0 || first[i] > 0 || c.broken[i] {
+			continue
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Keys(c.all)), func(j int) bool { return j < i }) {
+			c.broken[i] = true
 			continue
 		}
 		c.broken[i] = true

@@ -3,6 +3,8 @@ package lint
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // strategy looks at the strategy as a whole.
@@ -43,12 +45,34 @@ func (c *checker) strategy() {
 	}
 }
 
-// unknownFields reports the fields of the strategy that the API server would drop.
+// wishes are fields that other tools have for what an annotation of stepgate does.
+var wishes = map[string]string{
+	"minReadySeconds": settings.SoakAnnotation, "delaySeconds": settings.SoakAnnotation, "pause": settings.PauseAnnotation,
+	"paused": settings.PauseAnnotation, "requiresApproval": settings.ApproveAnnotation,
+}
+
+// unknownFields reports the fields of the strategy that the API server would drop, and a strategy in another place.
 func (c *checker) unknownFields() {
 	for _, field := range c.unknown {
-		if path := parsePath(field); len(path) > 2 && path[0] == "spec" && path[1] == "strategy" {
-			c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
-				short(fmt.Sprint(path[len(path)-1]))))
+		path := parsePath(field)
+		name := fmt.Sprint(path[len(path)-1])
+		switch inside := len(path) > 2 && path[0] == "spec" && path[1] == "strategy"; {
+		case inside:
+			f := c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
+				short(name)))
+			if annotation, is := wishes[name]; is {
+				f.Remedy = "Remove it; stepgate does this with the annotation " + annotation + "."
+			}
+			if at, is := path[len(path)-2].(int); is && name == "matchLabels" && at < len(c.steps) && len(c.steps[at]) == 0 {
+				// The rest follows from this, and would be said once for each Application.
+				c.all[at], c.broken[at] = true, true
+				f.Message = fmt.Sprintf("The field %q does not exist, and the API server drops it: step %d then selects every "+
+					"Application.", name, at+1)
+				f.Remedy = "Write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]."
+			}
+		case name == "strategy", name == "rollingSync":
+			c.found("strategy-misplaced", path, fmt.Sprintf("%q does not exist here, and the API server drops it: the "+
+				"Applications are not put in order by it.", name))
 		}
 	}
 }

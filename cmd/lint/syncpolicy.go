@@ -7,6 +7,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // automatedSync looks at the sync policies of the Applications.
@@ -81,9 +83,9 @@ type placed struct {
 // templates are those of the ApplicationSet and of its generators, and templatePatch as far as it needs no rendering.
 func (c *checker) templates() []placed {
 	all := []placed{{to("spec", "template"), &c.Set.Spec.Template}}
-	for i := range c.Set.Spec.Generators {
-		for _, p := range parts(i, &c.Set.Spec.Generators[i]) {
-			all = append(all, placed{p.path().and("template"), p.template})
+	for _, g := range render.Generators(c.Set) {
+		if g.Template != nil {
+			all = append(all, placed{pathOf(g).and("template"), g.Template})
 		}
 	}
 	if patch := c.Set.Spec.TemplatePatch; patch != nil {

@@ -2,72 +2,17 @@ package lint
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/argoproj/argo-cd/v3/applicationset/progressivesync"
-	"github.com/argoproj/argo-cd/v3/applicationset/utils"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	log "github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"pgregory.net/rapid"
 )
-
-// Lint renders a text to exactly what argo-cd v3.5.7 renders it to, or says that it does not know. It calls broken only
-// what fails there.
-func TestUpstreamRendersTheSame(t *testing.T) {
-	pieces := []string{
-		"a", "-", " ", "{{.env}}", "{{ .env }}", "{{.missing}}", "{{.values.env}}", "{{.values.none}}", "{{.n}}", "{{.list}}", "{{index .list 0}}", "{{index .values \"env\"}}",
-		"{{.env | upper}}", "{{.env | upper | lower}}", "{{trimPrefix \"d\" .env}}", "{{trimSuffix \"v\" .env}}", "{{trim .space}}", "{{default \"x\" .empty}}", "{{default \"x\" .env}}", "{{.n | default 3}}",
-		"{{if eq .env \"dev\"}}yes{{else}}no{{end}}", "{{if and .env (not .empty)}}both{{end}}", "{{if .missing}}x{{else}}y{{end}}", "{{or .empty .env}}", "{{ne .env .empty}}", "{{range .list}}{{.}}{{end}}",
-		"{{printf \"%s\" .env}}", "{{$x := .env}}{{$x}}", "{{ env }}", "{{env}}", "{{values.env}}", "{{missing}}", "{{}}", "{{ }}", "{{", "}}", "{{slugify .env}}", "{{/* x */}}", "\n", "{{- .env -}}", "{{len .env}}", "{{.}}", "{{.env.x}}", "{{\"{{\"}}",
-	}
-	known, total := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		g := NewWithT(t)
-		text := ""
-		for _, piece := range rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 4).Draw(t, "pieces") {
-			text += piece
-		}
-		e := &engine{goTemplate: rapid.Bool().Draw(t, "goTemplate"), unknownKinds: map[string]bool{}}
-		if option := rapid.SampledFrom([]string{"", "missingkey=error", "missingkey=zero", "missingkey=default"}).Draw(t,
-			"option"); option != "" {
-			e.options = []string{option}
-		}
-		values := map[string]any{
-			"env": "dev", "n": 2.0, "empty": "", "space": " x ", "values": map[string]any{"env": "prod"}, "list": []any{"a", "b"},
-		}
-		if !e.goTemplate {
-			values = map[string]any{"env": "dev", "empty": "", "values.env": "prod"}
-		}
-		want, failure := (&utils.Render{}).Replace(text, values, e.goTemplate, e.options)
-		got, err := e.render(text, params{values: values})
-		total++
-		var b *brokenGenerator
-		switch {
-		case err == nil:
-			known++
-			g.Expect(failure).NotTo(HaveOccurred(), "%q", text)
-			g.Expect(got).To(Equal(want), "%q", text)
-		case errors.As(err, &b):
-			g.Expect(failure).To(HaveOccurred(), "%q", text)
-		default:
-			g.Expect(err).To(MatchError(errUnknown), "%q", text)
-		}
-
-		// With fewer parameters known, the result is the same, or not known.
-		delete(values, rapid.SampledFrom([]string{"env", "empty", "values", "values.env", "list"}).Draw(t, "open"))
-		if got, err := e.render(text, params{values: values, open: true}); err == nil {
-			g.Expect(failure).NotTo(HaveOccurred(), "%q", text)
-			g.Expect(got).To(Equal(want), "%q", text)
-		}
-	})
-	NewWithT(t).Expect(known*3).To(BeNumerically(">", total), "most texts have to be known, or this compares nothing")
-}
 
 // keeper is the ApplicationSet controller's side of progressivesync.
 type keeper struct {

@@ -32,18 +32,27 @@ func TestBadInput(t *testing.T) {
 		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
 		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "its strategy is not RollingSync"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
-		"a matrix generator":   {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "come from a matrix generator"},
-		"a selector":           {change: replaced("    - list:\n", "    - selector: {matchLabels: {env: dev}}\n      list:\n"), want: "a selector or a template of its own"},
-		"a templatePatch":      {change: replaced("  template:\n", "  templatePatch: 'metadata: {labels: {a: b}}'\n  template:\n"), want: "it has a templatePatch, which may change labels"},
+		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "Argo CD cannot evaluate generator 1 (matrix): found less than two generators"},
+		"a matrix of clusters": {change: replaced("    - list:\n        elements:", "    - matrix: {generators: [{clusters: {}}, {git: {repoURL: x}}]}\n    - list:\n        elements:"), want: "its Applications come from a clusters and a git generator"},
+		"a bad templatePatch":  {change: replaced("  template:\n", "  templatePatch: '{metadata: {labels: {a: b}}}'\n  template:\n"), want: "Argo CD cannot render the template of generator 1 (list): invalid templatePatch"},
+		"a bad label":          {change: replaced("  template:\n", "  templatePatch: 'metadata: {labels: {a: b/c}}'\n  template:\n"), want: "the API server refuses the label a=b/c of Application guestbook-dev"},
+		"a name not filled":    {change: replaced("goTemplate: true", "goTemplate: false"), want: "keeps the placeholder {{.name}}"},
+		"a Helm template":      {change: replaced("  name: guestbook\n", "  name: {{ .Values.name }}\n"), want: "test.yaml, document 1 is a Helm template"},
+		"clusters, no steps": {
+			change: func(text string) string {
+				return replaced("type: RollingSync", "type: AllAtOnce")(replaced("    - list:\n", "    - clusters: {}\n      list:\n")(text))
+			},
+			want: "its strategy is not RollingSync",
+		},
 		"no generators":        {change: func(text string) string { return cut(text, "  generators:", "  strategy:") }, want: "it has no generators"},
 		"no elements":          {change: func(text string) string { return cut(text, "          - {name: dev", "  strategy:") }, want: "has no Applications to play"},
-		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "element 1 of its list cannot be rendered"},
+		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "Argo CD cannot render the template of generator 1 (list): failed to parse template guestbook-{{.name | nope}}"},
 		"a number, no Go template": {
 			change: func(text string) string {
 				return strings.Replace(strings.Replace(text, "goTemplate: true", "goTemplate: false", 1), "{name: dev,",
 					"{name: 7,", 1)
 			},
-			want: "element 1 of its list: name is not a text",
+			want: "Argo CD cannot evaluate generator 1 (list): a value is no text, and without goTemplate Argo CD takes texts only",
 		},
 		"a name twice":      {change: replaced("{name: qa,", "{name: dev,"), want: "there are two Applications guestbook-dev"},
 		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `the name "guestbook-q a" of an Application is not valid: a lowercase RFC 1123 subdomain must`},
@@ -58,7 +67,10 @@ func TestBadInput(t *testing.T) {
 			options: with(func(o *Options) { o.Failures = map[string]Failure{"guestbook-qa": FailsHealth} }),
 			want:    "--fail guestbook-qa: the Application is in no step",
 		},
-		"maxUpdate in 3.2": {options: with(func(o *Options) { o.Version = "3.2" }), want: "maxUpdate is not modelled for Argo CD 3.2"},
+		"--by-hand of nobody": {
+			options: with(func(o *Options) { o.ByHand = []string{"guestbook-uat"} }),
+			want:    "--by-hand guestbook-uat: there is no such Application in a step",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -124,6 +136,7 @@ func TestRead(t *testing.T) {
 		"kubectl get applications":       `{"apiVersion": "v1", "kind": "List", "items": [` + one + "," + other + "]}",
 		"argocd appset generate -o yaml": "- " + one + "\n- " + other,
 		"argocd appset generate -o json": "[" + one + ",\n" + other + "]",
+		"argocd app get -o yaml":         "metadata: {name: a}\nspec: {source: {}, destination: {}}\n---\nmetadata: {name: b}\nspec: {sources: [], destination: {}}\n",
 		"with other objects":             "kind: Secret\n---\nkind: Application\napiVersion: app.k8s.io/v1beta1\n---\n" + one + "\n---\n" + other,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,8 @@ type Options struct {
 	Poll time.Duration
 	// GitWebhook says that a git webhook tells Argo CD of the commit at once.
 	GitWebhook bool
+	// ByHand are the Applications that somebody syncs as soon as the earlier steps are done.
+	ByHand []string
 	// Commits land one after the other; nil if there is one.
 	Commits *Commits
 	// Pin is stepgate's --pin in a train, and Start its --start.

@@ -12,6 +12,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 // Objects are the objects of Argo CD in some files.
@@ -29,11 +31,16 @@ func (o *Objects) Read(file string, in io.Reader) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		text := raw
 		if err == nil {
-			raw, err = yaml.YAMLToJSON(raw)
+			raw, err = yaml.YAMLToJSON(text)
 		}
 		if err == nil {
 			err = o.add(raw)
+		}
+		if err != nil && render.HelmMark(text) >= 0 {
+			return fmt.Errorf("%s, document %d is a Helm template: render it first, with helm template, and give the output",
+				file, number)
 		}
 		if err != nil {
 			return fmt.Errorf("%s, document %d: %w", file, number, err)
@@ -50,23 +57,21 @@ func (o *Objects) add(raw []byte) error {
 		}
 		return o.addAll(several)
 	}
-	var object struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Items      []json.RawMessage `json:"items"`
+	var list struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
 	}
-	if err := json.Unmarshal(raw, &object); err != nil {
+	if err := json.Unmarshal(raw, &list); err != nil {
 		return errors.New("it is no Kubernetes object")
 	}
-	ours := strings.HasPrefix(object.APIVersion, "argoproj.io/")
-	switch {
-	case strings.HasSuffix(object.Kind, "List"):
-		return o.addAll(object.Items)
-	case ours && object.Kind == "ApplicationSet":
+	switch kind := render.Kind(raw); {
+	case strings.HasSuffix(list.Kind, "List"):
+		return o.addAll(list.Items)
+	case kind == render.ApplicationSet:
 		set := &argo.ApplicationSet{}
 		o.Sets = append(o.Sets, set)
 		return decode(raw, set)
-	case ours && object.Kind == "Application":
+	case kind == render.Application:
 		app := &argo.Application{}
 		o.Applications = append(o.Applications, app)
 		return decode(raw, app)

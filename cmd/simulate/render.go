@@ -1,116 +1,53 @@
 package simulate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
-	"github.com/argoproj/argo-cd/v3/applicationset/utils"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
-// render makes the Applications of list generators, with Argo CD's own renderer. Everything else that gives or changes
-// Applications is refused: git, clusters and the like cannot be known offline.
-func render(set *argo.ApplicationSet) ([]*argo.Application, error) {
-	if set.Spec.TemplatePatch != nil {
-		return nil, errors.New("it has a templatePatch, which may change labels; " + howToGive)
-	}
+// rendered are the Applications that the generators of an ApplicationSet give. It refuses one of which not all can be
+// known offline.
+func rendered(set *argo.ApplicationSet) ([]*argo.Application, error) {
 	if len(set.Spec.Generators) == 0 {
 		return nil, errors.New("it has no generators, and so no Applications")
 	}
-	template := argo.Application{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: set.Spec.Template.Name, Labels: set.Spec.Template.Labels,
-		}, Spec: set.Spec.Template.Spec,
-	}
 	var all []*argo.Application
-	for i := range set.Spec.Generators {
-		elements, err := elements(&set.Spec.Generators[i], set.Spec.GoTemplate)
-		if err != nil {
-			return nil, err
+	for _, g := range render.Generators(set) {
+		result, err := g.Render()
+		switch {
+		case errors.As(err, &render.TemplateError{}):
+			return nil, fmt.Errorf("Argo CD cannot render the template of generator %d (%s): %w", g.Index+1, g.Kind, err)
+		case err != nil:
+			return nil, fmt.Errorf("Argo CD cannot evaluate generator %d (%s): %w", g.Index+1, g.Kind, err)
+		case result.TooMany:
+			return nil, fmt.Errorf("generator %d (%s) gives too many Applications to play", g.Index+1, g.Kind)
+		case len(result.Unknown) > 0:
+			return nil, fmt.Errorf("its Applications come from a %s generator and cannot be known offline; %s",
+				strings.Join(result.Unknown, " and a "), howToGive)
 		}
-		for n, params := range elements {
-			app, err := (&utils.Render{}).RenderTemplateParams(&template, set.Spec.SyncPolicy, params, set.Spec.GoTemplate,
-				set.Spec.GoTemplateOptions)
-			if err != nil {
-				return nil, fmt.Errorf("element %d of its list cannot be rendered: %w", n+1, err)
-			}
-			if app.Name == "" {
-				return nil, fmt.Errorf("element %d of its list gives an Application without a name", n+1)
-			}
-			all = append(all, app.DeepCopy())
-		}
+		all = append(all, result.Applications...)
 	}
-	return all, nil
+	return all, valid(all)
 }
 
-// elements are the parameters of a list generator, as GenerateParams makes them (argo-cd v3.5.7,
-// applicationset/generators/list.go).
-func elements(generator *argo.ApplicationSetGenerator, goTemplate bool) ([]map[string]any, error) {
-	list := generator.List
-	switch {
-	case list == nil:
-		return nil, fmt.Errorf("its Applications come from a %s generator and cannot be known offline; %s",
-			kindOf(generator), howToGive)
-	case generator.Selector != nil, !reflect.DeepEqual(list.Template, argo.ApplicationSetTemplate{}):
-		return nil, errors.New(
-			"its list generator has a selector or a template of its own, which are not rendered offline; " + howToGive,
-		)
-	}
-	var all []map[string]any
-	for n, element := range list.Elements {
-		var params map[string]any
-		err := json.Unmarshal(element.Raw, &params)
-		if err == nil && !goTemplate {
-			params, err = flat(params)
+// valid refuses Applications that the API server refuses.
+func valid(all []*argo.Application) error {
+	for _, app := range all {
+		if left := render.Unfilled(app.Name); left != "" {
+			return fmt.Errorf("the name %s keeps the placeholder %s: no generator gives a parameter of this name", app.Name, left)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("element %d of its list: %w", n+1, err)
-		}
-		all = append(all, params)
-	}
-	var more []map[string]any
-	if err := yaml.Unmarshal([]byte(list.ElementsYaml), &more); err != nil {
-		return nil, fmt.Errorf("elementsYaml of its list: %w", err)
-	}
-	return append(all, more...), nil
-}
-
-// flat makes the parameters of a template that is no Go template: texts only.
-func flat(element map[string]any) (map[string]any, error) {
-	params := map[string]any{}
-	for key, value := range element {
-		nested, ok := value.(map[string]any)
-		if key != "values" || !ok {
-			nested = map[string]any{"": value}
-		}
-		for name, value := range nested {
-			if _, ok := value.(string); !ok {
-				return nil, fmt.Errorf("%s is not a text, and without goTemplate: true it has to be", key)
+		for key, value := range app.Labels {
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+				reason, _, _ := strings.Cut(problems[0], " (e.g.")
+				return fmt.Errorf("the API server refuses the label %s=%s of Application %s: %s", key, value, app.Name, reason)
 			}
-			if name != "" {
-				name = "values." + name
-			} else {
-				name = key
-			}
-			params[name] = value
 		}
 	}
-	return params, nil
-}
-
-// kindOf names a generator as its field is named.
-func kindOf(generator *argo.ApplicationSetGenerator) string {
-	fields := reflect.ValueOf(generator).Elem()
-	for i := range fields.NumField() {
-		if f := fields.Field(i); f.Kind() == reflect.Pointer && !f.IsNil() && fields.Type().Field(i).Name != "Selector" {
-			name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
-			return name
-		}
-	}
-	return "nameless"
+	return nil
 }

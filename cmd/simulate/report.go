@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,7 +18,7 @@ import (
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	ApplicationSet  string `json:"applicationSet"`
-	// Rendered says that the Applications come from the list generators of the ApplicationSet.
+	// Rendered says that the Applications come from the generators of the ApplicationSet.
 	Rendered bool   `json:"rendered,omitempty"`
 	ArgoCD   string `json:"argocd"`
 	// Mode of stepgate; off is Argo CD alone.
@@ -81,6 +82,9 @@ type Waiting struct {
 	Recorded string `json:"recorded"`
 	// Message is what somebody reads who syncs it now.
 	Message string `json:"message,omitempty"`
+
+	// why says for what the ApplicationSet controller lets it wait.
+	why string
 }
 
 // Waits is an Application that the ApplicationSet controller lets wait; Message says why. It is the only kind that the
@@ -130,6 +134,11 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	}
 	report.Events = script.written()
 	report.conclude(end)
+	for i := range report.Waiting {
+		if x := &report.Waiting[i]; x.Recorded == string(argo.ProgressiveSyncWaiting) {
+			x.why = script.why(script.of[x.Application])
+		}
+	}
 	if o.Commits != nil {
 		report.Train = conductor.train(report, t)
 	}
@@ -149,7 +158,7 @@ func (r *Report) conclude(end simulation.Rehearsal) {
 	for _, x := range end.Waiting {
 		r.Waiting = append(r.Waiting, Waiting{
 			Application: x.Application, Step: x.Step, Health: x.Health, Sync: x.Sync, Operation: x.Operation,
-			Recorded: x.Recorded, Message: x.Answer,
+			Recorded: x.Recorded, Message: played(x.Answer),
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -106,8 +107,8 @@ func (r *Report) causes() []string {
 		if len(step.Applications) > 0 && limited && most == 0 {
 			causes = append(
 				causes, fmt.Sprintf(
-					"maxUpdate of step %d is %s: Argo CD never syncs an Application of it. Next: set it to 1 or more, or leave it "+
-						"out.", step.Step, step.MaxUpdate.String(),
+					"Step %d is a manual step (maxUpdate %s): somebody has to sync %s. Next: play that with --by-hand APP; in the "+
+						"cluster: argocd app sync APP", step.Step, step.MaxUpdate.String(), list(step.Applications, namedInLine),
 				),
 			)
 		}
@@ -149,7 +150,7 @@ func (r *Report) groups() []*group {
 		}
 		recorded := ""
 		if x.Message == "" {
-			recorded = "the ApplicationSet's status says " + x.Recorded
+			recorded = cmp.Or(x.why, "the ApplicationSet's status says "+x.Recorded)
 		}
 		n := slices.IndexFunc(all, func(g *group) bool {
 			return g.step == x.Step && g.message == x.Message && g.recorded == recorded

@@ -18,7 +18,7 @@ type Rollout struct {
 	Set *argo.ApplicationSet
 	// Applications are sorted by name.
 	Applications []*argo.Application
-	// Rendered says that they come from the list generators of the ApplicationSet.
+	// Rendered says that they come from the generators of the ApplicationSet.
 	Rendered bool
 }
 
@@ -33,6 +33,14 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 	if err != nil {
 		return nil, err
 	}
+	strategy := set.Spec.Strategy
+	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
+		len(strategy.RollingSync.Steps) == 0 {
+		return nil, fmt.Errorf(
+			"ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set "+
+				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", set.Name,
+		)
+	}
 	r := &Rollout{Set: set}
 	for _, app := range o.Applications {
 		if owner := metav1.GetControllerOf(app); owner == nil || owner.Kind == "ApplicationSet" && owner.Name == set.Name {
@@ -41,7 +49,7 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 	}
 	if len(o.Applications) == 0 {
 		r.Rendered = true
-		if r.Applications, err = render(set); err != nil {
+		if r.Applications, err = rendered(set); err != nil {
 			return nil, fmt.Errorf("ApplicationSet %s: %w", set.Name, err)
 		}
 	}
@@ -73,14 +81,6 @@ func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
 func (r *Rollout) check() error {
 	if problems := validation.IsDNS1123Subdomain(r.Set.Name); len(problems) > 0 {
 		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problems[0])
-	}
-	strategy := r.Set.Spec.Strategy
-	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
-		len(strategy.RollingSync.Steps) == 0 {
-		return fmt.Errorf(
-			"ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set "+
-				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", r.Set.Name,
-		)
 	}
 	if len(r.Applications) == 0 {
 		return fmt.Errorf("ApplicationSet %s has no Applications to play; %s", r.Set.Name, howToGive)

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/simulation"
@@ -47,9 +47,6 @@ func translate(r *Rollout, o Options) (*translation, error) {
 	}
 	for _, step := range steps {
 		t.Steps = append(t.Steps, simulation.Step{MaxUpdate: step.MaxUpdate})
-		if step.MaxUpdate != nil && o.Version == "3.2" {
-			return nil, errors.New("maxUpdate is not modelled for Argo CD 3.2; play --argocd 3.5, or take it out of the file")
-		}
 	}
 	t.addApplications(r, o)
 	if len(t.Applications) == 0 {
@@ -58,11 +55,25 @@ func translate(r *Rollout, o Options) (*translation, error) {
 				"the template", r.Set.Name,
 		)
 	}
-	if err := t.addCommits(o); err != nil || o.Commits == nil {
-		return t, err
+	if err := t.addCommits(o); err != nil {
+		return nil, err
 	}
-	t.addTrain(r, o)
-	return t, nil
+	if o.Commits != nil {
+		t.addTrain(r, o)
+	}
+	t.addConditions(r, o)
+	return t, t.addByHand(o)
+}
+
+// addByHand has somebody sync what Argo CD does not.
+func (t *translation) addByHand(o Options) error {
+	for _, name := range o.ByHand {
+		if !slices.Contains(t.names(), name) {
+			return fmt.Errorf("--by-hand %s: there is no such Application in a step; they are %s", name, list(t.names(), 5))
+		}
+		t.Events = append(t.Events, simulation.Event{Do: "byhand " + name})
+	}
+	return nil
 }
 
 // addApplications adds all that are in a step, in the order of the steps: so they are shown.
@@ -85,13 +96,33 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 			t.limit("Of an Application with more than two branches, the first two are played.")
 		}
 		t.Applications = append(t.Applications, simulation.Application{
-			Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name),
+			Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name), Retries: t.retries(app),
 		})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })
 	if len(t.unselected) > 0 {
 		t.limit("Applications that are in no step are left out. Argo CD counts them in step 1 where its maxUpdate is a " +
 			"percentage.")
+	}
+}
+
+// retries is retry.limit of an Application; -1 if there is a policy that retries nothing, and 0 if there is none.
+func (t *translation) retries(app *argo.Application) int64 {
+	policy := app.Spec.SyncPolicy
+	if policy == nil || policy.Retry == nil {
+		return 0
+	}
+	if policy.Retry.Backoff != nil {
+		t.limit("retry.backoff is not played: the times between two attempts are those of Argo CD's default.")
+	}
+	switch limit := policy.Retry.Limit; {
+	case limit == 0:
+		return -1
+	case limit < 0:
+		t.limit("retry.limit below 0, which is for ever, is played as 20.")
+		return 20
+	default:
+		return limit
 	}
 }
 

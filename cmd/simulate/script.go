@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (s *script) hear(h simulation.Happening) {
 		s.heldAt = h.At
 		if repeated := h.Reason == string(policy.AlreadySynced); !repeated && !p.told[h.Text] {
 			p.told[h.Text] = true
-			s.write(h, &Event{Message: h.Text, Reason: h.Reason})
+			s.write(h, &Event{Message: played(h.Text), Reason: h.Reason})
 		}
 	case simulation.Refreshed:
 		if !p.noticed && h.At-s.heldAt < answered {
@@ -83,6 +84,20 @@ func (s *script) hear(h simulation.Happening) {
 	default:
 		s.deployed(h, p)
 	}
+}
+
+// moment is one of the model's clock in a text.
+var moment = regexp.MustCompile(`\b2200-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// played is a text with the moments of the rollout in place of those of the model's clock.
+func played(text string) string {
+	return moment.ReplaceAllStringFunc(text, func(text string) string {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return text
+		}
+		return clock(simulation.Since(at).Seconds())
+	})
 }
 
 // deployed takes what comes of an operation.

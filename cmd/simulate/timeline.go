@@ -191,6 +191,9 @@ func (x *entry) text() string {
 	case simulation.Started:
 		return x.starts(many)
 	case simulation.Failed:
+		if x.retries == 0 {
+			return x.who() + ": the sync has failed, and is not tried again"
+		}
 		return fmt.Sprintf("%s: the sync has failed, after %s", x.who(), counted(x.retries, "retry", "retries"))
 	case simulation.Degraded:
 		return fmt.Sprintf("%s %s Degraded", x.who(), plural(many, "is", "are"))

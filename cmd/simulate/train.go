@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+	clocks "k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -50,14 +52,39 @@ func ParseCommits(text string) (*Commits, error) {
 	return &Commits{every, lasts}, nil
 }
 
-// played are the annotations that are played in a train, by the name that the model has for them.
-var played = map[string]string{
+// annotations are those that are played, by the name that the model has for them.
+var annotations = map[string]string{
 	settings.PauseAnnotation: "pause", settings.SoakAnnotation: "soak", settings.ApproveAnnotation: "approve",
 	settings.MaxFailuresAnnotation: "max-failures",
 }
 
-// addTrain lets commits land one after the other, with the conditions of the ApplicationSet. Somebody approves what
-// waits for an approval, within 20 s.
+// addConditions sets the conditions of the ApplicationSet. Somebody approves what waits for an approval, within 20 s.
+func (t *translation) addConditions(r *Rollout, o Options) {
+	if o.Mode != settings.Enforce {
+		return // nothing waits for them
+	}
+	var events []simulation.Event
+	for annotation, name := range annotations {
+		if text, there := r.Set.Annotations[annotation]; there {
+			events = append(events, simulation.Event{Do: "annotate " + name + " " + strings.ReplaceAll(text, " ", "")})
+		}
+	}
+	slices.SortFunc(events, func(a, b simulation.Event) int { return strings.Compare(a.Do, b.Do) })
+	if _, there := r.Set.Annotations[settings.ApproveAnnotation]; there {
+		events = append(events, simulation.Event{Do: "approver somebody"})
+		t.limit("Somebody approves within 20 s what an Application was compared with.")
+	}
+	t.Events = slices.Concat(events, t.Events)
+	if o.Commits != nil {
+		return // what comes after the train is not shown
+	}
+	conditions := settings.NewParser(settings.Config{}, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set)).Conditions
+	for step := range t.steps {
+		t.Patience = max(t.Patience, conditions.Soak.Before(step))
+	}
+}
+
+// addTrain lets commits land one after the other.
 func (t *translation) addTrain(r *Rollout, o Options) {
 	t.Start = o.Start && o.Mode == settings.Enforce
 	t.Pin = o.Pin
@@ -68,16 +95,6 @@ func (t *translation) addTrain(r *Rollout, o Options) {
 		}
 	}
 	var events []simulation.Event
-	for annotation, name := range played {
-		if text, there := r.Set.Annotations[annotation]; there && o.Mode == settings.Enforce {
-			events = append(events, simulation.Event{Do: "annotate " + name + " " + strings.ReplaceAll(text, " ", "")})
-		}
-	}
-	slices.SortFunc(events, func(a, b simulation.Event) int { return strings.Compare(a.Do, b.Do) })
-	if _, there := r.Set.Annotations[settings.ApproveAnnotation]; there {
-		events = append(events, simulation.Event{Do: "approver somebody"})
-		t.limit("Somebody approves within 20 s what an Application was compared with.")
-	}
 	one := t.Events
 	for range o.Commits.For / o.Commits.Every {
 		events = append(events, one...)

@@ -73,3 +73,6 @@ func (c *clock) pop() scheduled {
 		i = child
 	}
 }
+
+// Since is the time of the model that a moment in a text of it stands for.
+func Since(at time.Time) time.Duration { return at.Sub(epoch) }

@@ -10,6 +10,7 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // legacy is the progressive sync of Argo CD up to 3.2: it records how far each Application is, and returns which of
@@ -26,10 +27,14 @@ func (m *manager) legacy(set *argo.ApplicationSet, current, desired []argo.Appli
 		return nil, err
 	}
 	open := legacyOpen(len(m.c.w.scenario.steps()), desired, statuses)
-	next := slices.Clone(statuses)
+	next, free := slices.Clone(statuses), m.legacyFree(desired, statuses)
 	for i, s := range next {
-		if s.Status == argo.ProgressiveSyncWaiting && open[s.Application] {
-			m.record(&next[i], argo.ProgressiveSyncPending, stepIn(desired, s.Application))
+		step := stepIn(desired, s.Application)
+		if at, limited := free[step]; s.Status == argo.ProgressiveSyncWaiting && open[s.Application] && (!limited || at > 0) {
+			m.record(&next[i], argo.ProgressiveSyncPending, step)
+			if limited {
+				free[step]--
+			}
 		}
 	}
 	maps.DeleteFunc(open, func(name string, _ bool) bool { // only what is OutOfSync is synced
@@ -38,6 +43,31 @@ func (m *manager) legacy(set *argo.ApplicationSet, current, desired []argo.Appli
 		})
 	})
 	return open, m.SetAppSetApplicationStatus(context.Background(), m.log, set, next)
+}
+
+// legacyFree are the places of each step that maxUpdate limits. It mirrors updateApplicationSetApplicationStatusProgress of
+// argo-cd v3.2.12, applicationset/controllers/applicationset_controller.go.
+func (m *manager) legacyFree(desired []argo.Application, statuses []argo.ApplicationSetApplicationStatus) map[int]int {
+	size, busy, free := map[int]int{}, map[int]int{}, map[int]int{}
+	for _, s := range statuses {
+		step := stepIn(desired, s.Application)
+		size[step]++
+		if s.Status == argo.ProgressiveSyncPending || s.Status == argo.ProgressiveSyncProgressing {
+			busy[step]++
+		}
+	}
+	for i, s := range m.c.w.scenario.steps() {
+		most := s.MaxUpdate
+		if most == nil {
+			continue
+		}
+		n, err := intstr.GetScaledValueFromIntOrPercent(most, size[i+1], false)
+		if most.Type == intstr.String && most.StrVal != "0%" && n < 1 || err != nil {
+			n = max(n, 1)
+		}
+		free[i+1] = n - busy[i+1]
+	}
+	return free
 }
 
 // stepIn is the step that the generator gives an Application, -1 where it does not give it.

@@ -92,8 +92,16 @@ func (s *Scenario) line(words []string) (err error) {
 func (a *Application) options(words []string) error {
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
-		if name == "from" {
+		switch name {
+		case "from":
 			a.From = strings.Split(value, ",")
+			continue
+		case "retries":
+			limit, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return err
+			}
+			a.Retries = limit
 			continue
 		}
 		d, err := time.ParseDuration(value)
@@ -139,6 +147,8 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Refuses = true
 		case "four-eyes":
 			s.FourEyes = true
+		case "patience":
+			s.Patience, err = time.ParseDuration(value)
 		case "takes":
 			s.Takes, err = time.ParseDuration(value)
 		case "retry-refresh":

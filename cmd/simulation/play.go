@@ -51,6 +51,7 @@ func (w *world) schedule() (last time.Duration) {
 //	annotate NAME [TEXT]          a user sets an annotation stepgate.io/NAME of the ApplicationSet, such as pause or soak, or removes it
 //	approval APP USER [before]    a user approves what Argo CD compared an Application with, or what it has deployed
 //	approver USER                 somebody approves, from now on, everything that waits for an approval
+//	byhand APP                    somebody syncs it, from now on, within 20 s after the earlier steps are done
 //	bypass D                      everything is let through for D
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
@@ -59,7 +60,7 @@ func (w *world) schedule() (last time.Duration) {
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
 	verb, args := words[0], words[1:]
-	if !slices.Contains([]string{"restart", "annotate", "closes", "approval", "approver", "bypass"}, verb) {
+	if !slices.Contains([]string{"restart", "annotate", "closes", "approval", "approver", "byhand", "bypass"}, verb) {
 		w.disturbed = w.now
 	}
 	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
@@ -160,6 +161,8 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		w.become(m, "Degraded")
 	case "recover":
 		w.become(m, "Healthy")
+	case "byhand":
+		w.byHand(m)
 	case "failing":
 		m.failing = number(args[1])
 	case "window":

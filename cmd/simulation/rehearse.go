@@ -48,7 +48,7 @@ func (p *Player) Rehearse(
 	last := w.schedule()
 	w.advance(last)
 	// Somebody may not look for as long as Argo CD polls, and nothing may change while something becomes Healthy.
-	slow := s.Poll + s.Takes
+	slow := s.Poll + s.Takes + s.Patience
 	for ctx.Err() == nil && w.now < most && len(w.queue) > 0 && !w.finished() {
 		if w.now > max(w.api.changed, last)+slow && w.still(last+slow) {
 			break

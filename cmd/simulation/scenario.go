@@ -64,7 +64,9 @@ type Scenario struct {
 	// Hashes gives revisions the names that git gives them; without, they are counted: app.1.
 	Hashes bool
 	// Takes is how long something slow is Progressing; zero is 8 s.
-	Takes        time.Duration
+	Takes time.Duration
+	// Patience is for how long nothing may change, beside a poll, before a rehearsal stands still: the longest soak time.
+	Patience     time.Duration
 	Applications []Application
 	Events       []Event
 }
@@ -85,6 +87,8 @@ type Application struct {
 	Compares time.Duration
 	// Compared is how long ago it was last compared; zero leaves that to the model.
 	Compared time.Duration
+	// Retries is its retry.limit; zero is the 5 of the ApplicationSet controller, and -1 no retry.
+	Retries int64
 	// From are the branches that it deploys, at most two; none are those of the layout.
 	From []string
 }
@@ -129,6 +133,9 @@ func (s *Scenario) String() string {
 	if s.Takes != 0 {
 		fmt.Fprintf(&b, " takes=%s", s.Takes)
 	}
+	if s.Patience != 0 {
+		fmt.Fprintf(&b, " patience=%s", s.Patience)
+	}
 	b.WriteString("\n")
 	if s.Set.Name != "" {
 		fmt.Fprintf(&b, "set %s\n", s.Set)
@@ -152,6 +159,9 @@ func (s *Scenario) String() string {
 		}
 		if a.Compared != 0 {
 			fmt.Fprintf(&b, " compared=%s", a.Compared)
+		}
+		if a.Retries != 0 {
+			fmt.Fprintf(&b, " retries=%d", a.Retries)
 		}
 		if len(a.From) > 0 {
 			b.WriteString(" from=" + strings.Join(a.From, ","))

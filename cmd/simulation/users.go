@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
@@ -15,6 +16,16 @@ func (w *world) userSync(m *member, revisions []string) {
 		return
 	}
 	w.serverWrites(app, syncOf(app, revisions).Sync)
+}
+
+// byHand makes somebody look every 20 s whether the earlier steps are done, and sync an Application then.
+func (w *world) byHand(m *member) {
+	app := w.api.apps[m.name]
+	waits := slices.ContainsFunc(w.undone(), func(name string) bool { return w.members[name].generated < m.generated })
+	if app != nil && app.Status.Sync.Status == argo.SyncStatusCodeOutOfSync && !waits {
+		w.userSync(m, w.heads(m))
+	}
+	w.after(20*time.Second, func() { w.byHand(m) })
 }
 
 // syncOf is the operation that argocd-server writes for a user.

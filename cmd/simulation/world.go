@@ -190,6 +190,9 @@ func (w *world) newSpec(m *member, of specOf) argo.ApplicationSpec {
 	if w.scenario.RetryRefresh {
 		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: 5, Refresh: true}}
 	}
+	if limit := w.scenario.application(m.name).Retries; limit != 0 {
+		spec.SyncPolicy = &argo.SyncPolicy{Retry: &argo.RetryStrategy{Limit: max(limit, 0)}}
+	}
 	putAround(&spec, of.around)
 	var sources argo.ApplicationSources
 	for i, b := range m.sources {

@@ -16,6 +16,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/lint"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -26,6 +27,8 @@ type linter struct {
 	allNamespaces    bool
 	severity         string
 	progressiveSyncs bool
+	exclude          []string
+	allowEmpty       bool
 	// installed is the stepgate of the cluster; nil if it is not known.
 	installed *settings.Config
 }
@@ -41,7 +44,8 @@ check. It does check that if it gets the Applications:
 
   argocd appset generate appset.yaml -o yaml | stepgate lint -f appset.yaml -f -
 
-The exit code is 0 if nothing was found, 1 if something was, and 2 if something could not be read.`
+The exit code is 0 if nothing was found, 1 if something was, and 2 if something could not be read or
+there was nothing to look at.`
 	cmd.Example = "  stepgate lint -f appsets/\n  stepgate lint -f appset.yaml -o sarif > lint.sarif\n  stepgate lint " +
 		"-n argocd guestbook"
 	l.bindCluster(cmd)
@@ -50,6 +54,9 @@ The exit code is 0 if nothing was found, 1 if something was, and 2 if something 
 	f := cmd.Flags()
 	f.StringArrayVarP(&l.files, "filename", "f", nil,
 		"file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")
+	f.StringArrayVar(&l.exclude, "exclude", nil,
+		"glob pattern of files or folders to leave out of a directory, such as 'charts' or '*-values.yaml'; can be repeated")
+	f.BoolVar(&l.allowEmpty, "allow-empty", false, "exit with 0 if there is no ApplicationSet to look at")
 	f.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "check the ApplicationSets of all namespaces")
 	f.StringVar(&l.severity, "severity", lint.Warning.String(),
 		"the least severity that makes the exit code 1: error, warning or note")
@@ -63,7 +70,8 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return command.Usage("--severity: %s", err)
 	}
-	var in lint.Input
+	render.Silence()
+	in := lint.Input{Exclude: l.exclude}
 	switch {
 	case len(l.files) > 0 && (len(names) > 0 || l.allNamespaces):
 		return command.Usage("-f goes neither with names of ApplicationSets nor with -A")
@@ -88,10 +96,29 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	switch {
 	case len(report.Failures) > 0:
 		return notRead(report.Failures)
+	case report.Summary.ApplicationSets == 0 && !l.allowEmpty:
+		return l.nothing()
 	case report.Found(least):
 		return command.ErrFound
 	}
 	return nil
+}
+
+// nothing says that no ApplicationSet was looked at, which is not fine.
+func (l *linter) nothing() error {
+	switch {
+	case len(l.files) > 0:
+		return errors.New("nothing was checked: the files have no ApplicationSet. Give the file with it; --allow-empty if " +
+			"there may be none")
+	case l.allNamespaces:
+		return errors.New("nothing was checked: the cluster has no ApplicationSets; --allow-empty if there may be none")
+	}
+	namespace, err := l.namespace()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("nothing was checked: namespace %s has no ApplicationSets; did you mean -n argocd, or -A? "+
+		"--allow-empty if there may be none", namespace)
 }
 
 // notRead names what could not be read. The report has the rest.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/simulate"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -39,8 +40,11 @@ would read.
 
 It plays a model of Argo CD, with Argo CD's own code for progressive syncs and stepgate's own code.
 It writes nothing. The ApplicationSet and its Applications come from files, or, without -f, from the
-cluster. The Applications of list generators are rendered; those of other generators have to be in
-the files.
+cluster. The Applications of list, matrix and merge generators are rendered; those of generators that
+need a cluster or a network have to be in the files.
+
+The conditions of the ApplicationSet are played: pause, soak, approve (somebody approves within 20 s)
+and max-failures.
 
 With --commits it plays many commits instead of one, and shows how often each step is deployed.
 
@@ -56,6 +60,8 @@ early, or, with --commits, a step is never deployed. 2: an error.`
 		"file with the ApplicationSet, or with Applications; - is standard input; may be repeated")
 	f.StringArrayVar(&s.failures, "fail", nil,
 		"APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
+	f.StringArrayVar(&s.options.ByHand, "by-hand", nil,
+		"APP that somebody syncs as soon as the earlier steps are done, such as one of a step with maxUpdate 0; may be repeated")
 	f.StringVar(&s.mode, "mode", "enforce", "mode of stepgate: enforce or audit")
 	f.BoolVar(&s.withoutGate, "without-gate", false, "play Argo CD alone, to see who would start too early")
 	f.StringVar(&s.options.Version, "argocd", "3.5", "version of Argo CD: 3.2, 3.4, 3.5 or 3.6")
@@ -79,6 +85,7 @@ early, or, with --commits, a step is never deployed. 2: an error.`
 }
 
 func (s *simulator) run(ctx context.Context, args []string) error {
+	render.Silence()
 	if err := s.flags(); err != nil {
 		return command.Usage("%s", err.Error())
 	}

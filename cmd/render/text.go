@@ -1,4 +1,4 @@
-package lint
+package render
 
 import (
 	"errors"
@@ -8,34 +8,33 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"github.com/argoproj/argo-cd/v3/applicationset/utils"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// engine renders the templates of one ApplicationSet, as far as that is possible offline and without doubt.
-type engine struct {
-	goTemplate bool
-	options    []string
-	// unknownKinds are the kinds of generators that cannot be known offline.
-	unknownKinds map[string]bool
-}
+// ErrUnknown says that a text depends on something that cannot be known offline.
+var ErrUnknown = errors.New("not known offline")
 
-// maxText bounds a rendered text.
-const maxText = 1 << 16
-
-// render renders a text with parameters. The error is errUnknown when the result cannot be known, and a brokenGenerator
-// when Argo CD fails, too.
-//
-// It mirrors Replace of argo-cd v3.5.7, applicationset/utils/utils.go; a test compares them.
-func (e *engine) render(text string, p params) (string, error) {
-	if e.goTemplate {
-		return e.renderGo(text, p)
+// Text renders a text of a template with parameters that are open, as far as the result cannot differ from the one that
+// Argo CD gets. The error is ErrUnknown if it can, and Argo CD's own if the text is no template.
+func Text(set *argo.ApplicationSet, text string, p Params) (string, error) {
+	if set.Spec.GoTemplate {
+		return renderGo(text, set.Spec.GoTemplateOptions, p)
 	}
 	return renderPlain(text, p)
 }
 
-var isTemplated = regexp.MustCompile(".*{{.*}}.*")
+var (
+	isTemplated = regexp.MustCompile(".*{{.*}}.*")
+	// isGo tells what stands between {{ and }} in a Go template from the name of a parameter: no generator gives one of
+	// these.
+	isGo = regexp.MustCompile(`^[.$("]|[|"]|^(if|else|end|range|with|index|printf|default)\b`)
+)
 
-// renderPlain fills {{name}}. A name that is not known stays as it is.
-func renderPlain(text string, p params) (string, error) {
+// renderPlain fills {{name}}. A name that no generator gives stays as it is. It mirrors Replace of argo-cd v3.5.7,
+// applicationset/utils/utils.go; a test compares them.
+func renderPlain(text string, p Params) (string, error) {
 	if !isTemplated.MatchString(text) {
 		return text, nil
 	}
@@ -48,17 +47,17 @@ func renderPlain(text string, p params) (string, error) {
 		}
 		tag, after, found := strings.Cut(rest, "}}")
 		if !found {
-			return "", broken("a template has {{ without }}")
+			return "", errors.New("a template has {{ without }}")
 		}
 		name := strings.TrimSpace(tag)
-		value, known := p.values[name].(string)
+		value, known := p.Values[name].(string)
 		switch {
 		case known && name != "":
 			b.WriteString(value)
-		case p.open:
-			return "", errUnknown
-		default:
+		case isGo.MatchString(name):
 			b.WriteString("{{" + tag + "}}")
+		default:
+			return "", ErrUnknown
 		}
 		text = after
 	}
@@ -84,32 +83,29 @@ func isFalse(value any) bool {
 }
 
 // renderGo renders a Go template that uses nothing but parameters, conditions and simple functions.
-func (e *engine) renderGo(text string, p params) (string, error) {
+func renderGo(text string, options []string, p Params) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
+	// Argo CD's functions are known to its renderer only.
+	if _, err := (&utils.Render{}).Replace(text, nil, true, nil); err != nil && strings.Contains(err.Error(), "parse template") {
+		return "", err
+	}
 	t := template.New("").Funcs(simple)
-	for _, option := range e.options {
+	for _, option := range options {
 		if !isMissingKey(option) {
-			return "", errUnknown
+			return "", ErrUnknown
 		}
-		t = t.Option(option)
 	}
-	if p.open {
-		t = t.Option("missingkey=error")
-	}
-	t, err := t.Parse(text)
-	if err != nil || t.Tree == nil || len(t.Templates()) > 1 || !isSimple(t.Root, p.open) {
-		return "", errUnknown
+	t, err := t.Option("missingkey=error").Parse(text)
+	if err != nil || t.Tree == nil || len(t.Templates()) > 1 || !isSimple(t.Root) {
+		return "", ErrUnknown
 	}
 	var b bounded
-	switch err := t.Execute(&b, p.values); {
-	case err == nil:
-		return b.String(), nil
-	case !p.open && strings.Contains(err.Error(), "map has no entry for key"):
-		return "", broken("the template %q fails: no generator gives a parameter that it uses", short(text))
+	if err := t.Execute(&b, p.Values); err != nil {
+		return "", ErrUnknown
 	}
-	return "", errUnknown
+	return b.String(), nil
 }
 
 func isMissingKey(option string) bool {
@@ -123,6 +119,9 @@ func isMissingKey(option string) bool {
 // bounded is a text of at most maxText bytes.
 type bounded struct{ strings.Builder }
 
+// maxText bounds a rendered text, in bytes.
+const maxText = 1 << 16
+
 var errTooLong = errors.New("too long")
 
 func (b *bounded) Write(text []byte) (int, error) {
@@ -135,8 +134,8 @@ func (b *bounded) Write(text []byte) (int, error) {
 var _ io.Writer = (*bounded)(nil)
 
 // isSimple reports whether a node of a template is of a kind whose result cannot differ from the one that Argo CD gets.
-// open says that there may be other parameters: index then does not tell whether one is there.
-func isSimple(node parse.Node, open bool) bool {
+// As there may be other parameters, index does not tell whether one is there.
+func isSimple(node parse.Node) bool {
 	switch node := node.(type) {
 	case nil:
 		return true
@@ -145,22 +144,22 @@ func isSimple(node parse.Node, open bool) bool {
 			return true
 		}
 		for _, n := range node.Nodes {
-			if !isSimple(n, open) {
+			if !isSimple(n) {
 				return false
 			}
 		}
 		return true
 	case *parse.ActionNode:
-		return isSimple(node.Pipe, open)
+		return isSimple(node.Pipe)
 	case *parse.IfNode:
-		return isSimple(node.Pipe, open) && isSimple(node.List, open) && isSimple(node.ElseList, open)
+		return isSimple(node.Pipe) && isSimple(node.List) && isSimple(node.ElseList)
 	case *parse.PipeNode:
 		if node == nil || len(node.Decl) > 0 {
 			return false
 		}
 		for _, command := range node.Cmds {
 			for _, arg := range command.Args {
-				if !isSimple(arg, open) {
+				if !isSimple(arg) {
 					return false
 				}
 			}
@@ -168,8 +167,6 @@ func isSimple(node parse.Node, open bool) bool {
 		return true
 	case *parse.IdentifierNode:
 		switch node.Ident {
-		case "index":
-			return !open
 		case "eq", "ne", "and", "or", "not":
 			return true
 		}
@@ -180,12 +177,17 @@ func isSimple(node parse.Node, open bool) bool {
 	return false
 }
 
-// unfilled is the first placeholder that is left in a text, or "".
-func unfilled(text string) string {
+// Unfilled is the first placeholder that is left in a text, or "".
+func Unfilled(text string) string {
 	_, rest, found := strings.Cut(text, "{{")
 	name, _, closed := strings.Cut(rest, "}}")
 	if !found || !closed {
 		return ""
 	}
 	return fmt.Sprintf("{{%s}}", name)
+}
+
+// IsGo reports whether a placeholder is written for Go templates.
+func IsGo(placeholder string) bool {
+	return isGo.MatchString(strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(placeholder, "{{"), "}}")))
 }
