@@ -36,8 +36,19 @@ func lintCommand(t *testing.T, kubeconfig, stdin string, args ...string) (code i
 }
 
 func TestLintFiles(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "broken.yaml")
-	NewWithT(t).Expect(os.WriteFile(broken, []byte("a: ["), 0o600)).To(Succeed())
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		NewWithT(t).Expect(os.MkdirAll(filepath.Dir(name), 0o700)).To(Succeed())
+		NewWithT(t).Expect(os.WriteFile(name, []byte(text), 0o600)).To(Succeed())
+		return name
+	}
+	broken := write("broken.yaml", "a: [")
+	empty := write("empty.yaml", "# nothing\n")
+	write("tree/set.yaml", linted)
+	write("tree/chart/templates/set.yaml", "{{ if .Values.x }}\na: b\n{{ end }}\n")
+	write("tree/values-dev.yaml", "a: [")
+	tree := filepath.Join(dir, "tree")
 	for name, tc := range map[string]struct {
 		args   []string
 		want   int
@@ -55,6 +66,11 @@ func TestLintFiles(t *testing.T) {
 		"an unknown severity":                        {[]string{"-f", "-", "--severity", "fatal"}, 2, "", `--severity: "fatal" is not one of error, warning, note`},
 		"an unknown format":                          {[]string{"-f", "-", "-o", "html"}, 2, "", `--output: "html" is not one of json, yaml, sarif, github`},
 		"a file and a name":                          {[]string{"-f", "-", "guestbook"}, 2, "", "-f goes neither with names of ApplicationSets nor with -A"},
+		"an empty file":                              {[]string{"-f", empty}, 2, "", "nothing was checked: the files have no ApplicationSet"},
+		"an empty file, which may be":                {[]string{"-f", empty, "--allow-empty"}, 0, "0 ApplicationSets", ""},
+		"a directory":                                {[]string{"-f", tree}, 2, "manual-step", "values-dev.yaml:1"},
+		"the same without what is no manifest":       {[]string{"-f", tree, "--exclude", "chart", "--exclude", "values-*.yaml"}, 0, "manual-step", ""},
+		"the same by paths":                          {[]string{"-f", tree, "--exclude", "chart/templates/*", "--exclude", "values-*"}, 0, "manual-step", ""},
 		"all namespaces and a name":                  {[]string{"-A", "guestbook"}, 2, "", "-A does not go with names of ApplicationSets"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +99,10 @@ func TestLintLive(t *testing.T) {
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets", "/apis/argoproj.io/v1alpha1/applicationsets":
 			text = `{"kind": "ApplicationSetList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": [` + linted +
 				`]}`
+		case "/apis/argoproj.io/v1alpha1/namespaces/default/applicationsets":
+			text = `{"kind": "ApplicationSetList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": []}`
+		case "/apis/argoproj.io/v1alpha1/namespaces/default/applications":
+			text = `{"kind": "ApplicationList", "apiVersion": "argoproj.io/v1alpha1", "metadata": {}, "items": []}`
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/guestbook":
 			text = linted
 		case "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "/apis/argoproj.io/v1alpha1/applications":
@@ -110,12 +130,17 @@ func TestLintLive(t *testing.T) {
 		out       string
 		errOut    string
 	}{
-		"the namespace of the context":    {nil, false, 1, "Step 2 has no Application: it selects none of the 1 that exist.", ""},
-		"a name":                          {[]string{"guestbook"}, false, 1, "ApplicationSet argocd/guestbook (2 steps, 1 Application)", ""},
-		"all namespaces":                  {[]string{"-A"}, false, 1, "1 warning, 1 note in 1 ApplicationSet\n", ""},
-		"errors only":                     {[]string{"--severity", "error"}, false, 0, "step-without-applications", ""},
-		"a name that does not exist":      {[]string{"payments"}, false, 2, "", "ApplicationSet argocd/payments"},
-		"no right to list Applications":   {nil, true, 0, "not checked: the live Applications: you have no right to list applications.argoproj.io", ""},
+		"the namespace of the context":  {nil, false, 1, "Step 2 has no Application: it selects none of the 1 that exist.", ""},
+		"a name":                        {[]string{"guestbook"}, false, 1, "ApplicationSet argocd/guestbook (2 steps, 1 Application)", ""},
+		"all namespaces":                {[]string{"-A"}, false, 1, "1 warning, 1 note in 1 ApplicationSet\n", ""},
+		"errors only":                   {[]string{"--severity", "error"}, false, 0, "step-without-applications", ""},
+		"a name that does not exist":    {[]string{"payments"}, false, 2, "", "ApplicationSet argocd/payments"},
+		"no right to list Applications": {nil, true, 0, "not checked: the live Applications: you have no right to list applications.argoproj.io", ""},
+		"a namespace without any": {
+			[]string{"-n", "default"}, false, 2, "",
+			"nothing was checked: namespace default has no ApplicationSets; did you mean -n argocd, or -A?",
+		},
+		"a namespace that may have none":  {[]string{"-n", "default", "--allow-empty"}, false, 0, "0 ApplicationSets", ""},
 		"another namespace, with nothing": {[]string{"-n", "other"}, false, 2, "", "list ApplicationSets in namespace other"},
 	} {
 		t.Run(name, func(t *testing.T) {
