@@ -170,7 +170,7 @@ type Recorded struct {
 	Revisions []string
 }
 
-// Application is what the rule needs of an Application, at most about 1 KiB.
+// Application is what the rule needs of an Application, about 2 KiB.
 type Application struct {
 	Name     string
 	Labels   map[string]string
