@@ -15,7 +15,7 @@ CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart pages faults soak image plugin vulncheck
+SUITES := integration chart pages faults soak image plugin quickstart vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := cmd/simulation test/simulation/random cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -171,7 +171,7 @@ test-all: $(PARTS) ## make test, and all of this section, one after the other
 	@echo "==> make test-all: passed"
 
 .PHONY: test-argocd
-test-argocd: demo-argocd e2e-quick ## Some rollouts of every kind on the real Argo CD
+test-argocd: demo-argocd quickstart e2e-quick ## Some rollouts of every kind on the real Argo CD
 
 .PHONY: test-oldest
 test-oldest: e2e-oldest ## A few of them on the oldest Argo CD
@@ -186,6 +186,10 @@ test-random: properties simulate-quick fuzz-quick ## Everything that draws at ra
 test-release: verify pages release-rehearsal ## The modules, the console blocks of the pages, and the release up to a registry on this machine
 
 ##@ The suites of these parts
+
+.PHONY: quickstart
+quickstart: tools argocd-tools $(BIN)/kubectl ## The steps of docs/quickstart.md that need no container engine, on the real Argo CD
+	go test -count=1 -timeout 10m -v ./test/quickstart
 
 .PHONY: e2e-quick
 e2e-quick: tools argocd-tools $(BIN)/helm ## Some rollouts through the real Argo CD, without stepgate and with it

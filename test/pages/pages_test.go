@@ -19,12 +19,13 @@ import (
 
 // notHere are the programs whose blocks are not played here, each with the reason.
 var notHere = map[string]string{
-	"make":      "CI runs the target, or a quick form of it: test/docs checks that",
-	"bin/bench": "CI runs the benchmark by `make bench-quick`",
-	"argocd":    "`make e2e-quick` runs it, with the real argocd",
-	"sudo":      "it installs a program on the machine",
-	"cosign":    "there is no release yet whose signature it could verify",
-	"gh":        "there is no release yet whose provenance it could verify",
+	"make":                          "CI runs the target, or a quick form of it: test/docs checks that",
+	"bin/bench":                     "CI runs the benchmark by `make bench-quick`",
+	"argocd":                        "`make e2e-quick` runs it, with the real argocd",
+	"sudo":                          "it installs a program on the machine",
+	"cosign":                        "there is no release yet whose signature it could verify",
+	"gh":                            "there is no release yet whose provenance it could verify",
+	"test/quickstart/quickstart.sh": "`make quickstart` runs the steps that need no container engine, on the real Argo CD",
 }
 
 // play is how a block is played.
