@@ -25,6 +25,23 @@ func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
 		strings.Join(decided, ", "))
 }
 
+// mostForUsers are the words of all pages for users, and mostOfREADME those of the first one.
+const mostForUsers, mostOfREADME = 18_000, 900
+
+// Nobody reads more. What only those need who change stepgate is in docs/architecture.md, docs/rule.md and
+// CONTRIBUTING.md; what a program can write is in docs/reference.
+func TestThePagesForUsersAreShort(t *testing.T) {
+	g, words := NewWithT(t), 0
+	for page, text := range pages(g) {
+		forUsers := page == "README.md" || filepath.Dir(page) == "docs"
+		if forUsers && page != "docs/architecture.md" && page != "docs/rule.md" {
+			words += len(strings.Fields(text))
+		}
+	}
+	g.Expect(words).To(BeNumerically("<=", mostForUsers), "words for users: say it shorter, or where it belongs")
+	g.Expect(len(strings.Fields(read(g, "README.md")))).To(BeNumerically("<=", mostOfREADME), "words of README.md")
+}
+
 // A record tells of one run. It belongs into test/results: the next run makes it old. The changelog is a record.
 func TestNoPageHasARecord(t *testing.T) {
 	g := NewWithT(t)

@@ -42,6 +42,7 @@ type play struct {
 var plays = map[string]play{
 	"kubectl get events -A --field-selector reason=SyncWouldBeDenied":                                      {before: rollOut, shows: guestbook.Application(guestbook.Set(""), "prod").Name},
 	"kubectl -n stepgate logs -l app.kubernetes.io/name=stepgate --tail=-1 | grep 'not listed'":            {before: writeUnlisted, shows: cluster.Human},
+	"kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration stepgate":                  {gate: off},
 	"kubectl label namespace argocd stepgate.io/ignore=true":                                               {gate: off},
 	"kubectl annotate applicationset -n argocd NAME stepgate.io/mode=enforce":                              {gate: denies},
 	"helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce": {gate: denies},
