@@ -33,39 +33,40 @@ func register(registerer prometheus.Registerer, c *collector) error {
 	return nil
 }
 
-func (c *collector) expiration() *prometheus.Desc {
-	return prometheus.NewDesc(expirationMetric,
+var (
+	expiration = prometheus.NewDesc(expirationMetric,
 		"When the certificate expires, in Unix seconds: the one served now, and the CA that signs (self mode).",
 		[]string{"certificate"}, nil)
-}
-
-func (c *collector) inSync() *prometheus.Desc {
-	return prometheus.NewDesc(inSyncMetric,
+	inSync = prometheus.NewDesc(inSyncMetric,
 		"1 if every caBundle of the webhook configurations verifies the certificate that is served, or if there is none "+
 			"to check; else 0.",
 		nil, nil)
-}
+)
+
+// Metrics are the metrics that a Source registers: gauges.
+func Metrics() []*prometheus.Desc { return []*prometheus.Desc{expiration, inSync} }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(out chan<- *prometheus.Desc) {
-	out <- c.expiration()
-	out <- c.inSync()
+	for _, desc := range Metrics() {
+		out <- desc
+	}
 }
 
 // Collect implements prometheus.Collector. A certificate that does not exist has no sample.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	serving := c.serving()
 	if leaf, err := leafOf(serving); err == nil {
-		out <- c.gauge(c.expiration(), float64(leaf.NotAfter.Unix()), "serving")
+		out <- c.gauge(expiration, float64(leaf.NotAfter.Unix()), "serving")
 	}
 	if ca := c.ca(); ca != nil {
-		out <- c.gauge(c.expiration(), float64(ca.NotAfter.Unix()), "ca")
+		out <- c.gauge(expiration, float64(ca.NotAfter.Unix()), "ca")
 	}
-	inSync := 0.0
+	verifies := 0.0
 	if c.registration.Accepts(serving, c.now()) == nil {
-		inSync = 1
+		verifies = 1
 	}
-	out <- c.gauge(c.inSync(), inSync)
+	out <- c.gauge(inSync, verifies)
 }
 
 func (c *collector) gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {

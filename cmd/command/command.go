@@ -71,6 +71,7 @@ func Execute(
 	ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams,
 	failed func(*cobra.Command) int,
 ) int {
+	root.AddCommand(newReference())
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 )
 
@@ -54,4 +55,14 @@ func buildOf(version, commit string, info *debug.BuildInfo) Built {
 
 func (b Built) String() string {
 	return fmt.Sprintf("stepgate %s, commit %s, %s %s/%s", b.Version, b.Commit, b.GoVersion, runtime.GOOS, runtime.GOARCH)
+}
+
+// Metric is a metric that is always 1; its labels say what runs.
+func (b Built) Metric() prometheus.Collector {
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "stepgate", Name: "build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "goversion": b.GoVersion},
+	})
+	info.Set(1)
+	return info
 }

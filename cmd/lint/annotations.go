@@ -12,15 +12,6 @@ import (
 
 const annotationPrefix = "stepgate.io/"
 
-// companions are the annotations that have an effect only beside another one.
-var companions = map[string]string{
-	settings.BypassReasonAnnotation:  settings.BypassUntilAnnotation,
-	settings.ExcludeUntilAnnotation:  settings.ExcludeAnnotation,
-	settings.ExcludeReasonAnnotation: settings.ExcludeAnnotation,
-	settings.PauseReasonAnnotation:   settings.PauseAnnotation, settings.PausedByAnnotation: settings.PauseAnnotation,
-	settings.ApprovedAnnotation: settings.ApproveAnnotation, settings.ApprovedByAnnotation: settings.ApproveAnnotation,
-}
-
 // settings are what the webhook's own code reads in an installation that allows every annotation.
 func (c *checker) settings() settings.Settings {
 	var config settings.Config
@@ -36,7 +27,12 @@ func (c *checker) annotations() {
 	given := c.Set.Annotations
 	at := to("metadata", "annotations")
 	read := c.settings()
-	known := slices.Concat(settings.Annotations(), slices.Sorted(maps.Keys(companions)))
+	var known []string
+	companions := map[string]string{} // the annotations that have an effect only beside another one
+	for _, a := range settings.All() {
+		known = append(known, a.Name)
+		companions[a.Name] = a.Beside
+	}
 	invalid := map[string]bool{}
 	for _, p := range read.Problems {
 		invalid[p.Annotation] = true

@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -24,6 +26,14 @@ func TestMetricsMux(t *testing.T) {
 		"an alert rests on it",
 	)
 	g.Expect(text).To(ContainSubstring("stepgate_applicationsets_without_progressive_syncs 0"))
+	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	families := regexp.MustCompile(`(?m)^# TYPE (stepgate_\w+) (\w+)$`).FindAllStringSubmatch(text, -1)
+	g.Expect(len(families)).To(BeNumerically(">", 8))
+	for _, family := range families {
+		g.Expect(string(page)).To(ContainSubstring("| `"+family[1]+"` | "+family[2]+" |"),
+			"test/generate/metrics.go registers what the program registers")
+	}
 	code, _ = served(p.endpoints[1].handler, "/debug/pprof/")
 	g.Expect(code).To(Equal(http.StatusNotFound))
 }

@@ -64,7 +64,7 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(command.ThisBuild()))
+		command.ThisBuild().Metric())
 	if p.source, err = certificateSource(&o.Certificates, c.Config, registry); err != nil {
 		return nil, err
 	}

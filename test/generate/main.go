@@ -1,6 +1,6 @@
 // Command generate writes the files that follow from others: the table of values in the chart's README, and the
-// kustomize manifests of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; and the
-// tables of the rule, from policy. With --check it writes nothing, and fails when a file is not up to date.
+// kustomize manifests of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; the tables
+// of the rule, from policy; and the pages of docs/reference/, from the code and the chart. With --check it writes nothing, and fails when a file is not up to date.
 package main
 
 import (
@@ -48,6 +48,11 @@ func run(helm string, check bool) error {
 			return err
 		}
 	}
+	pages, err := references()
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, pages)
 	stale, err := staleFiles(files)
 	if err != nil {
 		return err
@@ -71,19 +76,24 @@ func run(helm string, check bool) error {
 	return nil
 }
 
-// staleFiles are the files of config/ that are not generated any more.
+// staleFiles are the files of config/ and docs/reference/ that are not generated any more.
 func staleFiles(files map[string]string) ([]string, error) {
 	var stale []string
-	err := filepath.WalkDir(config, func(path string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	for _, folder := range []string{config, reference} {
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if _, known := files[path]; err == nil && !entry.IsDir() && !known {
+				stale = append(stale, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		if _, known := files[path]; err == nil && !entry.IsDir() && !known {
-			stale = append(stale, path)
-		}
-		return err
-	})
-	return stale, err
+	}
+	return stale, nil
 }
 
 func compare(files map[string]string, stale []string) error {

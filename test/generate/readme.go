@@ -27,11 +27,14 @@ func readme() (string, error) {
 	if !found {
 		return "", fmt.Errorf("%s has no line %q", path, strings.TrimSpace(marker))
 	}
+	table, err := valueTable()
+	return head + marker + "\n" + table, err
+}
+
+// valueTable is the table of the chart's values.
+func valueTable() (string, error) {
 	rows, err := valueRows(filepath.Join(chart, "values.yaml"))
-	if err != nil {
-		return "", err
-	}
-	return head + marker + "\n| value | default | |\n|---|---|---|\n" + strings.Join(rows, ""), nil
+	return "| value | default | |\n|---|---|---|\n" + strings.Join(rows, ""), err
 }
 
 // valueRows are the rows of the table. Every value needs a comment, "# -- text"; a mapping with one is a single value.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stepgate/stepgate/policy"
@@ -17,7 +18,7 @@ var ruleTable = regexp.MustCompile("<!-- rule: ([a-z-]+) -->\n\n(?:\\|[^\n]*\n)*
 
 // ruleTables are the tables, by their marks.
 var ruleTables = map[string]func() []string{
-	"writes": writes, "siblings": siblings, "siblings-in-short": siblingsInShort,
+	"writes": writes, "siblings": siblingRows, "siblings-in-short": siblingsInShort,
 }
 
 // rule is a page with the tables as the rule is now.
@@ -65,8 +66,8 @@ func writes() []string {
 	return lines
 }
 
-// siblings are the rows about a sibling of an earlier step.
-func siblings() []string {
+// siblingRows are the rows about a sibling of an earlier step.
+func siblingRows() []string {
 	lines := []string{"| # | the sibling is not done if | reason | level | stale |", "|---|---|---|---|---|"}
 	for i, r := range policy.SiblingRows() {
 		stale := ""
@@ -78,28 +79,23 @@ func siblings() []string {
 	return lines
 }
 
-// siblingsInShort has each reason once, with the strictest level of its rows.
+// siblingsInShort has each reason once.
 func siblingsInShort() []string {
-	rows := policy.SiblingRows()
-	level := map[policy.Reason]policy.Require{}
-	for _, r := range rows {
-		level[r.Reason] = r.Level
-	}
 	lines := []string{"| reason | level | in one line |", "|---|---|---|"}
-	for i, r := range rows {
-		if later := rows[i+1:]; !has(later, r.Reason) {
-			lines = append(lines, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Reason, strings.ToLower(string(r.Reason)),
-				level[r.Reason], r.Short))
-		}
+	for _, r := range eachOnce(policy.SiblingRows()) {
+		lines = append(lines, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Reason, strings.ToLower(string(r.Reason)),
+			r.Level, r.Short))
 	}
 	return lines
 }
 
-func has(rows []policy.Row, reason policy.Reason) bool {
-	for _, r := range rows {
-		if r.Reason == reason {
-			return true
+// eachOnce are the rows with the last one of each reason, which is the strictest.
+func eachOnce(rows []policy.Row) []policy.Row {
+	var last []policy.Row
+	for i, r := range rows {
+		if !slices.ContainsFunc(rows[i+1:], func(later policy.Row) bool { return later.Reason == r.Reason }) {
+			last = append(last, r)
 		}
 	}
-	return false
+	return last
 }

@@ -35,9 +35,6 @@ const (
 // ReportingController is who reports the Events of all gates.
 const ReportingController = "stepgate.io/stepgate"
 
-// started is the reason of the Event of a sync that stepgate starts: each is another one.
-const started = "SyncStarted"
-
 // EventCreator creates Events in the cluster.
 type EventCreator interface {
 	CreateEvent(ctx context.Context, event *eventsv1.Event) error
@@ -181,7 +178,7 @@ func (e *Events) first(key string) bool {
 
 func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	parts := []string{string(event.Regarding.UID), event.Regarding.Name, event.Reason}
-	if event.Reason == started {
+	if event.Reason == started.Reason { // each sync that stepgate starts is another one
 		parts = append(parts, event.Note)
 	}
 	for _, b := range v.Blockers {
@@ -190,46 +187,16 @@ func dedupeKey(event *eventsv1.Event, v judge.Verdict) string {
 	return strings.Join(parts, "\n")
 }
 
-// newEvent words the Event of a verdict; nil when there is nothing to say.
+// newEvent is the Event of a verdict; nil when there is nothing to say.
 func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
-	event := &eventsv1.Event{Type: corev1.EventTypeNormal, ReportingController: ReportingController}
-	switch {
-	case v.Err != nil:
-		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncGateError", "EvaluateSync"
-		event.Note = "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
-	case v.Reason == policy.AlreadySynced:
-		return nil // nobody has to do anything
-	case v.Held:
-		event.Reason, event.Action = "SyncHeld", "HoldSync"
-		event.Note = v.HoldNote()
-	case v.Reason == policy.Bypassed:
-		event.Reason, event.Action = "SyncGateBypassed", "BypassSync"
-		event.Note = "the gate was bypassed: " + v.Settings.Bypass
-	case v.Reason == policy.GateOff:
-		event.Reason, event.Action = "SyncGateOff", "SkipGate"
-		event.Note = "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " +
-			settings.ModeAnnotation + " is off"
-	case v.Exempt():
-		event.Reason, event.Action = "SyncGateExclusion", "AllowSync"
-		event.Note = "stepgate did not wait for " + v.Settings.Exclusion
-	case v.Initiator == judge.InitiatorStepgate && v.Outcome == policy.Allow:
-		event.Reason, event.Action = started, "StartSync"
-		event.Note = startNote(w, v, over)
-	case v.Initiator == judge.InitiatorStepgate:
-		return nil // nobody has asked for it, and it is tried again
-	case v.Outcome == policy.Allow && over.took > 0:
-		event.Reason, event.Action = "SyncReleased", "ReleaseSync"
-		event.Note = releaseNote(v, over)
-	case v.Outcome == policy.Deny && v.Rejects():
-		event.Type, event.Reason, event.Action = corev1.EventTypeWarning, "SyncDenied", "DenySync"
-		event.Note = v.Message()
-	case v.Outcome == policy.Deny:
-		event.Reason, event.Action = "SyncWouldBeDenied", "AuditSync"
-		event.Note = v.Message()
-	default:
+	kind, note := worded(w, v, over)
+	if note == "" {
 		return nil
 	}
-	event.Note = event.Note[:min(len(event.Note), eventNote)]
+	event := &eventsv1.Event{
+		Type: kind.Type, Reason: kind.Reason, Action: kind.Action, ReportingController: ReportingController,
+		Note: note[:min(len(note), eventNote)],
+	}
 	event.Namespace = w.Namespace
 	event.Regarding = regarding(w)
 	event.GenerateName = strings.TrimRight(event.Regarding.Name[:min(len(event.Regarding.Name), 200)], ".-") + "-"
@@ -238,6 +205,36 @@ func newEvent(w *judge.Write, v judge.Verdict, over wait) *eventsv1.Event {
 		event.Related = &related
 	}
 	return event
+}
+
+// worded is the kind and the text of the Event of a verdict; the text is empty when there is nothing to say.
+func worded(w *judge.Write, v judge.Verdict, over wait) (kind Kind, note string) {
+	switch {
+	case v.Err != nil:
+		return gateError, "stepgate could not judge this sync: it could not read from the API server; see stepgate's log"
+	case v.Reason == policy.AlreadySynced:
+		return kind, "" // nobody has to do anything
+	case v.Held:
+		return held, v.HoldNote()
+	case v.Reason == policy.Bypassed:
+		return bypassed, "the gate was bypassed: " + v.Settings.Bypass
+	case v.Reason == policy.GateOff:
+		return gateOff, "the gate is off for ApplicationSet " + policy.ClientText(v.ApplicationSet) + ": its annotation " +
+			settings.ModeAnnotation + " is off"
+	case v.Exempt():
+		return exclusion, "stepgate did not wait for " + v.Settings.Exclusion
+	case v.Initiator == judge.InitiatorStepgate && v.Outcome == policy.Allow:
+		return started, startNote(w, v, over)
+	case v.Initiator == judge.InitiatorStepgate:
+		return kind, "" // nobody has asked for it, and it is tried again
+	case v.Outcome == policy.Allow && over.took > 0:
+		return released, releaseNote(v, over)
+	case v.Outcome == policy.Deny && v.Rejects():
+		return denied, v.Message()
+	case v.Outcome == policy.Deny:
+		return wouldBeDenied, v.Message()
+	}
+	return kind, ""
 }
 
 // regarding is the Application, with its UID: without one, Argo CD's UI does not show the Event. An Application that

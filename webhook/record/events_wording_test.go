@@ -2,6 +2,8 @@ package record
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -117,4 +119,20 @@ func eventText(e *eventsv1.Event) string {
 		text += " related " + e.Related.Name
 	}
 	return text + ": " + e.Note
+}
+
+// Kinds has every kind that is declared.
+func TestKinds(t *testing.T) {
+	g := NewWithT(t)
+	code, err := os.ReadFile("kinds.go")
+	g.Expect(err).NotTo(HaveOccurred())
+	var declared, listed []string
+	for _, match := range regexp.MustCompile(`= Kind\{"(\w+)"`).FindAllStringSubmatch(string(code), -1) {
+		declared = append(declared, match[1])
+	}
+	for _, kind := range Kinds() {
+		listed = append(listed, kind.Reason)
+		g.Expect(kind.When).NotTo(BeEmpty(), kind.Reason)
+	}
+	g.Expect(listed).To(ConsistOf(declared))
 }

@@ -29,13 +29,57 @@ const (
 	MaxFailuresAnnotation = "stepgate.io/max-failures"
 )
 
+// Annotation is what there is to say about an annotation of an ApplicationSet.
+type Annotation struct {
+	Name string
+	// Beside is the annotation without which it has no effect; empty for one that has an effect by itself.
+	Beside string
+	// Values are what it may hold, Writer is who writes it, and Effect is what follows, for
+	// docs/reference/annotations.md.
+	Values, Writer, Effect string
+}
+
+// Who writes annotations.
+const (
+	people   = "you"
+	stepgate = "stepgate"
+)
+
+// All are all annotations of an ApplicationSet. One that ends or explains another one stands after it.
+func All() []Annotation {
+	return []Annotation{
+		{ModeAnnotation, "", "`enforce`, `audit` or `off`", people, "Overrides `--mode`."},
+		{RequireAnnotation, "", "`health`, `synced`, `completed` or `revision`", people, "Overrides `--require`."},
+		{PinAnnotation, "", "`compared`, `qualified` or `off`", people, "Overrides `--pin`, but where that is `off`."},
+		{BypassUntilAnnotation, "", "a time (RFC 3339), at most 24 h ahead", people, "Lets every sync through until then."},
+		{BypassReasonAnnotation, BypassUntilAnnotation, "any text", people, "Without a reason there is no bypass."},
+		{ExcludeAnnotation, "", "names of Applications, separated by commas", people, "They hold nobody up for a time."},
+		{ExcludeUntilAnnotation, ExcludeAnnotation, "a time (RFC 3339), at most 24 h ahead", people, "Ends the exclusion."},
+		{ExcludeReasonAnnotation, ExcludeAnnotation, "any text", people, "Without a reason nobody is excluded."},
+		{PauseAnnotation, "", "`all`, or numbers of steps such as `3,4`", people, "Nothing new starts in these steps."},
+		{PauseReasonAnnotation, PauseAnnotation, "any text", people, "Denials show it."},
+		{PausedByAnnotation, PauseAnnotation, "user and time", stepgate, "Says who has paused, and when."},
+		{SoakAnnotation, "", "a duration such as `30m`, or one for each step: `3=1h,4=24h`", people,
+			"A step waits until the earlier steps have been deployed and Healthy for that long."},
+		{ApproveAnnotation, "", "`all`, or numbers of steps such as `3,4`", people, "These steps wait for an approval."},
+		{ApprovedAnnotation, ApproveAnnotation, "`STEP@REVISION`, separated by commas", "approvers",
+			"Approves what the step is about to deploy. `stepgate approve` writes it."},
+		{ApprovedByAnnotation, ApproveAnnotation, "approval, user and time", stepgate, "Says who has approved, and when."},
+		{MaxFailuresAnnotation, "", "a number, or a share of the step such as `10%`", people,
+			"Once more Applications of a step have failed, no other one of it starts."},
+	}
+}
+
 // Annotations are the annotations that an installation may allow or not. Those that end or explain another one belong
 // to it.
 func Annotations() []string {
-	return []string{
-		ModeAnnotation, RequireAnnotation, PinAnnotation, BypassUntilAnnotation, ExcludeAnnotation,
-		PauseAnnotation, SoakAnnotation, ApproveAnnotation, MaxFailuresAnnotation,
+	var names []string
+	for _, a := range All() {
+		if a.Beside == "" {
+			names = append(names, a.Name)
+		}
 	}
+	return names
 }
 
 // BypassInfo is the name of the operation.info entry that asks for a bypass of this one sync.

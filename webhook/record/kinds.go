@@ -1,0 +1,37 @@
+package record
+
+import corev1 "k8s.io/api/core/v1"
+
+// Kind is a kind of Event.
+type Kind struct {
+	// Reason, Type and Action are fields of the Event.
+	Reason, Type, Action string
+	// When says what has happened, for docs/reference/events.md.
+	When string
+}
+
+var (
+	gateError = Kind{"SyncGateError", corev1.EventTypeWarning, "EvaluateSync",
+		"stepgate could not judge a sync, because it could not read from the API server"}
+	held = Kind{"SyncHeld", corev1.EventTypeNormal, "HoldSync",
+		"an early write of the ApplicationSet controller went through without its operation; the sync starts by itself later"}
+	released = Kind{"SyncReleased", corev1.EventTypeNormal, "ReleaseSync",
+		"a sync that had waited may start"}
+	started = Kind{"SyncStarted", corev1.EventTypeNormal, "StartSync",
+		"stepgate starts a sync that may start, and that Argo CD has not started (`--start`)"}
+	denied = Kind{"SyncDenied", corev1.EventTypeWarning, "DenySync",
+		"a sync was refused; the text says who blocks it, why, and what to do next"}
+	wouldBeDenied = Kind{"SyncWouldBeDenied", corev1.EventTypeNormal, "AuditSync",
+		"in audit mode: enforce mode would have held or refused this sync, which went through"}
+	bypassed = Kind{"SyncGateBypassed", corev1.EventTypeNormal, "BypassSync",
+		"a bypass let a sync through"}
+	gateOff = Kind{"SyncGateOff", corev1.EventTypeNormal, "SkipGate",
+		"a sync went through because the annotation stepgate.io/mode of its ApplicationSet is off"}
+	exclusion = Kind{"SyncGateExclusion", corev1.EventTypeNormal, "AllowSync",
+		"a sync went through that would have waited for an Application which somebody has excluded for a time"}
+)
+
+// Kinds are all kinds of Events.
+func Kinds() []Kind {
+	return []Kind{held, released, denied, started, wouldBeDenied, bypassed, gateOff, exclusion, gateError}
+}
