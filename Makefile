@@ -71,6 +71,8 @@ FAULTS_FLAGS ?=
 # RESULTS=test/results has a suite write its results there: see test/results/README.md.
 RESULTS ?=
 WRITE_RESULTS = $(if $(RESULTS),-results $(RESULTS))
+# The browser of `make site-look`.
+CHROMIUM ?= /usr/bin/chromium
 # How long, or how often (100x), `make fuzz` runs each target.
 FUZZTIME ?= 30s
 FUZZ_PACKAGES = $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
@@ -118,7 +120,7 @@ lint: $(LINTER) ## Lint all packages; this also enforces which package may impor
 	$(LINTER) run --allow-parallel-runners ./...
 
 .PHONY: generate
-generate: $(BIN)/helm ## Write the files that follow from the chart: config/ and the chart's table of values
+generate: $(BIN)/helm ## Write the files that follow from the code and the chart: config/, docs/reference/, tables and screens
 	go run ./test/generate --helm $(BIN)/helm
 
 ##@ Before you push
@@ -249,6 +251,17 @@ release-rehearsal: $(BIN)/kubectl ## Play the release on a registry of its own, 
 vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities in the code that stepgate calls; needs the network
 	@$(BIN)/govulncheck -db $(VULNDB) $(VULNCHECK) || { code=$$?; \
 		[ $$code = 3 ] || echo "vulncheck: govulncheck did not finish, and nothing was checked. It needs the network: it reads $(VULNDB)" >&2; exit $$code; }
+
+##@ The site (it needs Node 20 and npm, and a Chromium to look at it)
+
+.PHONY: site
+site: docs/node_modules/.package-lock.json ## Build the site from docs/ into bin/site; a dead link is an error
+	@npm --prefix docs run --silent build
+
+.PHONY: site-look
+site-look: site ## Open each page of it in CHROMIUM, at 390 and 1280 columns; pictures go to bin/site-look
+	@CHROMIUM='$(CHROMIUM)' npm --prefix docs run --silent look
+	@npm --prefix docs run --silent control
 
 ##@ The long suites (CI runs them every night)
 
@@ -382,6 +395,11 @@ formatted:
 .PHONY: e2e-rollouts
 e2e-rollouts: tools argocd-tools $(BIN)/helm
 	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
+
+# npm runs no script of a package: none of them needs it.
+docs/node_modules/.package-lock.json: docs/package.json docs/package-lock.json
+	@npm --prefix docs ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # The commands are built each time: go build knows when there is nothing to do.
 .PHONY: $(COMMANDS)

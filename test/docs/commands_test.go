@@ -23,7 +23,7 @@ func read(g Gomega, path string) string {
 // pages are all pages for people, by path.
 func pages(g Gomega) map[string]string {
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "charts/stepgate/README.md", "test/README.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/reference/*.md", "charts/stepgate/README.md", "test/README.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, path := range paths {
@@ -106,7 +106,7 @@ func TestTheWorkflows(t *testing.T) {
 	g.Expect(read(g, ".ci/run")).To(HaveSuffix("exec make test e2e-quick faults-quick\n"))
 	m := parse(read(g, "Makefile"))
 	changes := jobs(read(g, ".github/workflows/ci.yaml"))
-	g.Expect(changes).To(ConsistOf(append(m.needs["test-all"], "vulncheck", "kubernetes-versions")))
+	g.Expect(changes).To(ConsistOf(append(m.needs["test-all"], "vulncheck", "kubernetes-versions", "site-look")))
 	nightly := read(g, ".github/workflows/nightly.yaml")
 	g.Expect(nightly).To(MatchRegexp(`schedule:\n +- cron: "\d+ \d+ \* \* \*"`))
 	_, long, _ := strings.Cut(m.text, "##@ The long suites")

@@ -1,0 +1,103 @@
+// The site is docs/*.md as they are. Each page has to be readable on GitHub as well: what differs there is made good here.
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitepress'
+import groups from './groups.json'
+
+const docs = dirname(dirname(fileURLToPath(import.meta.url)))
+const repository = 'https://github.com/stepgate/stepgate'
+
+const pages = readdirSync(docs, { recursive: true, encoding: 'utf8' })
+  .filter(path => path.endsWith('.md') && !path.startsWith('node_modules') && path !== 'index.md')
+  .map(path => path.slice(0, -'.md'.length))
+  .sort()
+
+/** A page by its heading, up to a colon. */
+function item(page: string) {
+  const heading = /^# (.*)$/m.exec(readFileSync(join(docs, page + '.md'), 'utf8'))
+  return { text: (heading?.[1] ?? page).split(':')[0].replaceAll('`', ''), link: '/' + page }
+}
+
+/** The pages of each group that exist, and those of no group, which test/docs refuses, in one of their own. */
+const grouped = Object.values(groups).flat()
+const groupsOfPages = [...Object.entries(groups), ['More', pages.filter(page => !grouped.includes(page))] as const]
+  .map(([text, names]) => ({ text, items: names.filter(name => pages.includes(name)).map(item) }))
+  .filter(group => group.items.length > 0)
+
+/** The anchor of a heading as GitHub makes it: links in the pages are written for GitHub. */
+function anchor(heading: string): string {
+  return heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-')
+}
+
+/** The address of a link: what is in the repository and not on the site is at GitHub. */
+function address(link: string, page: string): string {
+  if (/^([a-z]+:|#|\/)/.test(link)) return link
+  const [path, hash] = link.split('#', 2)
+  const target = posix.join('docs', posix.dirname(page), path)
+  if (target.startsWith('docs/') && target.endsWith('.md')) return link
+  const kind = existsSync(join(docs, '..', target)) && !posix.extname(target) ? 'tree' : 'blob'
+  return `${repository}/${kind}/main/${target}${hash ? '#' + hash : ''}`
+}
+
+/** Writes the licenses of the packages that the scripts of the site are made of. */
+const licenses = {
+  name: 'licenses',
+  generateBundle(_: unknown, bundle: Record<string, { modules?: object }>) {
+    const modules = Object.values(bundle).flatMap(chunk => Object.keys(chunk.modules ?? {}))
+    const packages = new Set(modules.flatMap(id => /[^\0]*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []))
+    const source = [...packages].sort().map(folder => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+      const file = readdirSync(folder).find(name => /^licen[cs]e/i.test(name))
+      return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(folder, file), 'utf8') : 'It has no file with the text.\n'}`
+    })
+    this.emitFile({ type: 'asset', fileName: 'licenses.txt', source: source.join('\n\n---\n\n') })
+  },
+}
+
+export default defineConfig({
+  title: 'stepgate',
+  description: "Keeps the order of Argo CD's progressive syncs",
+  lang: 'en',
+  outDir: '../bin/site',
+  cacheDir: '../bin/site-cache',
+  vite: { plugins: [licenses] },
+  markdown: {
+    anchor: { slugify: anchor },
+    config(md) {
+      md.core.ruler.push('repository-links', state => {
+        const page = relative(docs, state.env.path).replaceAll('\\', '/')
+        for (const token of state.tokens.flatMap(block => block.children ?? [])) {
+          const href = token.type === 'link_open' && token.attrGet('href')
+          if (href) token.attrSet('href', address(href, page))
+        }
+      })
+      // The site cannot draw: it shows the text of a diagram, and where GitHub shows the picture.
+      const fence = md.renderer.rules.fence!
+      md.renderer.rules.fence = (tokens, i, options, env, self) => {
+        if (tokens[i].info !== 'mermaid') return fence(tokens, i, options, env, self)
+        tokens[i].info = 'text'
+        const page = `${repository}/blob/main/docs/${relative(docs, env.path)}`
+        return `<p><a href="${page}" target="_blank" rel="noreferrer">GitHub draws this:</a></p>` + fence(tokens, i, options, env, self)
+      }
+      md.core.ruler.push('cell-headings', state => {
+        let headings: string[] = []
+        let column = 0
+        state.tokens.forEach((token, i) => {
+          if (token.type === 'thead_open') headings = []
+          if (token.type === 'tr_open') column = 0
+          if (token.type === 'th_open') headings.push(state.tokens[i + 1].content.replaceAll('`', ''))
+          if (token.type === 'td_open' && headings[column++]) token.attrSet('data-heading', headings[column - 1])
+        })
+      })
+    },
+  },
+  themeConfig: {
+    sidebar: groupsOfPages,
+    nav: groupsOfPages.map(({ text, items }) => ({ text, link: items[0].link })),
+    outline: [2, 3],
+    search: { provider: 'local' },
+    footer: { message: '<a href="/licenses.txt">Licenses of the software in this site</a>' },
+    socialLinks: [{ icon: 'github', link: repository }],
+  },
+})

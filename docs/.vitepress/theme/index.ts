@@ -1,0 +1,3 @@
+// The fonts of the system: no other site, and no font's license.
+export { default } from 'vitepress/theme-without-fonts'
+import './style.css'
