@@ -268,7 +268,7 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 		r := f.Releases[0]
 		return warning(name, "Argo CD takes ApplicationSets of %s, which no release of stepgate gates.", list(open)).
 			do("Gate them as well, unless none of them needs an order.",
-				r.upgrade(fmt.Sprintf("'argocd.namespaces={%s}'",
+				r.upgrade(fmt.Sprintf("'argocd.applicationNamespaces={%s}'",
 					strings.Join(append(slices.Clone(r.watchedOrNone()), open...), ","))))
 	}
 	return ok(name, "It takes ApplicationSets of %s; they are gated.", list(all))

@@ -145,6 +145,15 @@ func webhookRows() map[string]row {
 				Name: "not-exempt", Expression: "!(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in\n['argocd/stepgate'])",
 			})
 		}), validatingGroup + "match conditions", doctor.Warning, "never gated: argocd/stepgate.", nil},
+		"exempt Applications by globs": {v(func(w *admissionv1.ValidatingWebhook) {
+			w.MatchConditions = append(w.MatchConditions, admissionv1.MatchCondition{
+				Name: "not-exempt", Expression: "!(has(object.metadata.name) && ((request.namespace + '/' + object.metadata.name) in\n" +
+					"['argocd/stepgate', 'team-a/a.b']\n" +
+					"|| (request.namespace + '/' + object.metadata.name).matches(r'^argocd/cni-.*$')\n" +
+					`|| (request.namespace + '/' + object.metadata.name).matches(r'^team-./dns\.[^a-c]$')))`,
+			})
+		}), validatingGroup + "match conditions", doctor.Warning,
+			"never gated: argocd/stepgate, team-a/a.b, argocd/cni-*, team-?/dns.[!a-c].", nil},
 		"failurePolicy Ignore":                       {v(func(w *admissionv1.ValidatingWebhook) { w.FailurePolicy = &ignore }), validatingGroup + "failure policy", doctor.Warning, "every sync goes through", nil},
 		"failurePolicy Fail of the mutating webhook": {m(func(w *admissionv1.MutatingWebhook) { w.FailurePolicy = &fail }), mutatingGroup + "failure policy", doctor.Warning, "Fail", nil},
 		"failurePolicy Fail in audit mode": {func(_ *testing.T, w *world) {

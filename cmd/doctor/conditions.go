@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -94,16 +95,27 @@ func (r *Registration) conditions(release *Release) Check {
 				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name))
 	case len(exempt) > 0:
 		return warning(name, "Applications are never gated: %s.", list(exempt)).
-			do("This is right for the Application that installs stepgate. Take any other out of webhook.exemptApplications.")
+			do("This is right for the Application that installs stepgate, and for what stepgate needs to run. " +
+				"Take any other out of webhook.exemptApplications.")
 	}
 	return ok(name, "They are those of the chart.")
 }
 
-// exemptOf is the list of names in the chart's condition not-exempt.
+// exemptNames are the texts of the chart's condition not-exempt: NAMESPACE/NAME, or regular expressions for globs.
+var exemptNames = regexp.MustCompile(`'([^'/]+/[^']+)'`)
+
+// exemptOf is the list of names and globs in the chart's condition not-exempt.
 func exemptOf(expression string) string {
-	_, names, _ := strings.Cut(expression, "[")
-	names, _, _ = strings.Cut(names, "]")
-	return strings.ReplaceAll(names, "'", "")
+	glob := strings.NewReplacer(`\.`, ".", ".*", "*", ".", "?", "[^", "[!", "^", "", "$", "")
+	var all []string
+	for _, match := range exemptNames.FindAllStringSubmatch(expression, -1) {
+		name := match[1]
+		if strings.HasPrefix(name, "^") {
+			name = glob.Replace(name)
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // list joins a few names; it does not list more than five.

@@ -44,7 +44,7 @@ func TestTwoReleases(t *testing.T) {
 // Two releases share the namespaces: that none is gated by both, and none by nobody, is a check of the whole cluster.
 func TestReleasesThatShareTheNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
-		first, second []string // argocd.namespaces
+		first, second []string // argocd.applicationNamespaces
 		result        doctor.Result
 		found         string
 	}{

@@ -207,7 +207,7 @@ func (r *Release) mode() Check {
 		)
 	case !g.Release:
 		return warning(name, "enforce, require %s, pin %s, without release: a sync that was held waits until something "+
-			"else wakes Argo CD.", g.Require, g.Pin).do("", r.upgrade("release.enabled=true"))
+			"else wakes Argo CD.", g.Require, g.Pin).do("", r.upgrade("releaseWaiting.enabled=true"))
 	case g.Pin.String() == "off":
 		return warning(name, "enforce, require %s, pin off: a commit that lands after the decision is deployed unchecked.",
 			g.Require).do("", r.upgrade("pin.mode=compared"))

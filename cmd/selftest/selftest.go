@@ -59,8 +59,11 @@ func NewCommand() *cobra.Command {
 		Short: "Check that stepgate denies an early sync, with a server dry-run (helm test)",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if t.Namespace == "" || t.Name == "" {
-				return command.Usage("--namespace and --name cannot be empty")
+			if t.Namespace == "" {
+				return command.Usage("--namespace: name a namespace that stepgate gates (the chart's value test.namespace)")
+			}
+			if t.Name == "" {
+				return command.Usage("--name: it cannot be empty")
 			}
 			config, err := kube.RESTConfig(kubeconfig)
 			if err != nil {
@@ -158,7 +161,7 @@ func (t *SelfTest) validated(err error, said string) (answer string, problem err
 	}
 	return "", fmt.Errorf("the sync was admitted: the API server does not call stepgate for namespace %s, or is not "+
 		"answered (failurePolicy Ignore); "+
-		"see that the Pods are ready and that the namespace is one of argocd.namespaces and has no label stepgate.io/ignore",
+		"see that the Pods are ready and that the namespace is one of argocd.applicationNamespaces and has no label stepgate.io/ignore",
 		t.Namespace)
 }
 

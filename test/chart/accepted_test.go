@@ -128,3 +128,31 @@ func served(g *WithT, kind string) bool {
 	_, err := administrator(g).RESTMapper().RESTMapping(schema.GroupKind{Group: "monitoring.coreos.com", Kind: kind})
 	return err == nil
 }
+
+// The API server accepts every object of every combination, and none has a field that it does not know. This takes the
+// place of kubeconform: its schemas come from the network, and know neither CEL nor the names of ports. `make
+// kubernetes-versions` runs it on the oldest Kubernetes and on the newest.
+func TestEveryObjectOfEveryCombinationIsAccepted(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	installCRDs(t)
+	for _, namespace := range []string{"gates", "argocd", "team-a", "monitoring"} {
+		g.Expect(shared.CreateNamespace(ctx, namespace)).To(Succeed())
+	}
+	admin, sent := client.NewDryRunClient(administrator(g)), map[string]bool{}
+	for name, r := range renderings(t) {
+		if r.version() != "" {
+			continue // its API versions are those of another Kubernetes
+		}
+		for _, o := range r.objects {
+			text, err := o.MarshalJSON()
+			g.Expect(err).NotTo(HaveOccurred())
+			if sent[string(text)] {
+				continue
+			}
+			sent[string(text)] = true
+			g.Expect(admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("strict"),
+				client.ForceOwnership)).To(Succeed(), "%s: %s %s", name, o.GetKind(), o.GetName())
+		}
+	}
+	g.Expect(len(sent)).To(BeNumerically(">", 200))
+}

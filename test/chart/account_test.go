@@ -61,13 +61,13 @@ func account(t *testing.T, namespace, name string) *rest.Config {
 func TestPermissions(t *testing.T) {
 	for name, values := range map[string][]string{
 		"all-namespaces": nil,
-		"namespaces":     {"argocd.namespaces={team-a}"},
-		"named-only":     {"argocd.namespaces={team-a}", "metrics.ungatedNamespaces=false"},
-		"patterns":       {"argocd.namespaces={team-*}"},
+		"namespaces":     {"argocd.applicationNamespaces={team-a}"},
+		"named-only":     {"argocd.applicationNamespaces={team-a}", "metrics.ungatedNamespaces=false"},
+		"patterns":       {"argocd.applicationNamespaces={team-*}"},
 		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
 		"no-windows":     {"syncWindows.enabled=false"},
 		"start":          {"start.enabled=true"},
-		"no-refresh":     {"release.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
+		"no-refresh":     {"releaseWaiting.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -135,7 +135,7 @@ func newDoctored(t *testing.T, namespace string, values ...string) *doctored {
 	g.Expect(err).NotTo(HaveOccurred())
 	d := &doctored{T: t, Gomega: g, kubeconfig: kubeconfig}
 	d.replica = serve(t, release.Chart{
-		Name: "stepgate", Namespace: namespace, Values: append(values, "argocd.namespaces={argocd,"+namespace+"-apps}"),
+		Name: "stepgate", Namespace: namespace, Values: append(values, "argocd.applicationNamespaces={argocd,"+namespace+"-apps}"),
 	})
 	deployment := &appsv1.Deployment{}
 	g.Expect(shared.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "stepgate"},
@@ -329,7 +329,7 @@ func TestDoctorKnowsTheConditionsOfTheChart(t *testing.T) {
 			g := NewWithT(t)
 			args := []string{"template", "stepgate", helm.Chart, "--set=config.mode=enforce"}
 			for i, n := range namespaces {
-				args = append(args, fmt.Sprintf("--set-literal=argocd.namespaces[%d]=%s", i, n))
+				args = append(args, fmt.Sprintf("--set-literal=argocd.applicationNamespaces[%d]=%s", i, n))
 			}
 			text, err := helm.Run(t.Context(), args...)
 			g.Expect(err).NotTo(HaveOccurred())

@@ -169,7 +169,7 @@ func observedMetrics(t *testing.T) string {
 	g, ctx := NewWithT(t), t.Context()
 	set := rollout(t, "observed")
 	replica := serve(t, release.Chart{
-		Name: "stepgate", Namespace: "observed", Values: []string{"argocd.namespaces={observed}"},
+		Name: "stepgate", Namespace: "observed", Values: []string{"argocd.applicationNamespaces={observed}"},
 	})
 	denied(t, set)
 	g.Expect(sync(t, set, "prod")).NotTo(Succeed())

@@ -15,7 +15,7 @@ func TestPatternsOfNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	outside := rollout(t, "my-pattern-a")
 	replica := serve(t, release.Chart{
-		Name: "stepgate", Namespace: "patterns", Values: []string{"argocd.namespaces={argocd-p,pattern-?,/^regexp-[a-c]+$/}"},
+		Name: "stepgate", Namespace: "patterns", Values: []string{"argocd.applicationNamespaces={argocd-p,pattern-?,/^regexp-[a-c]+$/}"},
 	})
 	for _, namespace := range []string{"argocd-p", "pattern-b", "regexp-abc"} {
 		denied(t, rollout(t, namespace))
@@ -39,13 +39,13 @@ func TestNamespacesThatAreNotGatedAreShown(t *testing.T) {
 	rollout(t, "forgotten")
 	const shown = `stepgate_exemption{applicationset="",applicationset_namespace="forgotten",kind="ungated_namespace"} 1`
 	replica := serve(t, release.Chart{
-		Name: "stepgate", Namespace: "lists", Values: []string{"argocd.namespaces={listed}"},
+		Name: "stepgate", Namespace: "lists", Values: []string{"argocd.applicationNamespaces={listed}"},
 	})
 	g.Expect(replica.MetricsText(t.Context())).To(And(ContainSubstring(shown),
 		Not(ContainSubstring(`"listed",kind="ungated_namespace"`))))
 
 	silent := serve(t, release.Chart{
-		Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.namespaces={listed}", "metrics.ungatedNamespaces=false"},
+		Name: "silent", Namespace: "lists-silent", Values: []string{"argocd.applicationNamespaces={listed}", "metrics.ungatedNamespaces=false"},
 	})
 	g.Expect(silent.MetricsText(t.Context())).NotTo(ContainSubstring("ungated_namespace"))
 	g.Expect(silent.Log()).NotTo(ContainSubstring("cannot be listed"))

@@ -74,7 +74,6 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		"admissionregistration.k8s.io/validatingadmissionpolicybindings//stepgate",
 		"apps/deployments/lifecycle/stepgate", "/services/lifecycle/stepgate", "/services/lifecycle/stepgate-metrics",
 		"policy/poddisruptionbudgets/lifecycle/stepgate", "/secrets/lifecycle/stepgate-ca",
-		"flowcontrol.apiserver.k8s.io/flowschemas//stepgate", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations//stepgate",
 	))
 	// stepgate writes these.
 	ca := &corev1.Secret{}
@@ -111,7 +110,7 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	}
 	g.Expect(registered()).To(Equal(all))
 	run("upgrade", "stepgate", helm.Chart, "--namespace=lifecycle", "--reset-then-reuse-values",
-		"--set=pin.mode=proven,webhook.labels.a=b")
+		"--set=pin.mode=qualified,webhook.labels.a=b")
 	g.Expect(registered()).To(Equal(all))
 	run("rollback", "stepgate", "1", "--namespace=lifecycle")
 	g.Expect(registered()).To(Equal(all))

@@ -105,10 +105,10 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	g := NewWithT(t)
 	a, b, nobody := rollout(t, "apps-a"), rollout(t, "apps-b"), rollout(t, "apps-nobody")
 	replicaA := serve(t, release.Chart{
-		Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.namespaces={apps-a}"},
+		Name: "stepgate-a", Namespace: "argocd-a", Values: []string{"argocd.applicationNamespaces={apps-a}"},
 	})
 	replicaB := serve(t, release.Chart{
-		Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.namespaces={apps-b}"},
+		Name: "stepgate-b", Namespace: "argocd-b", Values: []string{"argocd.applicationNamespaces={apps-b}"},
 	})
 	denied(t, a)
 	denied(t, b)
@@ -133,12 +133,12 @@ func TestTwoReleasesDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-// A registration that covers more than argocd.namespaces does not make stepgate admit writes that it cannot judge.
+// A registration that covers more than argocd.applicationNamespaces does not make stepgate admit writes that it cannot judge.
 func TestAWriteOutsideOfTheNamespacesIsNotAdmitted(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	inside, outside := rollout(t, "apps-inside"), rollout(t, "apps-outside")
 	replica := serve(t, release.Chart{
-		Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.namespaces={apps-inside}"},
+		Name: "stepgate", Namespace: "narrow", Values: []string{"argocd.applicationNamespaces={apps-inside}"},
 	})
 	denied(t, inside)
 	g.Expect(sync(t, outside, "prod", client.DryRunAll)).To(Succeed(), "it is not registered there")
@@ -192,7 +192,7 @@ func helmTest(t *testing.T, release, namespace string, extra ...string) (output 
 func TestHelmTest(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	replica := serve(t, release.Chart{
-		Name: "stepgate", Namespace: "tested", Values: []string{"flowControl.enabled=false"},
+		Name: "stepgate", Namespace: "tested",
 	})
 	before := stored(ctx, g)
 
@@ -277,6 +277,25 @@ func TestHelmTestInAuditMode(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("the mutating webhook did not: the API server does not call it"))
 }
 
+// With patterns, the test runs in a namespace that one of them matches. If stepgate knows none, the test fails: it has
+// tried nothing.
+func TestHelmTestWithPatternsOfNamespaces(t *testing.T) {
+	g := NewWithT(t)
+	serve(t, release.Chart{
+		Name: "stepgate", Namespace: "matched", Values: []string{"argocd.applicationNamespaces={match*}"},
+	})
+	text, err := helmTest(t, "stepgate", "matched")
+	g.Expect(err).NotTo(HaveOccurred(), text)
+	g.Expect(text).To(HavePrefix("passed: "))
+	notes, err := helm.Run(t.Context(), "upgrade", "stepgate", helm.Chart, "--namespace=matched", "--reset-then-reuse-values",
+		"--set=argocd.applicationNamespaces={nothing-*}")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(notes).To(ContainSubstring("Set test.namespace to a namespace that argocd.applicationNamespaces matches"))
+	text, err = helmTest(t, "stepgate", "matched")
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(text).To(ContainSubstring("--namespace: name a namespace that stepgate gates (the chart's value test.namespace)"))
+}
+
 // Argo CD installs stepgate, and nothing serves the webhook: the sync that repairs it goes through if it is exempt, and
 // no other does.
 func TestABrokenStepgateCanBeRepaired(t *testing.T) {
@@ -291,4 +310,12 @@ func TestABrokenStepgateCanBeRepaired(t *testing.T) {
 	g.Eventually(func() error { return sync(t, set, "prod", client.DryRunAll) }).Should(Succeed())
 	g.Expect(sync(t, set, "prod")).To(Succeed())
 	g.Expect(sync(t, set, "qa")).To(refused)
+	// The same by globs, of which one matches nothing.
+	_, err = helm.Run(ctx, "upgrade", "stepgate", helm.Chart, "--namespace=broken", "--reset-then-reuse-values",
+		"--set=webhook.exemptApplications[0].namespace=lock??,webhook.exemptApplications[0].name=*-[!a-p]a-guestbook",
+		"--set=webhook.exemptApplications[1].namespace=argocd,webhook.exemptApplications[1].name=*")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error { return sync(t, set, "qa", client.DryRunAll) }).Should(Succeed())
+	g.Expect(sync(t, set, "qa")).To(Succeed())
+	g.Expect(sync(t, set, "dev", client.DryRunAll)).To(refused)
 }

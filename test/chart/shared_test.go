@@ -19,7 +19,7 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 	names := map[string]bool{}
 	for _, name := range []string{"share-a", "share-b"} {
 		text, err := helm.Run(t.Context(), "template", name, helm.Chart, "--namespace=shares",
-			"--set=config.mode=enforce,argocd.namespaces={"+name+"-1,"+name+"-2}",
+			"--set=config.mode=enforce,argocd.applicationNamespaces={"+name+"-1,"+name+"-2}",
 			"--set=metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.renderMode=alwaysRender,metrics.prometheusRule.enabled=true,metrics.grafanaDashboard.enabled=true")
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, o := range decode(g, text) {
@@ -34,10 +34,10 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 		g.Expect(shared.CreateNamespace(t.Context(), empty)).To(Succeed())
 	}
 	a := serve(t, release.Chart{
-		Name: "share-a", Namespace: "shares", Values: []string{"argocd.namespaces={share-a-1,share-a-2}"},
+		Name: "share-a", Namespace: "shares", Values: []string{"argocd.applicationNamespaces={share-a-1,share-a-2}"},
 	})
 	b := serve(t, release.Chart{
-		Name: "share-b", Namespace: "shares", Values: []string{"argocd.namespaces={share-b-1,share-b-2}"},
+		Name: "share-b", Namespace: "shares", Values: []string{"argocd.applicationNamespaces={share-b-1,share-b-2}"},
 	})
 	denied(t, first)
 	denied(t, second)
@@ -73,8 +73,8 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 func TestANamespaceOfTwoReleasesIsDecidedByBoth(t *testing.T) {
 	g := NewWithT(t)
 	both := rollout(t, "both")
-	a := serve(t, release.Chart{Name: "both-a", Namespace: "both-a", Values: []string{"argocd.namespaces={both}"}})
-	b := serve(t, release.Chart{Name: "both-b", Namespace: "both-b", Values: []string{"argocd.namespaces={both}"}})
+	a := serve(t, release.Chart{Name: "both-a", Namespace: "both-a", Values: []string{"argocd.applicationNamespaces={both}"}})
+	b := serve(t, release.Chart{Name: "both-b", Namespace: "both-b", Values: []string{"argocd.applicationNamespaces={both}"}})
 	g.Eventually(func() bool {
 		beforeA, beforeB := requests(t, a), requests(t, b)
 		denied(t, both)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,7 @@ func decode(g *WithT, text string) []*unstructured.Unstructured {
 	}
 }
 
-// Every set of values passes helm lint, and gives the same bytes whenever it is rendered: nothing is random, nothing is
+// Every set of values passes helm lint --strict, and gives the same bytes whenever it is rendered: nothing is random, nothing is
 // looked up, no caBundle is rendered that would be fought over.
 func TestRendering(t *testing.T) {
 	for name, file := range valueSets(t) {
@@ -109,7 +110,7 @@ func TestAdmissionPolicyByVersion(t *testing.T) {
 		"1.29":                 {[]string{"--kube-version=1.29"}, nil},
 		"1.29, switched on":    {[]string{"--kube-version=1.29", "--api-versions=admissionregistration.k8s.io/v1beta1/ValidatingAdmissionPolicy"}, []string{"admissionregistration.k8s.io/v1beta1"}},
 		"1.30":                 {[]string{"--kube-version=1.30"}, []string{"admissionregistration.k8s.io/v1"}},
-		"1.30, nothing to say": {[]string{"--kube-version=1.30", "--set=release.enabled=false,certs.mode=external,certs.external.secretName=tls"}, nil},
+		"1.30, nothing to say": {[]string{"--kube-version=1.30", "--set=releaseWaiting.enabled=false,certs.mode=external,certs.external.secretName=tls"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -129,40 +130,51 @@ func TestAdmissionPolicyByVersion(t *testing.T) {
 // Helm refuses values that cannot work, with a message that names the key.
 func TestBadValues(t *testing.T) {
 	for name, tc := range map[string]struct{ set, want string }{
-		"an unknown key":                {"replicas=3", "additional properties 'replicas' not allowed"},
-		"an unknown key, deeper":        {"webhook.failurepolicy=Fail", "at '/webhook': additional properties 'failurepolicy' not allowed"},
-		"a mode":                        {"config.mode=dryrun", "at '/config/mode': value must be one of 'enforce', 'audit'"},
-		"a pin":                         {"pin.mode=head", "at '/pin/mode'"},
-		"a strictness":                  {"config.require=all", "at '/config/require'"},
-		"a failure policy":              {"webhook.failurePolicy=fail", "at '/webhook/failurePolicy'"},
-		"a timeout":                     {"webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"},
-		"a port that is text":           {"webhook.port=https", "at '/webhook/port': got string, want integer"},
-		"a URL without path":            {"webhook.url=https://10.0.0.1:10250", "at '/webhook/url'"},
-		"a URL without TLS":             {"webhook.url=http://10.0.0.1/validate", "at '/webhook/url'"},
-		"a bad name of a namespace":     {"argocd.namespaces={Team_A}", "at '/argocd/namespaces/0'"},
-		"a regular expression, cut":     {"argocd.namespaces={/team}", "at '/argocd/namespaces/0'"},
-		"a namespace twice":             {"argocd.namespaces={a,a}", "at '/argocd/namespaces'"},
-		"Argo CD's own namespace":       {"namespaceOverride=argocd", "namespace: argocd is Argo CD's own namespace"},
-		"an operator's own namespace":   {"argocd.installation=openshift-gitops,namespaceOverride=openshift-gitops", "namespace: openshift-gitops is Argo CD's own namespace"},
-		"an exemption without name":     {"webhook.exemptApplications[0].namespace=argocd", "at '/webhook/exemptApplications/0': missing property 'name'"},
-		"an installation":               {"argocd.installation=olm", "at '/argocd/installation'"},
-		"an instance without operator":  {"argocd.instance=cd", "argocd.instance: "},
-		"a bypass user with a comma":    {`config.bypassUsers={alice\,bob}`, "at '/config/bypassUsers/0'"},
-		"a certificate mode":            {"certs.mode=cert-manager", "at '/certs/mode'"},
-		"a delay without unit":          {"shutdownDelay=10", "at '/shutdownDelay'"},
-		"a digest":                      {"image.digest=latest", "at '/image/digest'"},
-		"both of a budget":              {"podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1", "podDisruptionBudget: set minAvailable or maxUnavailable, not both"},
-		"the kubelet's port":            {"hostNetwork=true", "webhook.port: 10250 is the kubelet's"},
-		"no Secret":                     {"certs.mode=external", "certs.external.secretName: "},
-		"a Secret that is not used":     {"certs.external.secretName=tls", "certs.external: "},
-		"an issuer without name":        {"certs.mode=certManager,certs.certManager.issuerRef.kind=ClusterIssuer", "certs.certManager.issuerRef: "},
-		"no time to drain":              {"shutdownDelay=25s", "terminationGracePeriodSeconds: 30 is too short"},
-		"one port for two":              {"metrics.port=10250", "metrics.port: 10250 is in use"},
-		"the port of the probes":        {"webhook.port=8081", "webhook.port: 8081"},
-		"a monitor without metrics":     {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: "},
-		"alerts without metrics":        {"metrics.enabled=false,metrics.prometheusRule.enabled=true", "metrics.prometheusRule.enabled: "},
-		"a monitor without CRDs":        {"metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.renderMode=failIfMissing", "metrics.serviceMonitor.renderMode: "},
-		"a test where nothing is gated": {"argocd.namespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.namespaces"},
+		"an unknown key":                       {"replicas=3", "additional properties 'replicas' not allowed"},
+		"an unknown key, deeper":               {"webhook.failurepolicy=Fail", "at '/webhook': additional properties 'failurepolicy' not allowed"},
+		"a mode":                               {"config.mode=dryrun", "at '/config/mode': value must be one of 'enforce', 'audit'"},
+		"a pin":                                {"pin.mode=head", "at '/pin/mode'"},
+		"a pin of another version":             {"pin.mode=proven", "at '/pin/mode'"},
+		"a strictness":                         {"config.require=all", "at '/config/require'"},
+		"a failure policy":                     {"webhook.failurePolicy=fail", "at '/webhook/failurePolicy'"},
+		"a timeout":                            {"webhook.timeoutSeconds=31", "webhook.timeoutSeconds: \"31\" is not right; write seconds from 1 to 30"},
+		"a port that is text":                  {"webhook.port=https", "at '/webhook/port': got string, want integer"},
+		"a URL without path":                   {"webhook.url=https://10.0.0.1:10250", "webhook.url: "},
+		"a URL without TLS":                    {"webhook.url=http://10.0.0.1/validate", "webhook.url: "},
+		"a bad name of a namespace":            {"argocd.applicationNamespaces={Team_A}", "argocd.applicationNamespaces[0]: \"Team_A\" is not right; write a name, a glob such as team-*"},
+		"a regular expression, cut":            {"argocd.applicationNamespaces={/team}", "argocd.applicationNamespaces[0]: "},
+		"a namespace twice":                    {"argocd.applicationNamespaces={a,a}", "at '/argocd/applicationNamespaces': items at 0 and 1 are equal"},
+		"Argo CD's own namespace":              {"namespaceOverride=argocd", "namespace: argocd is Argo CD's own namespace"},
+		"an operator's own namespace":          {"argocd.installation=openshift-gitops,namespaceOverride=openshift-gitops", "namespace: openshift-gitops is Argo CD's own namespace"},
+		"an exemption without name":            {"webhook.exemptApplications[0].namespace=argocd", "at '/webhook/exemptApplications/0': missing property 'name'"},
+		"an installation":                      {"argocd.installation=olm", "at '/argocd/installation'"},
+		"an instance without operator":         {"argocd.instance=cd", "argocd.instance: "},
+		"a bypass user with a comma":           {`config.bypassUsers={alice\,bob}`, "config.bypassUsers[0]: "},
+		"a certificate mode":                   {"certs.mode=cert-manager", "at '/certs/mode'"},
+		"a delay without unit":                 {"shutdownDelay=10", "at '/shutdownDelay': got number, want string"},
+		"a digest":                             {"image.digest=latest", "image.digest: "},
+		"both of a budget":                     {"podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1", "podDisruptionBudget: set minAvailable or maxUnavailable, not both"},
+		"the kubelet's port":                   {"hostNetwork=true", "webhook.port: 10250 is the kubelet's"},
+		"no Secret":                            {"certs.mode=external", "certs.external.secretName: "},
+		"a Secret that is not used":            {"certs.external.secretName=tls", "certs.external: "},
+		"an issuer without name":               {"certs.mode=certManager,certs.certManager.issuerRef.kind=ClusterIssuer", "certs.certManager.issuerRef: "},
+		"no time to drain":                     {"shutdownDelay=25s", "terminationGracePeriodSeconds: 30 is too short"},
+		"one port for two":                     {"metrics.port=10250", "metrics.port: 10250 is in use"},
+		"the port of the probes":               {"webhook.port=8081", "webhook.port: 8081"},
+		"a monitor without metrics":            {"metrics.enabled=false,metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: "},
+		"alerts without metrics":               {"metrics.enabled=false,metrics.prometheusRule.enabled=true", "metrics.prometheusRule.enabled: "},
+		"a monitor without CRDs":               {"metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.enabled: the cluster has no monitoring.coreos.com/v1. Install the CRDs of prometheus-operator first"},
+		"alerts without CRDs":                  {"metrics.prometheusRule.enabled=true", "metrics.prometheusRule.enabled: the cluster has no monitoring.coreos.com/v1"},
+		"a regular expression, not RE2":        {"argocd.applicationNamespaces={/te[am/}", `argocd.applicationNamespaces[0]: "/te[am/" is not a regular expression`},
+		"an exemption of all":                  {"webhook.exemptApplications[0].namespace=*,webhook.exemptApplications[0].name=*", "webhook.exemptApplications[0]: it exempts every Application"},
+		"an exemption by a regular expression": {"webhook.exemptApplications[0].namespace=argocd,webhook.exemptApplications[0].name=/cni/", "webhook.exemptApplications[0].name: \"/cni/\" is not right; write a name or a glob"},
+		"no replica in enforce mode":           {"config.mode=enforce,replicaCount=0", "replicaCount: with 0 replicas and failurePolicy Fail"},
+		"no replica with Fail":                 {"webhook.failurePolicy=Fail,replicaCount=0", "replicaCount: with 0 replicas and failurePolicy Fail"},
+		"no account":                           {"serviceAccount.create=false", "serviceAccount.name: with serviceAccount.create=false, name the service account"},
+		"the handler of a probe":               {"livenessProbe.httpGet.path=/x", "livenessProbe.httpGet: take it out"},
+		"another handler of a probe":           {"startupProbe.exec.command={true}", "startupProbe.exec: take it out"},
+		"a test where no pattern gates":        {"argocd.applicationNamespaces={a-*},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
+		"a test where nothing is gated":        {"argocd.applicationNamespaces={a,b},test.namespace=c", "test.namespace: c is not one of argocd.applicationNamespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -207,6 +219,7 @@ func missing(schema, values map[string]any, path string) []string {
 		return nil
 	}
 	var names []string
+	maps.DeleteFunc(properties, func(_ string, inner any) bool { return inner.(map[string]any)["deprecated"] == true })
 	if schema["additionalProperties"] != false && path != ".global" {
 		names = append(names, path+" accepts any key")
 	}

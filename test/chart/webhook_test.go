@@ -128,7 +128,7 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 func TestEveryWebhookHasTheNamespacesAndTheURL(t *testing.T) {
 	g := NewWithT(t)
 	objects := rendered(g, t, "--set=config.mode=enforce,webhook.url=https://10.0.0.1:8443/validate",
-		"--set-literal=argocd.namespaces[0]=team-*")
+		"--set-literal=argocd.applicationNamespaces[0]=team-*")
 	paths := map[string]string{
 		"operation.stepgate.io": webhook.ValidatePath, "hold.stepgate.io": webhook.MutatePath, "approval.stepgate.io": webhook.ValidateApplicationSetPath, "annotations.stepgate.io": webhook.MutateApplicationSetPath,
 	}

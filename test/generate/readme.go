@@ -28,17 +28,21 @@ func readme() (string, error) {
 		return "", fmt.Errorf("%s has no line %q", path, strings.TrimSpace(marker))
 	}
 	table, err := valueTable()
-	return head + marker + "\n" + table, err
+	return head + marker + "
+" + table, err
 }
 
 // valueTable is the table of the chart's values.
 func valueTable() (string, error) {
-	rows, err := valueRows(filepath.Join(chart, "values.yaml"))
-	return "| value | default | |\n|---|---|---|\n" + strings.Join(rows, ""), err
+	rows, err := valueRows(filepath.Join(chart, "values.yaml"), filepath.Join(chart, "values.schema.json"))
+	return "| value | type | default | |
+|---|---|---|---|
+" + strings.Join(rows, ""), err
 }
 
 // valueRows are the rows of the table. Every value needs a comment, "# -- text"; a mapping with one is a single value.
-func valueRows(path string) ([]string, error) {
+// The schema has the types.
+func valueRows(path, schemaPath string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -47,18 +51,67 @@ func valueRows(path string) ([]string, error) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return rowsOf(document.Content[0], "")
+	schemaText, err := os.ReadFile(schemaPath)
+	if err != nil {
+		return nil, err
+	}
+	var types schema
+	if err := json.Unmarshal(schemaText, &types); err != nil {
+		return nil, fmt.Errorf("%s: %w", schemaPath, err)
+	}
+	return rowsOf(document.Content[0], types, "")
 }
 
-func rowsOf(mapping *yaml.Node, prefix string) ([]string, error) {
+// schema is the part of a JSON schema that says what a value may be.
+type schema struct {
+	Type       any
+	Enum       []any
+	Items      *schema
+	Properties map[string]schema
+}
+
+// text is the type in words.
+func (s schema) text() string {
+	var choices []string
+	for _, choice := range s.Enum {
+		if text, ok := choice.(string); ok && text != "" {
+			choices = append(choices, "`"+text+"`")
+		}
+	}
+	if len(choices) > 0 {
+		return strings.Join(choices, ", ")
+	}
+	types, isList := s.Type.([]any)
+	if !isList {
+		types = []any{s.Type}
+	}
+	var words []string
+	for _, t := range types {
+		word := fmt.Sprint(t)
+		if word == "array" {
+			word = "list"
+			if len(s.Items.Enum) == 0 {
+				word += " of " + strings.ReplaceAll(s.Items.text(), " or ", "s or ") + "s"
+			}
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " or ")
+}
+
+func rowsOf(mapping *yaml.Node, types schema, prefix string) ([]string, error) {
 	var rows []string
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		name := prefix + key.Value
 		_, comment, commented := strings.Cut("\n"+key.HeadComment, "\n# -- ")
+		own, known := types.Properties[key.Value]
+		if !known {
+			return nil, fmt.Errorf("the schema does not have the value %s", name)
+		}
 		switch {
 		case commented:
-			row, err := rowOf(name, comment, value)
+			row, err := rowOf(name, comment, own.text(), value)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +121,7 @@ func rowsOf(mapping *yaml.Node, prefix string) ([]string, error) {
 			}
 			fallthrough
 		case value.Kind == yaml.MappingNode && len(value.Content) > 0:
-			inner, err := rowsOf(value, name+".")
+			inner, err := rowsOf(value, own, name+".")
 			if err != nil {
 				return nil, err
 			}
@@ -80,7 +133,7 @@ func rowsOf(mapping *yaml.Node, prefix string) ([]string, error) {
 	return rows, nil
 }
 
-func rowOf(name, comment string, value *yaml.Node) (string, error) {
+func rowOf(name, comment, kind string, value *yaml.Node) (string, error) {
 	text, shown, explained := strings.Cut(strings.ReplaceAll(comment, "\n# ", " "), " @default -- ")
 	if !explained {
 		var decoded any
@@ -95,6 +148,6 @@ func rowOf(name, comment string, value *yaml.Node) (string, error) {
 			shown = "see values.yaml"
 		}
 	}
-	return fmt.Sprintf("| `%s` | %s | %s |\n", name, strings.ReplaceAll(shown, "|", `\|`),
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, kind, strings.ReplaceAll(shown, "|", `\|`),
 		strings.ReplaceAll(text, "|", `\|`)), nil
 }

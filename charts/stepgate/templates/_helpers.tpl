@@ -19,24 +19,31 @@
 {{- end }}
 
 {{- define "stepgate.serviceAccountName" -}}
-{{- default (ternary (include "stepgate.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
+{{- default (include "stepgate.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* Labels that select the Pods. */}}
 {{- define "stepgate.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "stepgate.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: webhook
 {{- end }}
 
-{{/* Labels of every object. Call it with a list of the root and the object's own labels, which take precedence. */}}
-{{- define "stepgate.labels" -}}
+{{/* Labels of the Pods. A new version of the chart alone does not change them: it would replace all Pods. Call it with a list of the root and
+the object's own labels, which take precedence. */}}
+{{- define "stepgate.podLabels" -}}
 {{- $root := index . 0 -}}
 {{- $own := dict
-  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63)
   "app.kubernetes.io/version" $root.Chart.AppVersion
   "app.kubernetes.io/managed-by" $root.Release.Service
   "app.kubernetes.io/part-of" "stepgate" -}}
 {{- toYaml (merge (dict) (index . 1) (include "stepgate.selectorLabels" $root | fromYaml) $own $root.Values.commonLabels) }}
+{{- end }}
+
+{{/* Labels of every object. Call it like stepgate.podLabels. */}}
+{{- define "stepgate.labels" -}}
+{{- $chart := dict "helm.sh/chart" (printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Version | replace "+" "_" | trunc 63) -}}
+{{- toYaml (merge (dict) (include "stepgate.podLabels" . | fromYaml) $chart) }}
 {{- end }}
 
 {{/* Metadata of an object. Call it with a dict of root and optionally cluster, namespace, labels, annotations, suffix. */}}
@@ -126,7 +133,7 @@ INSTANCE-applicationset-controller. */}}
 {{- end }}
 {{- end }}
 
-{{/* Not empty if the chart renders objects of prometheus-operator. */}}
+{{/* Not empty if the chart renders objects of prometheus-operator: also if it has to fail, which validate.yaml says. */}}
 {{- define "stepgate.monitoringObjects" -}}
 {{- if or (ne .Values.metrics.serviceMonitor.renderMode "skipIfMissing") (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") }}true{{ end }}
 {{- end }}
@@ -142,7 +149,7 @@ INSTANCE-applicationset-controller. */}}
 - apiGroups: [argoproj.io]
   resources: [applications, applicationsets]
   verbs: [get, list, watch]
-{{- if .Values.release.enabled }}
+{{- if .Values.releaseWaiting.enabled }}
 # To set the annotation argocd.argoproj.io/refresh{{ if include "stepgate.starts" . }}, and to start syncs{{ end }}. The ValidatingAdmissionPolicy rejects every other change.
 - apiGroups: [argoproj.io]
   resources: [applications]

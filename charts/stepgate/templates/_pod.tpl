@@ -38,7 +38,7 @@ securityContext:
 - --allow-failed-operations={{ .Values.config.allowFailedOperations }}
 - --spec-settling={{ .Values.config.specSettling }}
 - --hold={{ .Values.hold.enabled }}
-- --release={{ .Values.release.enabled }}
+- --release={{ .Values.releaseWaiting.enabled }}
 - --start={{ ternary "true" "false" (ne (include "stepgate.starts" .) "") }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
@@ -56,7 +56,7 @@ securityContext:
 {{- end }}
 - --approve-four-eyes={{ .Values.approvals.fourEyes }}
 - --allowed-annotations={{ join "," .Values.config.allowedAnnotations }}
-{{- range .Values.argocd.namespaces }}
+{{- range .Values.argocd.applicationNamespaces }}
 - --application-namespaces={{ . }}
 {{- end }}
 {{- range include "stepgate.argocdAccounts" (dict "root" . "accounts" .Values.argocd.serverAccounts "part" "server") | fromYamlArray }}

@@ -33,27 +33,73 @@ clientConfig:
 {{- end }}
 {{- end }}
 
-{{/* Whether argocd.namespaces has a pattern: then nobody knows the names of all namespaces. */}}
+{{/* Not empty if a text is a pattern. */}}
+{{- define "stepgate.isPattern" -}}
+{{- if regexMatch "[*?/\\[]" . }}true{{ end }}
+{{- end }}
+
+{{/* The regular expression for a name or a pattern, as Argo CD matches it: a regular expression between slashes, or else a glob. */}}
+{{- define "stepgate.regexp" -}}
+{{- if hasPrefix "/" . }}{{ . | trimPrefix "/" | trimSuffix "/" }}
+{{- else }}{{ printf "^%s$" (. | replace "." "\\." | replace "[!" "[^" | replace "*" ".*" | replace "?" ".") }}
+{{- end }}
+{{- end }}
+
+{{/* Whether argocd.applicationNamespaces has a pattern: then nobody knows the names of all namespaces. */}}
 {{- define "stepgate.namespacePatterns" -}}
-{{- range .Values.argocd.namespaces }}{{ if regexMatch "[*?/\\[]" . }}true{{ end }}{{ end }}
+{{- range .Values.argocd.applicationNamespaces }}{{ include "stepgate.isPattern" . }}{{ end }}
 {{- end }}
 
-{{/* argocd.namespaces if they are names, as JSON; else none. */}}
+{{/* argocd.applicationNamespaces if they are names, as JSON; else none. */}}
 {{- define "stepgate.namedNamespaces" -}}
-{{- ternary (list) .Values.argocd.namespaces (ne (include "stepgate.namespacePatterns" .) "") | toJson }}
+{{- ternary (list) .Values.argocd.applicationNamespaces (ne (include "stepgate.namespacePatterns" .) "") | toJson }}
 {{- end }}
 
-{{/* CEL for patterns, as Argo CD matches them: a regular expression between slashes, or else a glob. A namespace selector takes names only. */}}
+{{/* CEL for patterns. A namespace selector takes names only. */}}
 {{- define "stepgate.namespaceCondition" -}}
 {{- if include "stepgate.namespacePatterns" . }}
 {{- $matches := list }}
-{{- range .Values.argocd.namespaces }}
-{{- $regexp := printf "^%s$" (. | replace "[!" "[^" | replace "*" ".*" | replace "?" ".") }}
-{{- if hasPrefix "/" . }}{{ $regexp = . | trimPrefix "/" | trimSuffix "/" }}{{ end }}
-{{- $matches = append $matches (printf "request.namespace.matches(%s)" (toRawJson $regexp)) }}
+{{- range .Values.argocd.applicationNamespaces }}
+{{- $matches = append $matches (printf "request.namespace.matches(%s)" (toRawJson (include "stepgate.regexp" .))) }}
 {{- end }}
 {{- join " || " $matches | squote }}
 {{- end }}
+{{- end }}
+
+{{/* Not empty if argocd.applicationNamespaces has a namespace, as far as names and patterns say. Call it with a dict of root and namespace. */}}
+{{- define "stepgate.gates" -}}
+{{- range .root.Values.argocd.applicationNamespaces }}{{ if regexMatch (include "stepgate.regexp" .) $.namespace }}true{{ end }}{{ end }}
+{{- end }}
+
+{{/* A namespace that is gated, for `helm test`: test.namespace, or the first name in argocd.applicationNamespaces, or Argo CD's or stepgate's
+namespace if a pattern matches it. Empty if all are patterns that match neither. */}}
+{{- define "stepgate.testNamespace" -}}
+{{- $found := list .Values.test.namespace }}
+{{- range .Values.argocd.applicationNamespaces }}
+{{- $found = append $found (ternary "" . (ne (include "stepgate.isPattern" .) "")) }}
+{{- end }}
+{{- range list (include "stepgate.argocdNamespace" .) (include "stepgate.namespace" .) }}
+{{- $found = append $found (ternary . "" (ne (include "stepgate.gates" (dict "root" $ "namespace" .)) "")) }}
+{{- end }}
+{{- first (append (compact $found) (ternary "" (include "stepgate.namespace" .) (gt (len .Values.argocd.applicationNamespaces) 0))) }}
+{{- end }}
+
+{{/* CEL for an Application that webhook.exemptApplications does not have. */}}
+{{- define "stepgate.notExempt" -}}
+{{- $names := list }}
+{{- $clauses := list }}
+{{- range .Values.webhook.exemptApplications }}
+{{- $name := printf "%s/%s" .namespace .name }}
+{{- if regexMatch "[*?\\[]" $name }}
+{{- $clauses = append $clauses (printf "(request.namespace + '/' + object.metadata.name).matches(r'%s')" (include "stepgate.regexp" $name)) }}
+{{- else }}
+{{- $names = append $names (squote $name) }}
+{{- end }}
+{{- end }}
+{{- with $names }}
+{{- $clauses = prepend $clauses (printf "(request.namespace + '/' + object.metadata.name) in\n[%s]" (join ", " .)) }}
+{{- end -}}
+!(has(object.metadata.name) && ({{ join "\n|| " $clauses }}))
 {{- end }}
 
 {{/* The namespaces from which the API server sends anything. */}}
@@ -114,8 +160,7 @@ matchConditions:
   {{- with .Values.webhook.exemptApplications }}
   - name: not-exempt
     expression: >-
-      !(has(object.metadata.name) && (request.namespace + '/' + object.metadata.name) in
-      [{{ range $i, $app := . }}{{ if $i }}, {{ end }}'{{ $app.namespace }}/{{ $app.name }}'{{ end }}])
+      {{- include "stepgate.notExempt" $ | nindent 6 }}
   {{- end }}
   {{- with .Values.webhook.matchConditions }}
   {{- toYaml . | nindent 2 }}
