@@ -103,7 +103,8 @@ func (f *Facts) ungated(r *Release) Check {
 		}
 	}
 	if len(open) > 0 {
-		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of argocd.applicationNamespaces (%s).",
+		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of "+
+			"argocd.applicationNamespaces (%s).",
 			list(open), list(r.Flags.Namespaces)).
 			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.",
 				r.upgrade(fmt.Sprintf("'argocd.applicationNamespaces={%s}'",
@@ -131,7 +132,8 @@ func (f *Facts) gatedTwice() Check {
 	if len(twice) > 0 {
 		return warning(name, "Namespace %s: the API server asks each of these releases about every sync there, and each "+
 			"refreshes the Applications.", list(twice)).
-			do("Name each namespace in argocd.applicationNamespaces of one release only. A release without that list gates all namespaces.")
+			do("Name each namespace in argocd.applicationNamespaces of one release only. A release without that list " +
+				"gates all namespaces.")
 	}
 	return ok(name, "No namespace is gated by more than one release.")
 }

@@ -47,8 +47,8 @@ var installations = map[string]part{
 		values: "config: {mode: enforce}",
 		args:   []string{"--mode=enforce", "--pin=compared", "--hold=true", "--release=true", "--start=false"},
 		fields: map[string]string{
-			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Fail Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "5 5",
-			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io", "MutatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Ignore",
+			"ValidatingWebhookConfiguration $NAME {.webhooks[0].failurePolicy}": "Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "5 5",
+			"MutatingWebhookConfiguration $NAME {.webhooks[*].name}": "hold.stepgate.io annotations.stepgate.io", "MutatingWebhookConfiguration $NAME {.webhooks[0].failurePolicy}": "Ignore",
 		},
 	},
 	"starting what is due": {
@@ -110,7 +110,7 @@ var additions = map[string]part{
 	"and names and labels of one's own": {
 		values: "{fullnameOverride: a-name-that-is-longer-than-forty-characters, commonLabels: {team: platform}, commonAnnotations: {contact: ops}}",
 		fields: map[string]string{
-			"Deployment $NAME {.metadata.labels.team} {.spec.template.metadata.labels.team}": "platform platform", "Service $NAME {.metadata.annotations.contact}": "ops",
+			"Deployment $NAME {.spec.template.metadata.labels.team}": "platform", "Service $NAME {.metadata.annotations.contact}": "ops",
 			"Deployment $NAME {.metadata.name}": "a-name-that-is-longer-than-forty-charact",
 		},
 	},

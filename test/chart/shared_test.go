@@ -73,8 +73,9 @@ func TestTwoReleasesShareTheNamespacesOfOneArgoCD(t *testing.T) {
 func TestANamespaceOfTwoReleasesIsDecidedByBoth(t *testing.T) {
 	g := NewWithT(t)
 	both := rollout(t, "both")
-	a := serve(t, release.Chart{Name: "both-a", Namespace: "both-a", Values: []string{"argocd.applicationNamespaces={both}"}})
-	b := serve(t, release.Chart{Name: "both-b", Namespace: "both-b", Values: []string{"argocd.applicationNamespaces={both}"}})
+	values := []string{"argocd.applicationNamespaces={both}"}
+	a := serve(t, release.Chart{Name: "both-a", Namespace: "both-a", Values: values})
+	b := serve(t, release.Chart{Name: "both-b", Namespace: "both-b", Values: values})
 	g.Eventually(func() bool {
 		beforeA, beforeB := requests(t, a), requests(t, b)
 		denied(t, both)

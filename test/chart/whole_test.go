@@ -64,6 +64,12 @@ var clusterScoped = []string{
 	"ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 }
 
+// sameLabels are the labels that all objects have with the same values, or all have not.
+var sameLabels = []string{
+	"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
+	"app.kubernetes.io/part-of", "team",
+}
+
 func (r *rendering) hasNamesAndLabels(g *WithT) {
 	seen := map[string]bool{}
 	own := r.deployment().GetLabels()
@@ -73,8 +79,7 @@ func (r *rendering) hasNamesAndLabels(g *WithT) {
 		seen[key] = true
 		g.Expect(validation.IsDNS1123Label(o.GetName())).To(BeEmpty(), key)
 		g.Expect(o.GetNamespace() == "").To(Equal(slices.Contains(clusterScoped, o.GetKind())), key)
-		for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version",
-			"app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "team"} {
+		for _, label := range sameLabels {
 			g.Expect(o.GetLabels()[label]).To(Equal(own[label]), key+": "+label)
 		}
 		g.Expect(o.GetLabels()).To(HaveKey("app.kubernetes.io/component"), key)
