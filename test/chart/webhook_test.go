@@ -166,13 +166,13 @@ func TestMutatingModes(t *testing.T) {
 		mutates bool
 	}{
 		"enforce mode":                             {nil, "compared", true},
-		"proven":                                   {[]string{"--set=pin.mode=proven"}, "proven", true},
+		"qualified":                                {[]string{"--set=pin.mode=qualified"}, "qualified", true},
 		"pins nothing, and holds":                  {[]string{"--set=pin.mode=off"}, "off", true},
 		"pins, and holds nothing":                  {[]string{"--set=hold.enabled=false"}, "compared", true},
 		"neither":                                  {[]string{"--set=pin.mode=off,hold.enabled=false"}, "off", false},
 		"off, which YAML reads as false":           {[]string{"--values=" + off}, "off", true},
 		"audit mode":                               {[]string{"--set=config.mode=audit"}, "off", false},
-		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=proven"}, "off", false},
+		"audit mode, whatever pin.mode says":       {[]string{"--set=config.mode=audit,pin.mode=qualified"}, "off", false},
 		"a URL has the path of its webhook":        {[]string{"--set=webhook.url=https://10.0.0.1:8443/validate"}, "compared", true},
 		"stepgate with a certificate of yours":     {[]string{"--set=certs.mode=external,certs.external.secretName=tls"}, "compared", true},
 		"without RBAC, somebody else sees to them": {[]string{"--set=rbac.create=false"}, "compared", true},
