@@ -14,8 +14,6 @@ var (
 	value = regexp.MustCompile("(?:`|--set '?)([a-z][A-Za-z]*(?:\\.[A-Za-z]+)+)(?:`|=)")
 	// foreign is the end of a domain or of a file.
 	foreign = regexp.MustCompile(`\.(?:io|yaml)$`)
-	// renamed are the values that the chart does not have yet under these names.
-	renamed = map[string]bool{"argocd.applicationNamespaces": true, "releaseWaiting.enabled": true}
 )
 
 // valuesOf are the values that a page names; the first part of each is a key of the chart.
@@ -48,7 +46,7 @@ func TestEveryValueThatAPageNamesExists(t *testing.T) {
 	for page, text := range pages(g) {
 		for _, path := range valuesOf(text, chart) {
 			found++
-			g.Expect(renamed[path] || has(chart, path)).To(BeTrue(), "%s names the value %s, which the chart does not have",
+			g.Expect(has(chart, path)).To(BeTrue(), "%s names the value %s, which the chart does not have",
 				page, path)
 		}
 	}

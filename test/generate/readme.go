@@ -28,16 +28,13 @@ func readme() (string, error) {
 		return "", fmt.Errorf("%s has no line %q", path, strings.TrimSpace(marker))
 	}
 	table, err := valueTable()
-	return head + marker + "
-" + table, err
+	return head + marker + "\n" + table, err
 }
 
 // valueTable is the table of the chart's values.
 func valueTable() (string, error) {
 	rows, err := valueRows(filepath.Join(chart, "values.yaml"), filepath.Join(chart, "values.schema.json"))
-	return "| value | type | default | |
-|---|---|---|---|
-" + strings.Join(rows, ""), err
+	return "| value | type | default | |\n|---|---|---|---|\n" + strings.Join(rows, ""), err
 }
 
 // valueRows are the rows of the table. Every value needs a comment, "# -- text"; a mapping with one is a single value.
