@@ -2,9 +2,7 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,12 +26,7 @@ func Read(ctx context.Context, objects client.Reader, namespace string, names []
 	}
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] })
 	if len(missing) > 0 {
-		in := " in namespace " + namespace
-		if namespace == "" {
-			in = " in any namespace"
-		}
-		return nil, fmt.Errorf("there is no ApplicationSet %s%s; name another namespace with -n, or all with -A",
-			strings.Join(missing, ", "), in)
+		return nil, live.NoSet(namespace, missing...)
 	}
 	if len(c.sets) == 0 {
 		return c, nil

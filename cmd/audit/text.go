@@ -93,7 +93,7 @@ func extent(r *Report) string {
 		return fmt.Sprintf("None of %s has a strategy RollingSync with steps, so there is no order to keep.",
 			count(r.WithoutSteps, "ApplicationSet", "ApplicationSets"))
 	case len(r.ApplicationSets) == 0:
-		return "There is no ApplicationSet here. Name another namespace with -n, or all with -A."
+		return "There is no ApplicationSet here."
 	case r.Totals.Rollouts == 0:
 		words += " No sync is on record: look further back with --since, or see that revisionHistoryLimit of the " +
 			"Applications is not 0."

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -43,15 +44,39 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 // Root is the command of a program without a sub-command.
 func Root(name, short string) *cobra.Command {
 	root := &cobra.Command{
-		Use: name, Short: short, SilenceErrors: true, SilenceUsage: true, Args: NoArgs,
+		Use: name, Short: short, SilenceErrors: true, SilenceUsage: true, Args: unknownOrNoArgs,
+		Version: ThisBuild().String(), Example: "  stepgate version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return Usage("%s needs a sub-command; see %s --help", name, cmd.CommandPath())
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage("%s; see %s --help", err, cmd.CommandPath())
+		return Usage("%s; see %s --help", flagMistake(err), cmd.CommandPath())
 	})
 	return root
+}
+
+// flagMistake is a mistake in a flag, without the words of the library that parses its value.
+func flagMistake(err error) string {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err.Error()
+	}
+	wanted := ""
+	switch kind := invalid.GetFlag().Value.Type(); {
+	case strings.HasPrefix(kind, "int"):
+		wanted = "a whole number"
+	case strings.HasPrefix(kind, "uint"):
+		wanted = "a whole number that is not negative"
+	case kind == "duration":
+		wanted = "a duration such as 30s, 5m or 1h"
+	case kind == "bool":
+		wanted = "true or false"
+	default:
+		return err.Error()
+	}
+	return strings.TrimSuffix(err.Error(), errors.Unwrap(err).Error()) + "it has to be " + wanted
 }
 
 // Run executes a command line, which begins with the name of the program, and returns the exit code.
@@ -76,6 +101,7 @@ func Execute(
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
+	complete(root, args)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:

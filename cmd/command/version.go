@@ -18,7 +18,7 @@ func NewVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and Go version",
-		Args:  NoArgs,
+		Args:  NoArgs, Example: "  stepgate version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), ThisBuild())
 			return err

@@ -61,8 +61,8 @@ func (f *Facts) accountOf(r *Release, a *ArgoCD, part, flag, value string, named
 	}
 	return warning(name, "%s %s runs as %s, but --%s of release %s names %s: %s.", p.Kind, p.Name, account, flag,
 		r.helm(), list(named), effect).
-		do("Name it.", r.upgrade(fmt.Sprintf("'argocd.%s={%s}'", value,
-			strings.Join(append(f.used(part, named), account), ","))))
+		do("Name it.").by(r.upgrade(fmt.Sprintf("argocd.%s={%s}", value,
+		strings.Join(append(f.used(part, named), account), ","))))
 }
 
 // used are those of the accounts that a part of some Argo CD in this cluster has: they stay in the list.

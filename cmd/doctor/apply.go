@@ -20,7 +20,7 @@ func (w Way) Applicable() error {
 		return errors.New(w.Hindrance)
 	case w.Name == WayNamespace && len(w.namespaces) == 0:
 		return errors.New("it is not known which namespaces are gated; name one with --namespace")
-	case w.Name == WayWebhooks && len(w.releases) == 0:
+	case w.Name == WayWebhooks && len(w.releases) == 0 && !w.unread:
 		return errors.New("stepgate has no webhook configuration: it is not in the way")
 	}
 	return nil
@@ -39,10 +39,31 @@ func (w Way) Apply(ctx context.Context, kube kubernetes.Interface, did func(stri
 		}
 		did(fmt.Sprintf("namespace/%s labelled: within seconds, nothing is gated there", n))
 	}
-	for _, name := range w.releases {
+	names := w.releases
+	if w.Name == WayWebhooks && len(names) == 0 {
+		var err error
+		names, err = byLabel(ctx, kube)
+		failures = append(failures, err)
+	}
+	for _, name := range names {
 		failures = append(failures, remove(ctx, kube, name, did))
 	}
 	return errors.Join(failures...)
+}
+
+// byLabel are the names of the validating configurations that the chart's label selects. Somebody who may not list
+// them may still delete the one with the usual name.
+func byLabel(ctx context.Context, kube kubernetes.Interface) ([]string, error) {
+	list, err := kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx,
+		metav1.ListOptions{LabelSelector: ownSelector})
+	if err != nil {
+		return []string{usualRelease}, fmt.Errorf("list the configurations with the label %s: %w", ownSelector, err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
 }
 
 // remove deletes both configurations, the validating one first: alone, it would deny every sync that is not pinned.

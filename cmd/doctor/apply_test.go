@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,17 +107,69 @@ func TestWaysThatCannotBeApplied(t *testing.T) {
 	}
 }
 
-// The commands are those of docs/emergency.md.
-func TestTheCommandsAreDocumented(t *testing.T) {
-	g := NewWithT(t)
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "emergency.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	for i, w := range healthy(t).sources(t).GatherInstalled(t.Context()).Ways(nil) {
-		for _, c := range w.Commands {
-			if strings.Contains(c, "annotate") {
-				continue // the page names the annotations, and no command
+// The ways are those of docs/emergency.md, with the same commands and in the same order, whoever has installed stepgate.
+func TestTheWaysAreThoseOfThePage(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"Helm": func(*world) {}, "Argo CD": byArgoCD, "nothing is installed": uninstall,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, w := NewWithT(t), healthy(t)
+			change(w)
+			text, err := os.ReadFile(filepath.Join("..", "..", "docs", "emergency.md"))
+			g.Expect(err).NotTo(HaveOccurred())
+			page, at := string(text), 0
+			for i, way := range w.sources(t).GatherInstalled(t.Context()).Ways(nil) {
+				section := strings.Index(page[at:], fmt.Sprintf("\n## %d. If %s", i+1, way.For))
+				g.Expect(section).To(BeNumerically(">=", 0), "the page has way %d: %s", i+1, way.For)
+				at += section + 1
+				section = max(strings.Index(page[at:], "\n## "), 0)
+				for _, command := range way.Commands {
+					command, _, _ = strings.Cut(command, "  #")
+					if before, _, isTime := strings.Cut(command, "=2026-"); isTime {
+						command = before // and the page has another time
+					}
+					command = strings.Replace(command, "applicationset guestbook", "applicationset NAME", 1)
+					g.Expect(page[at:at+section]).To(ContainSubstring(command), "way %d", i+1)
+				}
+				for _, commit := range way.Commits {
+					g.Expect(page[at:at+section]).To(ContainSubstring(commit.Values), "way %d", i+1)
+				}
 			}
-			g.Expect(string(page)).To(ContainSubstring(c), "way %d", i+1)
+		})
+	}
+}
+
+// If the configurations cannot be read, they are found by their label when they are deleted.
+func TestApplyFindsTheConfigurationsByTheirLabel(t *testing.T) {
+	g := NewWithT(t)
+	kube := healthy(t).sources(t).Kube.(*fake.Clientset)
+	var did []string
+	for _, way := range doctor.NotRead(now, errors.New("no answer")).Ways(nil) {
+		if way.Name == doctor.WayWebhooks {
+			g.Expect(way.Applicable()).To(Succeed())
+			g.Expect(way.Apply(t.Context(), kube, func(text string) { did = append(did, text) })).To(Succeed())
 		}
 	}
+	g.Expect(did).To(ConsistOf(HavePrefix("validatingwebhookconfiguration/stepgate deleted"),
+		HavePrefix("mutatingwebhookconfiguration/stepgate deleted")))
+}
+
+// Somebody who may delete the configurations, and not list them, deletes those with the usual name.
+func TestApplyWithoutTheRightToList(t *testing.T) {
+	g := NewWithT(t)
+	w := healthy(t)
+	w.mayNot = func(verb, _, _ string) bool { return verb == "list" }
+	sources := w.sources(t)
+	var did []string
+	for _, way := range sources.GatherInstalled(t.Context()).Ways([]string{"argocd"}) {
+		if way.Name != "" {
+			g.Expect(way.Applicable()).To(Succeed())
+			err := way.Apply(t.Context(), sources.Kube, func(text string) { did = append(did, text) })
+			if way.Name == doctor.WayWebhooks {
+				g.Expect(err).To(MatchError(ContainSubstring("list the configurations with the label app.kubernetes.io/part-of=stepgate")))
+			}
+		}
+	}
+	g.Expect(did).To(ConsistOf(HavePrefix("namespace/argocd labelled"),
+		HavePrefix("validatingwebhookconfiguration/stepgate deleted"), HavePrefix("mutatingwebhookconfiguration/stepgate deleted")))
 }

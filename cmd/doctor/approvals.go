@@ -25,11 +25,11 @@ func (r *Release) approval() Check {
 	case w == nil:
 		return problem(name, "The webhook %s is missing: everybody who may write an ApplicationSet can approve its steps, "+
 			"and in the name of anybody.", ApprovalWebhook).
-			do("Install the chart again.", r.upgrade())
+			do("Install the chart again.").by(r.upgrade())
 	case w.Webhook.FailurePolicy != nil && *w.Webhook.FailurePolicy != admissionv1.Fail:
 		return warning(name, "%s: while stepgate does not answer, everybody who may write an ApplicationSet can approve "+
 			"in the name of anybody.", *w.Webhook.FailurePolicy).
-			do("Install the chart again.", r.upgrade())
+			do("Install the chart again.").by(r.upgrade())
 	case !w.honoursSwitch():
 		return r.switchless(name)
 	}
@@ -41,7 +41,7 @@ func (r *Release) stamps() Check {
 	switch w := r.Stamps; {
 	case w == nil:
 		return problem(name, "The webhook %s is missing: nobody can approve, and pauses do not say who has set them.",
-			AnnotationsWebhook).do("Install the chart again.", r.upgrade())
+			AnnotationsWebhook).do("Install the chart again.").by(r.upgrade())
 	case !w.honoursSwitch():
 		return r.switchless(name)
 	}
@@ -50,5 +50,5 @@ func (r *Release) stamps() Check {
 
 func (r *Release) switchless(name string) Check {
 	return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
-		record.IgnoreLabel).do("Install the chart again.", r.upgrade())
+		record.IgnoreLabel).do("Install the chart again.").by(r.upgrade())
 }

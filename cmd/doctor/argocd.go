@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 // The parts of Argo CD that the checks look at.
@@ -135,7 +137,7 @@ func (f *Facts) progressive(a *ArgoCD) Check {
 	}
 	return warning(name, "They are off: the ApplicationSet controller ignores the steps. stepgate still keeps the "+
 		"order of automated syncs.").
-		do("Switch them on, or see docs/ordered-autosync.md.",
+		do("Switch them on, or see "+screen.Page("docs/ordered-autosync.md"),
 			fmt.Sprintf(`kubectl -n %s patch configmap %s --type merge -p '{"data":{"%s":"true"}}'`, a.Namespace,
 				paramsConfigMap, key),
 			fmt.Sprintf("kubectl -n %s rollout restart deployment %s", a.Namespace, a.Parts[partApplicationSet].Name))
@@ -267,9 +269,9 @@ func (f *Facts) argoNamespaces(a *ArgoCD) Check {
 	if len(open) > 0 {
 		r := f.Releases[0]
 		return warning(name, "Argo CD takes ApplicationSets of %s, which no release of stepgate gates.", list(open)).
-			do("Gate them as well, unless none of them needs an order.",
-				r.upgrade(fmt.Sprintf("'argocd.applicationNamespaces={%s}'",
-					strings.Join(append(slices.Clone(r.watchedOrNone()), open...), ","))))
+			do("Gate them as well, unless none of them needs an order.").
+			by(r.upgrade(fmt.Sprintf("argocd.applicationNamespaces={%s}",
+				strings.Join(append(slices.Clone(r.watchedOrNone()), open...), ","))))
 	}
 	return ok(name, "It takes ApplicationSets of %s; they are gated.", list(all))
 }

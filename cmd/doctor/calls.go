@@ -7,6 +7,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -56,7 +57,8 @@ func (f *Facts) selfTest(r *Release) Check {
 			return *c
 		}
 		return problem("selftest", "Failed: %s.",
-			oneLine(err.Error())).do("See the other checks, and docs/runbook.md#stepgatenotcalled.")
+			oneLine(err.Error())).do("See the other checks, and " +
+			screen.Page("docs/runbook.md#stepgatenotcalled"))
 	}
 	return ok("selftest", "Passed: %s.", oneLine(f.SelfTest.Passed))
 }
@@ -80,9 +82,10 @@ func (r *Release) failed(name string, err error) *Check {
 		c = unknown(name, "Another webhook, %s, stopped the dry-run: %s.", failure.Webhook,
 			oneLine(err.Error())).do("Repair that webhook, then try again.")
 	default:
-		meaning, remedy, commands := r.explain(failure.Cause)
-		c = problem(name, "The API server gets no answer: %s. It says: %s.", meaning, oneLine(err.Error())).do(remedy,
-			commands...)
+		meaning, cure := r.explain(failure.Cause)
+		c = cure
+		c.Name, c.Result = name, Problem
+		c.Found = fmt.Sprintf("The API server gets no answer: %s. It says: %s.", meaning, oneLine(err.Error()))
 	}
 	return &c
 }
@@ -108,7 +111,8 @@ func (r *Release) refused(a *Attempts) Check {
 	}
 	return problem(name, "The API server lets one of a copy of %s through: it does not call the validating webhook, or "+
 		"gets no answer, and the failure policy is Ignore.", a.Application).
-		do("See the checks of the validating webhook and of the replicas, and docs/runbook.md#stepgatenotcalled.")
+		do("See the checks of the validating webhook and of the replicas, and " +
+			screen.Page("docs/runbook.md#stepgatenotcalled"))
 }
 
 func namespaceOf(application string) string {
@@ -128,14 +132,12 @@ func (r *Release) pinned(a *Attempts) Check {
 	answered := slices.Contains(a.Pin.Warnings, webhook.SelfTestWarning)
 	switch {
 	case !answered && r.Mutating == nil:
-		return problem(name, "The mutating webhook is not called, because it is not registered.").do(
-			"Install the chart again.", r.upgrade(),
-		)
+		return problem(name, "The mutating webhook is not called, because it is not registered.").do("Install the chart again.").by(r.upgrade())
 	case !answered:
 		return problem(name, "The mutating webhook did not answer for %s: the API server does not call it, or waits in "+
 			"vain. stepgate denies every automated sync of step 2 and later (NotPinned).", a.Application).
-			do("See the checks of the mutating webhook, and docs/runbook.md#stepgatenotpinned. If you cannot repair it at "+
-				"once:", r.upgrade("pin.mode=off"))
+			do("The checks of the mutating webhook say more, and so does " +
+				screen.Page("docs/runbook.md#stepgatenotpinned") + " - if you cannot repair it at once:").by(r.upgrade("pin.mode=off"))
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "NotPinned"):
 		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out "+
 			"of the sync of %s again (NotPinned).", a.Application).

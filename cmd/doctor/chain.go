@@ -109,8 +109,8 @@ func (r *Release) repairBundle(c Check) Check {
 			"kubectl get pods -A -l app.kubernetes.io/component=cainjector",
 			fmt.Sprintf("kubectl -n %s describe certificate", r.namespace()))
 	case r.Flags != nil && !r.Flags.OwnCA:
-		return c.do("You write it. Put the CA of your certificate into a file.",
-			r.upgrade()+" --set-file certs.external.caBundle=ca.crt")
+		return c.do("You write it. Put the CA of your certificate into a file.").
+			by(r.upgrade("certs.external.caBundle=@ca.crt"))
 	}
 	return c.do("stepgate writes it within a second, unless it is not running or may not. Its log says why.",
 		fmt.Sprintf("kubectl -n %s logs -l app.kubernetes.io/instance=%s --tail=-1 | grep caBundle", r.namespace(), r.helm()),

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,14 +37,21 @@ type Check struct {
 	Found string `json:"found"`
 	// Details are what Found counts, one each.
 	Details []string `json:"details,omitempty"`
-	// Remedy says what to do, and Commands are to be copied.
+	// Remedy says what to do. Commits are what to commit if Argo CD has installed stepgate. Commands are to be copied.
 	Remedy   string   `json:"remedy,omitempty"`
+	Commits  []Commit `json:"commits,omitempty"`
 	Commands []string `json:"commands,omitempty"`
 }
 
 // do adds a remedy.
 func (c Check) do(remedy string, commands ...string) Check {
 	c.Remedy, c.Commands = remedy, commands
+	return c
+}
+
+// by adds how the installation is changed.
+func (c Check) by(u Upgrade) Check {
+	c.Commits, c.Commands = append(c.Commits, u.Commits...), append(c.Commands, u.Commands...)
 	return c
 }
 
@@ -103,7 +111,8 @@ func (r *Report) DeepCopyObject() runtime.Object {
 		deep.Summary[result] = n
 	}
 	for _, c := range r.Checks {
-		c.Commands, c.Details = append([]string(nil), c.Commands...), append([]string(nil), c.Details...)
+		c.Commands, c.Details = slices.Clone(c.Commands), slices.Clone(c.Details)
+		c.Commits = slices.Clone(c.Commits)
 		deep.Checks = append(deep.Checks, c)
 	}
 	return deep

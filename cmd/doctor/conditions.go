@@ -85,10 +85,11 @@ func (r *Registration) conditions(release *Release) Check {
 	case len(changed) > 0:
 		return problem(name, "%s differs from the chart's condition, so other writes go through the gate than should.",
 			list(changed)).
-			do("Install the chart again. A chart of another version than this command line may have other conditions.", repair)
+			do("Install the chart again. A chart of another version than this command line may have other conditions.").
+			by(repair)
 	case len(missing) > 0:
 		return problem(name, "%s is missing, so the API server sends writes that are none of stepgate's business.",
-			list(missing)).do("Install the chart again.", repair)
+			list(missing)).do("Install the chart again.").by(repair)
 	case len(more) > 0:
 		return warning(name, "%s is not of the chart: a write for which it is false is not gated.", list(more)).
 			do("Read it, and take it out of webhook.matchConditions unless it is meant.",
@@ -128,24 +129,6 @@ func list(names []string) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 	return strings.Join(names, "")
-}
-
-// upgrade is the command that applies the chart again with the values that it has.
-func (r *Release) upgrade(values ...string) string {
-	if !r.byHelm() {
-		return strings.TrimSuffix("kubectl apply -k CONFIG  # with "+strings.Join(values, " and "), "  # with ")
-	}
-	command := fmt.Sprintf("helm upgrade %s CHART --namespace %s --reset-then-reuse-values", r.helm(), r.namespace())
-	for _, v := range values {
-		command += " --set " + v
-	}
-	return command
-}
-
-// byHelm reports whether the release was rendered by Helm, or by Argo CD with it, and not from config/.
-func (r *Release) byHelm() bool {
-	w := r.registrations()
-	return len(w) == 0 || w[0].Labels["app.kubernetes.io/managed-by"] == "Helm"
 }
 
 func (r *Release) helm() string {

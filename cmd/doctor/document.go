@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -9,20 +11,24 @@ import (
 type Emergency struct {
 	metav1.TypeMeta `json:",inline"`
 	Ways            []Way `json:"ways"`
+	// Unread says what could not be read of the cluster; names in the ways may then be the usual ones.
+	Unread string `json:"unread,omitempty"`
 }
 
-// NewEmergency makes the document.
-func NewEmergency(ways []Way) *Emergency {
+// Emergency makes the document.
+func (f *Facts) Emergency(ways []Way) *Emergency {
 	return &Emergency{
 		TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "DoctorEmergency"}, Ways: ways,
+		Unread: f.Unread(),
 	}
 }
 
 // DeepCopyObject implements runtime.Object.
 func (e *Emergency) DeepCopyObject() runtime.Object {
-	deep := NewEmergency(nil)
+	deep := &Emergency{TypeMeta: e.TypeMeta, Unread: e.Unread}
 	for _, w := range e.Ways {
-		w.Commands, w.Back = append([]string(nil), w.Commands...), append([]string(nil), w.Back...)
+		w.Commands, w.Back = slices.Clone(w.Commands), slices.Clone(w.Back)
+		w.Commits, w.BackCommits = slices.Clone(w.Commits), slices.Clone(w.BackCommits)
 		deep.Ways = append(deep.Ways, w)
 	}
 	return deep

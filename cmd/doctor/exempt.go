@@ -106,9 +106,9 @@ func (f *Facts) ungated(r *Release) Check {
 		return warning(name, "Namespace %s has RollingSync ApplicationSets and is not one of "+
 			"argocd.applicationNamespaces (%s).",
 			list(open), list(r.Flags.Namespaces)).
-			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.",
-				r.upgrade(fmt.Sprintf("'argocd.applicationNamespaces={%s}'",
-					strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
+			do("Gate it as well, by one release only, unless it belongs to another Argo CD that needs no order.").
+			by(r.upgrade(fmt.Sprintf("argocd.applicationNamespaces={%s}",
+				strings.Join(append(slices.Clone(r.Flags.Namespaces), open...), ","))))
 	}
 	return ok(name, "Every namespace with RollingSync ApplicationSets is gated.")
 }

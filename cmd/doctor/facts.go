@@ -33,8 +33,9 @@ type Facts struct {
 	Rights []RightRead
 
 	Releases []*Release
-	// Configurations is why the webhook configurations could not be listed, if they could not.
-	Configurations error
+	// Configurations is why the validating webhook configurations could not be listed, if they could not, and
+	// MutatingConfigurations the same of the mutating ones.
+	Configurations, MutatingConfigurations error
 
 	Namespaces      Read[[]corev1.Namespace]
 	ApplicationSets Read[[]argo.ApplicationSet]
@@ -55,6 +56,8 @@ type Release struct {
 	Name, Helm string
 	// Namespace is empty if it cannot be known.
 	Namespace string
+	// Application is the Application that installs it, as NAMESPACE_NAME, where only the Application itself says so.
+	Application string
 	// Validating and Mutating are its webhooks for Applications, nil where they do not exist.
 	Validating, Mutating *Registration
 	// Approval and Stamps are its webhooks for ApplicationSets, nil where they do not exist.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 // Cause is why the API server could not get an answer of a webhook.
@@ -108,47 +110,45 @@ func Classify(text string) Failure {
 	return f
 }
 
-// explain says what a cause means, and what to do about it.
-func (r *Release) explain(cause Cause) (meaning, remedy string, commands []string) {
+// explain says what a cause means, and, in a Check that has nothing else, what to do about it.
+func (r *Release) explain(cause Cause) (meaning string, cure Check) {
 	pods := fmt.Sprintf("kubectl -n %s get pods -l app.kubernetes.io/instance=%s", r.namespace(), r.helm())
 	switch cause {
 	case Untrusted:
-		c := r.repairBundle(Check{})
-		return "the caBundle does not verify the certificate that stepgate serves", c.Remedy, c.Commands
+		return "the caBundle does not verify the certificate that stepgate serves", r.repairBundle(cure)
 	case Expired:
-		return "the certificate that stepgate serves has expired", "Its log says why it was not renewed.",
-			[]string{r.logs("certs")}
+		return "the certificate that stepgate serves has expired",
+			cure.do("Its log says why it was not renewed.", r.logs("certs"))
 	case WrongName:
 		return "the certificate is for another name than the one that the API server calls",
-			"Install the chart again: it gives stepgate the name.", []string{r.upgrade()}
+			cure.do("Install the chart again: it gives stepgate the name.").by(r.upgrade())
 	case ClientRefused:
 		return "stepgate refuses the client certificate of the API server",
-			"Compare webhook.clientCA with the API server's admission configuration, see docs/client-certificates.md.", nil
+			cure.do("Compare webhook.clientCA with the API server's admission configuration: " +
+				screen.Page("docs/client-certificates.md"))
 	case Timeout, NoRoute:
 		return "the network does not let the API server reach the Pods",
-			"Open port 10250, or choose another way, see docs/platforms.md.", []string{pods + " -o wide"}
+			cure.do("Open port 10250, or choose another way: "+screen.Page("docs/platforms.md"), pods+" -o wide")
 	case NoEndpoints:
-		return "no Pod of stepgate is ready", "Look at the Pods and at their log.", []string{pods, r.logs("ready")}
+		return "no Pod of stepgate is ready", cure.do("Look at the Pods and at their log.", pods, r.logs("ready"))
 	case NoService:
-		return "the Service is missing, or has another port", "Install the chart again.", []string{r.upgrade()}
+		return "the Service is missing, or has another port", cure.do("Install the chart again.").by(r.upgrade())
 	case Refused:
-		return "nothing listens where the API server calls", "Look at the Pods, and at the port of the Service.", []string{
-			pods, fmt.Sprintf("kubectl -n %s get service %s -o yaml", r.namespace(), r.Name),
-		}
+		return "nothing listens where the API server calls", cure.do("Look at the Pods, and at the port of the Service.",
+			pods, fmt.Sprintf("kubectl -n %s get service %s -o yaml", r.namespace(), r.Name))
 	case NoHost:
-		return "the API server cannot resolve the host of the webhook", "Correct webhook.url.", []string{
-			r.upgrade("webhook.url=https://HOST:PORT/validate"),
-		}
+		return "the API server cannot resolve the host of the webhook",
+			cure.do("Correct webhook.url.").by(r.upgrade("webhook.url=https://HOST:PORT/validate"))
 	case NotFound:
-		return "something else than stepgate answers, or at another path", "Install the chart again.", []string{r.upgrade()}
+		return "something else than stepgate answers, or at another path",
+			cure.do("Install the chart again.").by(r.upgrade())
 	case Undecided:
-		return "stepgate answers, but cannot read the ApplicationSet and its Applications", "Its log names the cause.",
-			[]string{r.logs("'no decision'")}
+		return "stepgate answers, but cannot read the ApplicationSet and its Applications",
+			cure.do("Its log names the cause.", r.logs("'no decision'"))
 	case Condition:
-		return "a match condition of a webhook fails", "Correct or remove webhook.matchConditions.", []string{
-			r.upgrade("webhook.matchConditions=null"),
-		}
+		return "a match condition of a webhook fails",
+			cure.do("Correct or remove webhook.matchConditions.").by(r.upgrade("webhook.matchConditions=null"))
 	case NoRight, Denied, Other:
 	}
-	return "the API server says no more", "Look at stepgate's log.", []string{r.logs("error")}
+	return "the API server says no more", cure.do("Look at stepgate's log.", r.logs("error"))
 }

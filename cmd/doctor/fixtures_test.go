@@ -147,6 +147,7 @@ func healthy(t *testing.T) *world {
 		}
 	}
 	w.validating.Labels["app.kubernetes.io/managed-by"], w.mutating.Labels["app.kubernetes.io/managed-by"] = "Helm", "Helm"
+	w.validating.Annotations = map[string]string{"meta.helm.sh/release-name": "stepgate"}
 	w.validating.Webhooks[0].ClientConfig.CABundle = ca.pem()
 	w.mutating.Webhooks[0].ClientConfig.CABundle = ca.pem()
 	w.deployment.Status.ReadyReplicas = 2

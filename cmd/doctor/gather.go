@@ -60,7 +60,7 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 // GatherInstalled reads only what is installed, and what it gates.
 func (s *Sources) GatherInstalled(ctx context.Context) *Facts {
 	f := &Facts{Now: s.Now(), Version: s.Version}
-	f.Releases, f.Configurations = s.releases(ctx)
+	f.Releases, f.Configurations, f.MutatingConfigurations = s.releases(ctx)
 	for _, r := range f.Releases {
 		s.deployment(ctx, r)
 	}
@@ -75,6 +75,9 @@ func (s *Sources) GatherInstalled(ctx context.Context) *Facts {
 	slices.SortFunc(f.ApplicationSets.Value, func(a, b argo.ApplicationSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	for _, r := range f.Releases {
+		r.Application = s.applicationOf(ctx, f, r)
+	}
 	return f
 }
 
@@ -96,10 +99,10 @@ func (s *Sources) user(ctx context.Context) Read[string] {
 }
 
 // releases finds the installations by the names of their webhooks.
-func (s *Sources) releases(ctx context.Context) ([]*Release, error) {
+func (s *Sources) releases(ctx context.Context) (all []*Release, validatingErr, mutatingErr error) {
 	validating, err := s.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return nil, err, nil
 	}
 	mutating, mutatingErr := s.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx,
 		metav1.ListOptions{})
@@ -134,18 +137,16 @@ func (s *Sources) releases(ctx context.Context) ([]*Release, error) {
 			}
 		}
 	}
-	all := make([]*Release, 0, len(byName))
 	for _, r := range byName {
 		r.locate()
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *Release) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	return all, nil, mutatingErr
 }
 
-// The annotation and the labels by which Helm and the chart tell to which release an object belongs.
+// The labels by which the chart tells to which release an object belongs.
 const (
-	helmNamespace = "meta.helm.sh/release-namespace"
 	instanceLabel = "app.kubernetes.io/instance"
 	partOfLabel   = "app.kubernetes.io/part-of"
 	componentKey  = "app.kubernetes.io/component"

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,6 +32,32 @@ func uninstall(w *world) {
 	w.validating, w.mutating, w.deployment, w.budget, w.pods, w.slice = nil, nil, nil, nil, nil, nil
 }
 
+// broken is a cluster in which many things are wrong.
+func broken(t *testing.T) *world {
+	w := healthy(t)
+	ignore := admissionv1.Ignore
+	w.mutating = nil
+	w.validating.Webhooks[0].FailurePolicy = &ignore
+	w.validating.Webhooks[0].ClientConfig.CABundle = newAuthority(NewWithT(t), now.Add(-day), now.Add(day)).pem()
+	w.deployment.Status.ReadyReplicas = 1
+	w.refuse, w.pin = answer{}, answer{}
+	w.settings.Gate.ServerAccounts = []string{"system:serviceaccount:openshift-gitops:openshift-gitops-argocd-server"}
+	w.guestbook.Annotations["stepgate.io/exclude"] = "guestbook-dev"
+	w.guestbook.Annotations["stepgate.io/exclude-until"] = "2026-11-21T18:00:00Z"
+	w.guestbook.Annotations["stepgate.io/exclude-reason"] = "INC-1234"
+	w.params.Data["applicationsetcontroller.namespaces"] = "team-*"
+	w.cm.Data["timeout.reconciliation"] = "0s"
+	w.settings.Namespaces, w.settings.Gated = []string{"argocd"}, func(n string) bool { return n == "argocd" }
+	return w
+}
+
+// byArgoCD makes an installation one of the Application argocd/stepgate.
+func byArgoCD(w *world) {
+	w.validating.Annotations = map[string]string{
+		"argocd.argoproj.io/tracking-id": "stepgate:admissionregistration.k8s.io/ValidatingWebhookConfiguration:stepgate/stepgate",
+	}
+}
+
 // worlds are clusters as somebody would see them.
 var worlds = map[string]func(*testing.T) *world{
 	"healthy": healthy,
@@ -39,21 +66,15 @@ var worlds = map[string]func(*testing.T) *world{
 		uninstall(w)
 		return w
 	},
-	"broken": func(t *testing.T) *world {
-		w := healthy(t)
-		ignore := admissionv1.Ignore
-		w.mutating = nil
-		w.validating.Webhooks[0].FailurePolicy = &ignore
-		w.validating.Webhooks[0].ClientConfig.CABundle = newAuthority(NewWithT(t), now.Add(-day), now.Add(day)).pem()
-		w.deployment.Status.ReadyReplicas = 1
-		w.refuse, w.pin = answer{}, answer{}
-		w.settings.Gate.ServerAccounts = []string{"system:serviceaccount:openshift-gitops:openshift-gitops-argocd-server"}
-		w.guestbook.Annotations["stepgate.io/exclude"] = "guestbook-dev"
-		w.guestbook.Annotations["stepgate.io/exclude-until"] = "2026-11-21T18:00:00Z"
-		w.guestbook.Annotations["stepgate.io/exclude-reason"] = "INC-1234"
-		w.params.Data["applicationsetcontroller.namespaces"] = "team-*"
-		w.cm.Data["timeout.reconciliation"] = "0s"
-		w.settings.Namespaces, w.settings.Gated = []string{"argocd"}, func(n string) bool { return n == "argocd" }
+	"broken": broken,
+	"broken-argocd": func(t *testing.T) *world {
+		w := broken(t)
+		byArgoCD(w)
+		return w
+	},
+	"broken-unmarked": func(t *testing.T) *world {
+		w := broken(t)
+		w.validating.Annotations = nil
 		return w
 	},
 	"without-rights": func(t *testing.T) *world {
@@ -89,6 +110,8 @@ func TestEmergencies(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"emergency-nothing-installed": uninstall,
 		"emergency":                   func(*world) {},
+		"emergency-argocd":            byArgoCD,
+		"emergency-unmarked":          func(w *world) { w.validating.Annotations = nil },
 		"emergency-hindered": func(w *world) {
 			w.settings.Gate.BypassUsers = nil
 			w.settings.Gate.IgnoredAnnotations = []string{"stepgate.io/bypass-until"}
@@ -100,7 +123,16 @@ func TestEmergencies(t *testing.T) {
 			change(w)
 			facts := w.sources(t).GatherInstalled(t.Context())
 			ways := facts.Ways(nil)
-			goldens(t, name, doctor.NewEmergency(ways), func(s screen.Screen) []string { return facts.EmergencyLines(s, ways) })
+			goldens(t, name, facts.Emergency(ways), func(s screen.Screen) []string { return facts.EmergencyLines(s, ways) })
 		})
 	}
+}
+
+// Without a cluster there are ways, too.
+func TestTheEmergencyOfAClusterThatDoesNotAnswer(t *testing.T) {
+	facts := doctor.NotRead(now, errors.New("dial tcp 10.0.0.1:443: connect: connection refused"))
+	ways := facts.Ways(nil)
+	goldens(t, "emergency-unread", facts.Emergency(ways), func(s screen.Screen) []string {
+		return facts.EmergencyLines(s, ways)
+	})
 }

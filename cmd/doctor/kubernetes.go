@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 // The minor versions of Kubernetes 1 that matter to stepgate.
@@ -33,7 +35,8 @@ func (f *Facts) kubernetes() Check {
 			OldestMinor).do("Upgrade Kubernetes.")
 	case !enough && !f.BetaPolicies:
 		return warning(name, "%s: no ValidatingAdmissionPolicy restricts what stepgate's account may write.",
-			f.Kubernetes.Value).do(fmt.Sprintf("Upgrade to 1.%d, or see docs/install.md#kubernetes-128-and-129.", PolicyMinor))
+			f.Kubernetes.Value).do(fmt.Sprintf("Upgrade to 1.%d, or see ", PolicyMinor) +
+			screen.Page("docs/install.md#kubernetes-128-and-129"))
 	}
 	return ok(name, "%s.", f.Kubernetes.Value)
 }

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 // longList is the number of Applications above which the LIST of an allow costs most of it: docs/scale.md has the
@@ -31,8 +33,8 @@ func (f *Facts) lists(r *Release) Check {
 	case most > longList:
 		return warning(name, "ApplicationSets have %d Applications in namespace %s. For every sync that it allows, "+
 			"stepgate lists those with the labels of earlier steps.", most, namespace).
-			do("Switch the write barrier on. docs/install.md#large-applicationsets says what it needs.",
-				r.upgrade("writeBarrier.enabled=true"))
+			do("Switch the write barrier on. What it needs: " + screen.Page("docs/install.md#large-applicationsets")).
+			by(r.upgrade("writeBarrier.enabled=true"))
 	}
 	return ok(name, "They are short: in no namespace do ApplicationSets have more than %s.",
 		count(most, "Application", "Applications"))

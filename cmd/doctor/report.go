@@ -1,9 +1,10 @@
 package doctor
 
 import (
+	"errors"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/errors"
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
 const everywhere = "This cluster"
@@ -27,7 +28,7 @@ func (f *Facts) Examine() *Report {
 		checks = append(checks, in("Argo CD", "",
 			unknown("instances", "No Deployment has the label app.kubernetes.io/part-of=argocd: its accounts and settings "+
 				"were not checked.").
-				do("If Argo CD runs in another cluster, see docs/install.md#which-argo-cd."))...)
+				do("If Argo CD runs in another cluster, see "+screen.Page("docs/install.md#which-argo-cd")))...)
 	}
 	for _, a := range f.ArgoCDs.Value {
 		checks = append(checks, in(a.subject(), "", slices.Concat(f.settings(a), f.accounts(a))...)...)
@@ -46,7 +47,8 @@ func (f *Facts) cluster() []Check {
 		checks = append(checks, problem("stepgate",
 			"It is not installed: no webhook configuration has the webhook %s. Nothing keeps the order of the steps.",
 			ValidatingWebhook).
-			do("Install it from a checkout, in audit mode first:",
+			do("Install it, in audit mode first. With Argo CD: "+screen.Page("docs/install-with-argocd.md")+
+				" - with Helm, from a checkout:",
 				"helm install stepgate ./charts/stepgate --namespace stepgate --create-namespace --wait"))
 	default:
 		checks = append(checks, ok("stepgate", "%s found.", count(len(f.Releases), "release", "releases")))
@@ -57,10 +59,5 @@ func (f *Facts) cluster() []Check {
 	return in(everywhere, "", checks...)
 }
 
-// Blind reports whether the doctor could not even look for stepgate: then it has no answer.
-func (f *Facts) Blind() error {
-	if errors.IsForbidden(f.Configurations) {
-		return f.Configurations
-	}
-	return nil
-}
+// Blind says why the doctor could not look for stepgate: then it has no answer.
+func (f *Facts) Blind() error { return errors.Join(f.Configurations, f.MutatingConfigurations) }

@@ -172,7 +172,7 @@ func (r *Release) account() Check {
 	}
 	if len(lacks) > 0 {
 		return problem(name, "%s may not %s.", r.serviceAccount(),
-			list(lacks)).do("Install the chart again, with rbac.create=true.", r.upgrade("rbac.create=true"))
+			list(lacks)).do("Install the chart again, with rbac.create=true.").by(r.upgrade("rbac.create=true"))
 	}
 	return ok(name, "It has all %d rights that it needs.", len(r.Rights))
 }

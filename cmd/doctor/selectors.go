@@ -20,15 +20,15 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	if s := r.Webhook.ObjectSelector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
 		return warning(name, "The objectSelector %q takes Applications out by a label, which anybody may change who may "+
 			"edit them.", metav1.FormatLabelSelector(s)).
-			do("Remove webhook.objectSelector, unless it is meant.", release.upgrade("webhook.objectSelector=null"))
+			do("Remove webhook.objectSelector, unless it is meant.").by(release.upgrade("webhook.objectSelector=null"))
 	}
 	if !r.honoursSwitch() {
 		return warning(name, "The namespaceSelector lacks %s: the emergency switch does nothing.",
-			record.IgnoreLabel).do("Install the chart again.", release.upgrade())
+			record.IgnoreLabel).do("Install the chart again.").by(release.upgrade())
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
-		return problem(name, "The namespaceSelector is not valid: %s.", err).do("Install the chart again.", release.upgrade())
+		return problem(name, "The namespaceSelector is not valid: %s.", err).do("Install the chart again.").by(release.upgrade())
 	}
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)
@@ -44,7 +44,7 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 		return problem(name, "The namespaceSelector leaves out namespace %s, where stepgate should gate ApplicationSets: "+
 			"nothing is gated there.", list(left)).
 			do("Install the chart again, and look at webhook.namespaceSelector.",
-				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name), release.upgrade())
+				fmt.Sprintf("kubectl get %s %s -o yaml", r.resource(), r.Name)).by(release.upgrade())
 	}
 	return ok(name, "They leave out no gated namespace.")
 }

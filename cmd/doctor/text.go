@@ -65,7 +65,19 @@ func (c Check) lines(s screen.Screen) []string {
 	if c.Remedy != "" && c.Remedy != askForRight {
 		lines = append(lines, s.Wrap(indent+"→ ", indent+"  ", c.Remedy)...)
 	}
-	for _, command := range c.Commands {
+	return append(lines, upgradeLines(s, indent, c.Commits, c.Commands)...)
+}
+
+// upgradeLines are commits and commands. What is there to be copied has little before it.
+func upgradeLines(s screen.Screen, indent string, commits []Commit, commands []string) []string {
+	var lines []string
+	for _, commit := range commits {
+		lines = append(lines, s.Wrap(indent, indent, "Commit to "+commit.Into+":")...)
+		for line := range strings.SplitSeq(commit.Values, "\n") {
+			lines = append(lines, "    "+line)
+		}
+	}
+	for _, command := range commands {
 		lines = append(lines, commandLine(command))
 	}
 	return lines

@@ -31,7 +31,7 @@ func (f *Facts) registration(r *Release, w *Registration, exists Check) []Check 
 func (r *Release) validatingExists() Check {
 	if r.Validating == nil {
 		return problem("registered", "The ValidatingWebhookConfiguration %s is missing: nothing is refused, and every "+
-			"sync goes through.", r.Name).do("Install the chart again.", r.upgrade())
+			"sync goes through.", r.Name).do("Install the chart again.").by(r.upgrade())
 	}
 	return ok("registered", "ValidatingWebhookConfiguration %s.", r.Name)
 }
@@ -50,12 +50,12 @@ func (r *Release) mutatingExists() Check {
 	case r.Mutating == nil:
 		return problem(name, "The MutatingWebhookConfiguration %s is missing: no sync is pinned or held, and stepgate "+
 			"denies every automated sync of step 2 and later (NotPinned).", r.Name).
-			do("Install the chart again.", r.upgrade())
+			do("Install the chart again.").by(r.upgrade())
 	case r.Flags != nil && !r.Flags.mutates():
 		return warning(name, "MutatingWebhookConfiguration %s has the webhook %s, but stepgate runs in %s mode with pin "+
 			"%s and needs none: it delays syncs and does nothing.", r.Name, MutatingWebhook, r.Flags.Gate.Mode,
 			r.Flags.Gate.Pin).
-			do("Install the chart again.", r.upgrade())
+			do("Install the chart again.").by(r.upgrade())
 	}
 	return ok(name, "MutatingWebhookConfiguration %s.", r.Name)
 }
@@ -78,7 +78,7 @@ func (r *Registration) rules(release *Release) Check {
 	}
 	if len(missing) > 0 {
 		return problem("rules", "They leave out %s of applications.argoproj.io v1alpha1: such a sync is not gated.",
-			list(missing)).do("Install the chart again.", release.upgrade())
+			list(missing)).do("Install the chart again.").by(release.upgrade())
 	}
 	return ok("rules", "Every CREATE and UPDATE of an Application.")
 }
@@ -93,17 +93,17 @@ func (r *Registration) failurePolicy(release *Release) Check {
 	switch {
 	case r.Reinvocation != nil && policy == admissionv1.Fail:
 		return warning(name, "Fail: while stepgate does not answer, syncs are refused that the validating webhook would "+
-			"judge.").do("The chart has Ignore for the mutating webhook. Install it again.", release.upgrade())
+			"judge.").do("The chart has Ignore for the mutating webhook. Install it again.").by(release.upgrade())
 	case r.Reinvocation != nil:
 		return ok(name, "Ignore, as the chart has it: the validating webhook judges the sync.")
 	case release.Flags == nil:
 		return release.unsettled(name)
 	case release.Flags.Gate.Mode == settings.Enforce && policy == admissionv1.Ignore:
 		return warning(name, "Ignore: while stepgate does not answer, every sync goes through, in any order.").
-			do("Set it back to Fail, unless you prefer availability to order.", release.upgrade("webhook.failurePolicy=Fail"))
+			do("Set it back to Fail, unless you prefer availability to order.").by(release.upgrade("webhook.failurePolicy=Fail"))
 	case release.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
 		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are "+
-			"refused.").do("", release.upgrade("webhook.failurePolicy=Ignore"))
+			"refused.").do("").by(release.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")
 	}
@@ -127,10 +127,9 @@ func (r *Registration) timeout(release *Release) Check {
 	switch {
 	case seconds < shortestTimeout:
 		return warning(name, "%d s: a decision may not be ready in time, and the failure policy then decides.",
-			seconds).do("", release.upgrade(value))
+			seconds).do("").by(release.upgrade(value))
 	case seconds > longestTimeout:
-		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).do("",
-			release.upgrade(value))
+		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).do("").by(release.upgrade(value))
 	}
 	return ok(name, "%d s.", seconds)
 }
@@ -149,7 +148,7 @@ func (r *Registration) options(release *Release) Check {
 			"pin, and the sync is then denied")
 	}
 	if len(wrong) > 0 {
-		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).do("Install the chart again.", release.upgrade())
+		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).do("Install the chart again.").by(release.upgrade())
 	}
 	fields := []string{"matchPolicy", "sideEffects"}
 	if r.Reinvocation != nil {

@@ -5,6 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/pflag"
@@ -52,6 +56,9 @@ func BindKubeconfig(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "kubeconfig", "", "kubeconfig file; if empty, stepgate uses the service account of its Pod")
 }
 
+// userAgent names stepgate in the API server's audit log.
+const userAgent = "stepgate"
+
 // RESTConfig reads a kubeconfig, or else the service account of the Pod. It has no client-side rate limit: a decision
 // must not wait behind others in its own process, and the API server protects itself by priority and fairness.
 func RESTConfig(kubeconfig string) (*rest.Config, error) {
@@ -69,7 +76,55 @@ func RESTConfig(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.QPS = -1
-	config.UserAgent = "stepgate"
+	config.UserAgent = userAgent
+	return config, nil
+}
+
+// MissingConfig says which kubeconfig does not exist: explicit is the one of --kubeconfig, and listed the value of
+// KUBECONFIG, which may name several. client-go ignores those of KUBECONFIG, and takes the default ones instead.
+func MissingConfig(explicit, listed string) error {
+	if explicit != "" {
+		if _, err := os.Stat(explicit); err != nil {
+			return fmt.Errorf("--kubeconfig names %s, which cannot be read: %w", explicit, reason(err))
+		}
+		return nil
+	}
+	var missing []error
+	names := slices.DeleteFunc(filepath.SplitList(listed), func(name string) bool { return name == "" })
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil {
+			missing = append(missing, fmt.Errorf("KUBECONFIG names %s, which cannot be read: %w", name, reason(err)))
+		}
+	}
+	if len(missing) < len(names) {
+		return nil // kubectl, too, takes those that exist
+	}
+	return errors.Join(missing...)
+}
+
+// reason is an error of a file without the name of the file.
+func reason(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// UserConfig reads the kubeconfig of --kubeconfig, or of KUBECONFIG, or the default one, or else the service account of
+// the Pod.
+func UserConfig(explicit string) (*rest.Config, error) {
+	if err := MissingConfig(explicit, os.Getenv("KUBECONFIG")); err != nil {
+		return nil, err
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = explicit
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w; name one with --kubeconfig or KUBECONFIG", err)
+	}
+	config.QPS, config.UserAgent = -1, userAgent
+	RefusePages(config)
 	return config, nil
 }
 

@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -133,13 +132,6 @@ func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 	})
 }
 
-// NotFoundError says that an ApplicationSet does not exist.
-type NotFoundError struct{ Name types.NamespacedName }
-
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("no ApplicationSet %q in namespace %s", e.Name.Name, e.Name.Namespace)
-}
-
 const (
 	// maxGets bounds the reads of single Applications at a time.
 	maxGets = 20
@@ -156,7 +148,7 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 		return nil, err
 	}
 	if set == nil {
-		return nil, &NotFoundError{Name: name}
+		return nil, live.NoSet(name.Namespace, name.Name)
 	}
 	s := NewSnapshot()
 	s.sets[name] = set

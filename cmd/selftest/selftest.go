@@ -56,8 +56,8 @@ func NewCommand() *cobra.Command {
 	t, kubeconfig := &SelfTest{}, ""
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Check that stepgate denies an early sync, with a server dry-run (helm test)",
-		Args:  command.NoArgs,
+		Short: "Check with a server dry-run that stepgate denies an early sync",
+		Args:  command.NoArgs, Example: "  stepgate selftest --namespace argocd",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if t.Namespace == "" {
 				return command.Usage("--namespace: name a namespace that stepgate gates (the chart's value test.namespace)")
@@ -65,7 +65,7 @@ func NewCommand() *cobra.Command {
 			if t.Name == "" {
 				return command.Usage("--name: it cannot be empty")
 			}
-			config, err := kube.RESTConfig(kubeconfig)
+			config, err := kube.UserConfig(kubeconfig)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,8 @@ func NewCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	kube.BindKubeconfig(f, &kubeconfig)
+	f.StringVar(&kubeconfig, "kubeconfig", "",
+		"kubeconfig file; if empty, KUBECONFIG, the default one, or else the service account of the Pod")
 	f.StringVar(&t.Namespace, "namespace", "", "namespace of the test; stepgate must gate it")
 	f.StringVar(&t.Name, "name", DefaultName, "name of the ApplicationSet that the test creates and deletes")
 	f.BoolVar(&t.Mutating, "mutating", true,

@@ -24,7 +24,7 @@ func TestBadCommandLines(t *testing.T) {
 		want string
 	}{
 		"no sub-command":         {[]string{"!"}, "stepgate-webhook needs a sub-command; see stepgate-webhook --help"},
-		"an unknown sub-command": {[]string{"!", "foo"}, `unexpected argument "foo"; see stepgate-webhook --help`},
+		"an unknown sub-command": {[]string{"!", "foo"}, `stepgate-webhook has no command "foo"; see stepgate-webhook --help`},
 		"an argument":            {[]string{"now"}, `unexpected argument "now"; see stepgate-webhook serve --help`},
 		"an unknown flag":        {[]string{"--nope"}, "unknown flag: --nope; see stepgate-webhook serve --help"},
 		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode; see stepgate-webhook --help"},
@@ -38,8 +38,8 @@ func TestBadCommandLines(t *testing.T) {
 		"mode on two lines":                    {[]string{"--mode", "a\nb"}, `--mode: "a\nb" is not one of enforce, audit`},
 		"spec-settling":                        {[]string{"--spec-settling", "-1s"}, `--spec-settling: -1s is negative`},
 		"require":                              {[]string{"--require", "nothing"}, `--require: "nothing" is not one of health, synced, completed, revision`},
-		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: strconv.ParseBool: parsing "maybe": invalid syntax; see stepgate-webhook serve --help`},
-		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: strconv.ParseBool: parsing "2": invalid syntax; see stepgate-webhook serve --help`},
+		"gate-rollbacks":                       {[]string{"--gate-rollbacks=maybe"}, `invalid argument "maybe" for "--gate-rollbacks" flag: it has to be true or false; see stepgate-webhook serve --help`},
+		"allow-failed-operations":              {[]string{"--allow-failed-operations=2"}, `invalid argument "2" for "--allow-failed-operations" flag: it has to be true or false; see stepgate-webhook serve --help`},
 		"bypass-user":                          {[]string{"--bypass-user", "alice,"}, "--bypass-user: a name cannot be empty"},
 		"approver":                             {[]string{"--approver", ""}, "--approver: a name cannot be empty"},
 		"approver-group":                       {[]string{"--approver-group="}, "--approver-group: a name cannot be empty"},
@@ -52,7 +52,7 @@ func TestBadCommandLines(t *testing.T) {
 		"webhook-bind-address off":             {[]string{"--webhook-bind-address", "0"}, `--webhook-bind-address: "0" is not HOST:PORT or :PORT`},
 		"metrics-bind-address":                 {[]string{"--metrics-bind-address", "localhost"}, `--metrics-bind-address: "localhost" is not HOST:PORT or :PORT`},
 		"health-probe-bind-address":            {[]string{"--health-probe-bind-address", "::1:8081"}, `--health-probe-bind-address: "::1:8081" is not HOST:PORT or :PORT`},
-		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: time: missing unit in duration "10"; see stepgate-webhook serve --help`},
+		"shutdown-delay":                       {[]string{"--shutdown-delay", "10"}, `invalid argument "10" for "--shutdown-delay" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate-webhook serve --help`},
 		"shutdown-delay negative":              {[]string{"--shutdown-delay", "-1s"}, "--shutdown-delay: it cannot be negative"},
 		"cert-mode":                            {[]string{"--cert-mode", "cert-manager"}, `--cert-mode: "cert-manager" is not one of self, files`},
 		"cert-secret missing":                  {[]string{"!", "serve"}, `--cert-secret: "" is not NAMESPACE/NAME (--cert-mode self needs it)`},

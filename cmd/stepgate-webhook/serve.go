@@ -21,7 +21,9 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the admission webhook",
-		Args:  command.NoArgs,
+		Example: "  stepgate serve --mode audit --cert-secret stepgate/stepgate-ca " +
+			"--cert-dns-name stepgate.stepgate.svc",
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err

@@ -13,7 +13,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	backoff "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
@@ -21,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/command"
-	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // verb is a command that changes annotations of an ApplicationSet.
@@ -58,8 +57,8 @@ func annotate(
 ) (set *argo.ApplicationSet, made edits, err error) {
 	err = retry.RetryOnConflict(contended, func() error {
 		set = &argo.ApplicationSet{}
-		if err := objects.Get(ctx, name, set); apierrors.IsNotFound(err) {
-			return &rollout.NotFoundError{Name: name}
+		if err := objects.Get(ctx, name, set); siblings.IsMissing(err) {
+			return noSet(name)
 		} else if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,8 @@ A rollout is one revision of one repository and branch, or of one chart. An Appl
 its first sync of the revision started before the first sync of it in an earlier step had finished.
 Where the records allow another explanation, the rollout is unclear.
 
-Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error. What is unclear or was done
-by hand does not count.`
+Exit code: 0 if Argo CD kept the order, 1 if it did not, 2 on an error, or if there is no rollout to
+look at: --allow-empty makes that 0. What is unclear or was done by hand does not count.`
 
 const auditExample = `  stepgate audit -A --since 7d
   stepgate audit guestbook -n argocd -o wide
@@ -48,19 +49,42 @@ func newAudit(streams genericiooptions.IOStreams) *cobra.Command {
 			if err := c.printAudit(report); err != nil {
 				return err
 			}
-			if report.Found() {
-				return command.ErrFound
-			}
-			return nil
+			return c.judged(report, allNamespaces)
 		})
 	cmd.Long, cmd.Example = auditLong, auditExample
 	c.bindCluster(cmd)
 	cmd.ValidArgsFunction = c.completeManySets
 	c.bindOutput(cmd, "json", "yaml", "html", "wide")
+	c.bindEmpty(cmd, "no rollout to look at")
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "look at the ApplicationSets of all namespaces")
 	cmd.Flags().StringVar(&since, "since", "",
 		"how far to look back, such as 2w, 7d or 24h; all that is on record when empty")
 	return cmd
+}
+
+// judged is command.ErrFound if a rollout went out of order, and an error if none was looked at.
+func (c *cli) judged(report *audit.Report, everywhere bool) error {
+	switch {
+	case report.Found():
+		return command.ErrFound
+	case report.Totals.Rollouts > 0 || c.allowEmpty:
+		return nil
+	}
+	namespace := ""
+	if !everywhere {
+		var err error
+		if namespace, err = c.namespace(); err != nil {
+			return err
+		}
+	}
+	e := &nothingError{what: "ApplicationSet", namespace: namespace}
+	switch {
+	case len(report.ApplicationSets) > 0:
+		e.what, e.note = "rollout on record", "; is revisionHistoryLimit 0, or --since too short?"
+	case report.WithoutSteps > 0:
+		e.what, e.note = "ApplicationSet with steps of RollingSync", fmt.Sprintf("; %d without steps", report.WithoutSteps)
+	}
+	return e
 }
 
 // audit reads the cluster, and judges.

@@ -32,18 +32,22 @@ func TestAudit(t *testing.T) {
 			args: "audit", code: 1, contains: "guestbook-prod (step 2) started 50s before guestbook-dev (step 1) had finished",
 			lists: []string{"/namespaces/argocd/applicationsets", "/namespaces/argocd/applications", "/namespaces/argocd/applications"},
 		},
-		"another namespace": {args: "audit -n empty", contains: "There is no ApplicationSet here", lists: []string{"/namespaces/empty/applicationsets"}},
+		"an empty namespace": {args: "audit -n empty", code: 2, contains: "nothing was looked at: there is no ApplicationSet in namespace empty; did you mean -n argocd, or -A for all?"},
+		"an empty namespace that may be": {
+			args: "audit -n empty --allow-empty", contains: "There is no ApplicationSet here", lists: []string{"/namespaces/empty/applicationsets"},
+		},
 		"all namespaces": {
 			args: "audit -A guestbook -o wide", code: 1, contains: "What the records cannot show", lists: []string{"/applicationsets", "/applications", "/applications"},
 		},
-		"too long ago":      {args: "audit --since 1d12h", contains: "There is no rollout to look at."},
-		"a page":            {args: "audit -o html", code: 1, contains: "<!DOCTYPE html>"},
-		"YAML":              {args: "audit -o yaml", code: 1, contains: "kind: Audit\n"},
-		"no such set":       {args: "audit guestbok payments", code: 2, contains: "there is no ApplicationSet guestbok, payments in namespace argocd"},
-		"no such set there": {args: "audit x -A", code: 2, contains: "there is no ApplicationSet x in any namespace"},
-		"not a duration":    {args: "audit --since 7", code: 2, contains: `--since: "7" is not a duration such as 2w, 7d, 24h or 90m`},
-		"not a format":      {args: "audit -o xml", code: 2, contains: `--output: "xml" is not one of json, yaml, html, wide`},
-		"no right to read":  {args: "audit -n secret", code: 2, contains: "ask for the right to get and list applications and applicationsets"},
+		"too long ago":             {args: "audit --since 1d12h", code: 2, contains: "nothing was looked at: there is no rollout on record in namespace argocd"},
+		"too long ago, and it may": {args: "audit --since 1d12h --allow-empty", contains: "There is no rollout to look at."},
+		"a page":                   {args: "audit -o html", code: 1, contains: "<!DOCTYPE html>"},
+		"YAML":                     {args: "audit -o yaml", code: 1, contains: "kind: Audit\n"},
+		"no such set":              {args: "audit guestbok payments", code: 2, contains: `no ApplicationSet "guestbok, payments" in namespace argocd`},
+		"no such set there":        {args: "audit x -A", code: 2, contains: `no ApplicationSet "x" in any namespace`},
+		"not a duration":           {args: "audit --since 7", code: 2, contains: `--since: "7" is not a duration such as 2w, 7d, 24h or 90m`},
+		"not a format":             {args: "audit -o xml", code: 2, contains: `--output: "xml" is not one of json, yaml, html, wide`},
+		"no right to read":         {args: "audit -n secret", code: 2, contains: "ask for the right to get and list applications and applicationsets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

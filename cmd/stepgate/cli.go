@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/command"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
@@ -31,6 +34,8 @@ type cli struct {
 	// output is the value of --output, one of outputs; the empty one is text.
 	output  string
 	outputs []string
+	// allowEmpty is --allow-empty.
+	allowEmpty bool
 }
 
 func newCLI(streams genericiooptions.IOStreams) *cli {
@@ -68,6 +73,11 @@ func (c *cli) validate() error {
 
 // cluster makes the clients. It calls the API server only when they are used.
 func (c *cli) cluster() (*kube.Cluster, error) {
+	if *c.kube.APIServer == "" {
+		if err := kube.MissingConfig(*c.kube.KubeConfig, c.getenv("KUBECONFIG")); err != nil {
+			return nil, err
+		}
+	}
 	if !c.configured() {
 		return nil, errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
 	}
@@ -80,6 +90,7 @@ func (c *cli) cluster() (*kube.Cluster, error) {
 	config.QPS = -1
 	config.UserAgent = "stepgate-cli"
 	config.WarningHandler = rest.NoWarnings{}
+	kube.RefusePages(config)
 	return kube.New(config)
 }
 
@@ -135,16 +146,27 @@ func (c *cli) command(
 			return err
 		}
 		klog.SetLogger(logr.Discard()) // the command reports errors itself
-		return explained(run(cmd.Context(), args))
+		return c.explained(cmd, run(cmd.Context(), args))
 	}
 	return cmd
 }
 
 // explained says what to do about an error of the API server.
-func explained(err error) error {
+func (c *cli) explained(cmd *cobra.Command, err error) error {
+	var missing *live.NotFoundError
+	var empty *nothingError
+	var unanswered *url.Error
+	var page *kube.PageError
 	switch {
-	case err == nil || errors.Is(err, command.ErrFound):
+	case err == nil || errors.Is(err, command.ErrFound), errors.As(err, &page):
 		return err
+	case errors.As(err, &empty):
+		return c.nothing(cmd, empty)
+	case errors.As(err, &missing):
+		return fmt.Errorf("%w%s", err, c.elsewhere(cmd, missing.Kind, missing.Namespace, missing.Names))
+	case errors.As(err, &unanswered):
+		return fmt.Errorf("%w; the API server does not answer: is it the right one (context %s), and can you reach it?", err,
+			cmp.Or(c.context(), "of this Pod"))
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook"):
 		return err // it says itself what to do
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch"):

@@ -3,17 +3,22 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,13 +35,15 @@ type doctorCommand struct {
 	emergency, apply bool
 	way              string
 	yes              bool
+	// patience is how long an emergency waits for an API server that may be down.
+	patience time.Duration
 	// terminal reports whether somebody can be asked.
 	terminal func(io.Reader) bool
 }
 
 func newDoctor(streams genericiooptions.IOStreams) *cobra.Command {
-	d := &doctorCommand{cli: newCLI(streams), terminal: isTerminal}
-	cmd := d.command("doctor", "Check that the gate works here, and say what to do where it does not", command.NoArgs,
+	d := &doctorCommand{cli: newCLI(streams), patience: 10 * time.Second, terminal: isTerminal}
+	cmd := d.command("doctor", "Check that the gate works here, and say what to do if not", command.NoArgs,
 		d.run)
 	cmd.Long = `Is the gate really working here?
 
@@ -48,11 +55,16 @@ you lack costs the checks that need it, and no others.
 --selftest creates an ApplicationSet without generators in a namespace, sees that a sync of it is
 refused, and deletes it.
 
---emergency prints the commands that take the gate out of the way, the least drastic first.
---emergency --apply runs them, after asking.
+--emergency prints the ways to let syncs through, whatever it can read, after 10 seconds at most.
+--emergency --apply takes one, after asking. With -n NAMESPACE it labels this namespace, whatever
+it can read.
 
 Exit code: 0 nothing is wrong (read what could not be checked), 1 a warning or a problem was found,
-2 it could not look, or an error.`
+2 it could not look: no cluster, no answer, or no right to read the webhook configurations.`
+	cmd.Example = `  stepgate doctor
+  stepgate doctor --selftest argocd
+  stepgate doctor --emergency
+  stepgate doctor --emergency --apply -n argocd`
 	f := cmd.Flags()
 	f.SortFlags = false
 	d.bindOutput(cmd, "json", "yaml")
@@ -73,19 +85,22 @@ func (d *doctorCommand) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	c, err := d.cluster()
+	if d.emergency {
+		return d.open(ctx, c, err)
+	}
 	if err != nil {
 		return err
 	}
 	sources := sourcesOf(c)
-	if d.emergency {
-		return d.open(ctx, c, sources.GatherInstalled(ctx))
-	}
 	var tested *doctor.SelfTest
 	if d.selfTest != "" {
 		if err := d.agree(fmt.Sprintf("This creates ApplicationSet stepgate-selftest in namespace %s and deletes it again.",
 			d.selfTest)); err != nil {
 			return err
 		}
+	}
+	if err := d.answers(ctx, c.Clientset); err != nil {
+		return fmt.Errorf("nothing was checked: %w", err)
 	}
 	facts := sources.Gather(ctx)
 	if d.selfTest != "" {
@@ -119,7 +134,8 @@ func (d *doctorCommand) answer(facts *doctor.Facts) error {
 		return err
 	}
 	if err := facts.Blind(); err != nil {
-		return errors.New("stepgate could not be looked for: " + err.Error()) // its own checks say which right to ask for
+		// Its own checks say which right to ask for.
+		return errors.New("the webhook configurations could not be read, and so this is no answer: " + err.Error())
 	}
 	if report.Found() {
 		return command.ErrFound
@@ -143,26 +159,56 @@ func (d *doctorCommand) test(ctx context.Context, c *kube.Cluster, facts *doctor
 // doctorSelfTest is shorter than the time of `helm test`, which may have to wait for an installation.
 const doctorSelfTest = 10 * time.Second
 
-// open prints the ways, or applies one.
-func (d *doctorCommand) open(ctx context.Context, c *kube.Cluster, facts *doctor.Facts) error {
-	if facts.Configurations != nil {
-		return errors.New("the webhook configurations cannot be read: " + facts.Configurations.Error())
+// answers says why the API server gives no answer at all.
+func (d *doctorCommand) answers(ctx context.Context, clientset kubernetes.Interface) error {
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
+	text, err := clientset.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	var refusal apierrors.APIStatus
+	if errors.As(err, &refusal) {
+		return nil // it is there; the checks say what it refuses
+	}
+	if err != nil {
+		return err
+	}
+	var said version.Info
+	if err := json.Unmarshal(text, &said); err != nil || said.GitVersion == "" {
+		return errors.New("what answers is not an API server of Kubernetes: it says no version; look at the server of the " +
+			"kubeconfig's context")
+	}
+	return nil
+}
+
+// open prints the ways, or applies one. Neither needs a cluster that answers: what cannot be read within d.patience has
+// its usual name. c is nil if unusable says why there is no cluster to ask.
+func (d *doctorCommand) open(ctx context.Context, c *kube.Cluster, unusable error) error {
+	facts := doctor.NotRead(time.Now(), unusable)
+	if unusable == nil {
+		limited, cancel := context.WithTimeout(ctx, d.patience)
+		defer cancel()
+		facts = sourcesOf(c).GatherInstalled(limited)
 	}
 	var namespaces []string
 	if n := *d.kube.Namespace; n != "" {
 		namespaces = []string{n}
 	}
 	ways := facts.Ways(namespaces)
-	if !d.apply {
-		if d.output != "" {
-			return d.printObject(doctor.NewEmergency(ways))
+	if d.apply {
+		if unusable != nil {
+			return unusable
 		}
-		return d.print(facts.EmergencyLines(d.screen(), ways)...)
+		i := slices.IndexFunc(ways, func(w doctor.Way) bool { return w.Name == d.way })
+		return d.applyWay(ctx, c, ways[i])
 	}
-	for _, way := range ways {
-		if way.Name == d.way {
-			return d.applyWay(ctx, c, way)
-		}
+	show := func() error { return d.print(facts.EmergencyLines(d.screen(), ways)...) }
+	if d.output != "" {
+		show = func() error { return d.printObject(facts.Emergency(ways)) }
+	}
+	if err := show(); err != nil {
+		return err
+	}
+	if err := facts.Blind(); err != nil {
+		return fmt.Errorf("these are the ways, but it is not known whether stepgate is in the way here: %w", err)
 	}
 	return nil
 }
@@ -175,19 +221,13 @@ func (d *doctorCommand) applyWay(ctx context.Context, c *kube.Cluster, way docto
 		way.Effect); err != nil {
 		return err
 	}
-	err := way.Apply(ctx, c.Clientset, func(text string) { _ = d.print(text) })
+	limited, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
+	err := way.Apply(limited, c.Clientset, func(text string) { _ = d.print(text) })
 	if err != nil {
 		return fmt.Errorf("not all of it was done: %w", err)
 	}
-	return d.print(append([]string{"", "To take it back:"}, indented(way.Back)...)...)
-}
-
-func indented(lines []string) []string {
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = "    $ " + line
-	}
-	return all
+	return d.print(append([]string{"", "To take it back:"}, way.BackLines(d.screen())...)...)
 }
 
 // agree asks before something is changed. Without a terminal, only --yes agrees.

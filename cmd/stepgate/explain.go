@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +12,6 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,8 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // explain says what would become of an operation now.
@@ -34,7 +36,7 @@ type explain struct {
 
 func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	e := &explain{cli: newCLI(streams)}
-	cmd := e.command("explain APP", "Say whether a sync of an Application may start now, and who holds it up",
+	cmd := e.command("explain APP", "Say whether a sync may start now, and who holds it up",
 		exactly("the name of an Application"), e.run)
 	cmd.Long = `Say whether an operation on an Application would be let through now, held or refused, who holds it
 up, what to do about each of them, and what it would deploy.
@@ -172,7 +174,8 @@ func oneOf(accounts []string) string {
 // orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has
 // no say then.
 func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
-	if _, gone := err.(*rollout.NotFoundError); gone { //nolint:errorlint // it is never wrapped
+	var gone *live.NotFoundError
+	if errors.As(err, &gone) {
 		return rollout.NewSnapshot(), nil
 	}
 	return s, err
@@ -182,18 +185,18 @@ func orGone(s *rollout.Snapshot, err error) (*rollout.Snapshot, error) {
 func (r *rollouts) application(
 	ctx context.Context, name types.NamespacedName,
 ) (*unstructured.Unstructured, *argo.Application, error) {
-	live, app := &unstructured.Unstructured{}, &argo.Application{}
-	live.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
-	if err := r.clients.Objects.Get(ctx, name, live); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil, fmt.Errorf("no Application %q in namespace %s", name.Name, name.Namespace)
+	stored, app := &unstructured.Unstructured{}, &argo.Application{}
+	stored.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
+	if err := r.clients.Objects.Get(ctx, name, stored); err != nil {
+		if siblings.IsMissing(err) {
+			return nil, nil, live.NoApplication(name.Namespace, name.Name)
 		}
 		return nil, nil, fmt.Errorf("get Application %s: %w", name, err)
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, app); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, app); err != nil {
 		return nil, nil, fmt.Errorf("read Application %s: %w", name, err)
 	}
-	return live, app, nil
+	return stored, app, nil
 }
 
 // readOperation reads the operation of --operation.

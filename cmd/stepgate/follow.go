@@ -132,6 +132,7 @@ func (g *get) follow(
 	}
 	before := map[string]string{}
 	var at time.Time
+	seen := false
 	err := r.watch(ctx, namespace, gate, refresh, func(known *siblings.Cache, changed bool) (bool, error) {
 		list := g.judge(r, gate, known, name)
 		slices.SortFunc(list.Items, func(a, b *rollout.Rollout) int {
@@ -141,7 +142,13 @@ func (g *get) follow(
 			at = time.Now()
 		}
 		if name != nil && len(list.Items) == 0 {
-			return true, &rollout.NotFoundError{Name: *name}
+			return true, noSet(*name)
+		}
+		if !seen { // one that ends later is an answer
+			if err := g.unlessEmpty(list, known, namespace); err != nil {
+				return true, err
+			}
+			seen = true
 		}
 		if !g.screen().Live {
 			return false, g.print(changes(list, before, time.Now())...)
@@ -193,5 +200,5 @@ func orNotFound(err error, name types.NamespacedName) error {
 	if err != nil {
 		return err
 	}
-	return &rollout.NotFoundError{Name: name}
+	return noSet(name)
 }

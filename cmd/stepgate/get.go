@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,7 @@ func newGet(streams genericiooptions.IOStreams) *cobra.Command {
 
 The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet
 controller takes for something else than it is has a note. Exit code 1 says that a rollout is not
-complete.`
+complete, and 2 that there is none to look at: --allow-empty makes that 0.`
 	cmd.Example = `  stepgate get -A
   stepgate get guestbook -n argocd
   stepgate get guestbook -n argocd --watch`
@@ -34,6 +35,7 @@ complete.`
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "show the ApplicationSets of all namespaces")
 	f.BoolVar(&g.all, "all", false, "show every Application of a step, and ApplicationSets without steps")
 	f.BoolVarP(&g.watch, "watch", "w", false, "go on, and show the rollout again when it changes")
+	g.bindEmpty(cmd, "no ApplicationSet with steps")
 	g.bindOutput(cmd, "wide", "json", "yaml")
 	g.bindCluster(cmd)
 	cmd.ValidArgsFunction = g.completeSets
@@ -84,6 +86,9 @@ func (g *get) run(ctx context.Context, args []string) error {
 	if err := g.show(list, name, namespace); err != nil {
 		return err
 	}
+	if err := g.unlessEmpty(list, known, namespace); err != nil {
+		return err
+	}
 	return unlessComplete(list)
 }
 
@@ -111,12 +116,10 @@ func (g *get) show(list *rollout.List, name *types.NamespacedName, namespace str
 			return g.printObject(list.Items[0])
 		}
 		return g.printObject(list)
+	case len(list.Items) == 0 && !g.allowEmpty:
+		return nil // the error says it
 	case len(list.Items) == 0:
-		where := " in namespace " + namespace
-		if namespace == "" {
-			where = ""
-		}
-		return g.print("No ApplicationSet with steps of RollingSync" + where + ". Another namespace: -n NAMESPACE, all: -A.")
+		return g.print("No ApplicationSet with steps of RollingSync" + inNamespace(namespace) + ".")
 	}
 	return g.print(g.lines(list, name, namespace)...)
 }
@@ -128,6 +131,18 @@ func (g *get) lines(list *rollout.List, name *types.NamespacedName, namespace st
 		return list.Items[0].Tree(g.screen(), time.Now(), g.all || wide)
 	}
 	return list.Lines(g.screen(), time.Now(), namespace == "", wide)
+}
+
+// unlessEmpty is an error if there is no rollout.
+func (g *get) unlessEmpty(list *rollout.List, known rollout.Known, namespace string) error {
+	if len(list.Items) > 0 || g.allowEmpty {
+		return nil
+	}
+	e := &nothingError{what: "ApplicationSet with steps of RollingSync", namespace: namespace}
+	if n := len(known.Sets()); n > 0 {
+		e.note = fmt.Sprintf("; %d without steps: --all shows them", n)
+	}
+	return e
 }
 
 // unlessComplete is command.ErrFound where a rollout is not complete.

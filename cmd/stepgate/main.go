@@ -38,23 +38,46 @@ func subCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 	return slices.Concat(ask, act, []*cobra.Command{selftest.NewCommand(), command.NewVersion()})
 }
 
-// run executes a command line, which begins with the name of the program, and returns the exit code.
-func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+// newRoot is the program by the name by which it was called.
+func newRoot(program string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := command.Root("stepgate", "Tells what holds a rollout of Argo CD, and acts on it")
-	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: calledAs(args[0])}
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: calledAs(program)}
+	root.Example = "  stepgate audit -A\n  stepgate get -A\n  stepgate doctor --emergency"
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentPreRunE = filesAreFlags
 	root.AddGroup(&cobra.Group{
 		ID: groupAsk, Title: "Ask about rollouts:",
 	}, &cobra.Group{ID: groupAct, Title: "Act on rollouts:"})
-	for _, cmd := range subCommands(streams) {
-		cmd.Example = strings.ReplaceAll(cmd.Example, "  stepgate ", "  "+calledAs(args[0])+" ")
-		root.AddCommand(cmd)
-	}
-	return command.Execute(ctx, root, args[1:], streams, func(cmd *cobra.Command) int {
+	root.AddCommand(subCommands(streams)...)
+	return root
+}
+
+// run executes a command line, which begins with the name of the program, and returns the exit code.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	return command.Execute(ctx, newRoot(args[0], streams), args[1:], streams, func(cmd *cobra.Command) int {
 		if cmd.GroupID == "" {
 			return command.ExitFailure
 		}
 		return command.ExitError
 	})
+}
+
+// filesAreFlags refuses the name of a file where a command takes names of ApplicationSets, and files by -f.
+func filesAreFlags(cmd *cobra.Command, args []string) error {
+	if f := cmd.Flags().Lookup("filename"); f == nil || f.Changed {
+		return nil
+	}
+	for _, arg := range args {
+		isFile := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
+		isPath := arg == "." || slices.ContainsFunc([]string{"./", "../", "/"}, func(start string) bool {
+			return strings.HasPrefix(arg, start)
+		})
+		if isFile || isPath {
+			return command.Usage("%q is a file and not the name of an ApplicationSet; did you mean %s -f %s?", arg,
+				cmd.CommandPath(), arg)
+		}
+	}
+	return nil
 }
 
 // calledAs is the name by which the program was called: kubectl and argocd run plugins by the names of their files.

@@ -21,10 +21,17 @@ func TestBadCommandLines(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no sub-command":              {nil, "stepgate needs a sub-command; see stepgate --help"},
-		"an unknown sub-command":      {[]string{"foo"}, `unexpected argument "foo"; see stepgate --help`},
+		"an unknown command":          {[]string{"foo"}, `stepgate has no command "foo"; see stepgate --help`},
+		"a command with a typo":       {[]string{"docter"}, `stepgate has no command "docter"; did you mean doctor?`},
+		"the start of commands":       {[]string{"a"}, `stepgate has no command "a"; did you mean approve or audit?`},
+		"an unknown sub-command":      {[]string{"completion", "bsh"}, `stepgate completion has no command "bsh"; did you mean bash or fish or zsh?`},
+		"help about a typo":           {[]string{"help", "docter"}, `stepgate has no command "docter"; did you mean doctor?`},
+		"a file without -f":           {[]string{"lint", "appset.yaml"}, `"appset.yaml" is a file and not the name of an ApplicationSet; did you mean stepgate lint -f appset.yaml?`},
+		"a directory without -f":      {[]string{"simulate", "./appsets"}, `"./appsets" is a file and not the name of an ApplicationSet; did you mean stepgate simulate -f ./appsets?`},
+		"a step that is no number":    {[]string{"pause", "guestbook", "--step", "x"}, `invalid argument "x" for "--step" flag: it has to be a whole number; see stepgate pause --help`},
+		"a time without a unit":       {[]string{"wait", "guestbook", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate wait --help`},
 		"selftest without namespace":  {[]string{"selftest"}, "--namespace and --name cannot be empty"},
-		"what the other program does": {[]string{"serve"}, `unexpected argument "serve"; see stepgate --help`},
+		"what the other program does": {[]string{"serve"}, `stepgate has no command "serve"; see stepgate --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

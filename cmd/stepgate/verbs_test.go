@@ -11,6 +11,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -336,9 +337,10 @@ func TestExplainedRefusals(t *testing.T) {
 	sets := schema.GroupResource{Group: "argoproj.io", Resource: "applicationsets"}
 	refusal := apierrors.NewForbidden(sets, "guestbook", nil)
 	refusal.ErrStatus.Message = `admission webhook "approval.stepgate.io" denied the request: bob may not approve step 3`
-	g.Expect(explained(refusal)).To(MatchError(refusal.ErrStatus.Message))
+	c, asked := newCLI(genericiooptions.IOStreams{}), &cobra.Command{}
+	g.Expect(c.explained(asked, refusal)).To(MatchError(refusal.ErrStatus.Message))
 	lacking := apierrors.NewForbidden(sets, "guestbook", nil)
 	lacking.ErrStatus.Message = `applicationsets.argoproj.io "guestbook" is forbidden: User "bob" cannot patch resource "applicationsets"`
-	g.Expect(explained(lacking)).To(MatchError(lacking.ErrStatus.Message +
+	g.Expect(c.explained(asked, lacking)).To(MatchError(lacking.ErrStatus.Message +
 		"; ask for the right to patch applicationsets of argoproj.io"))
 }

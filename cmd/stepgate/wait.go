@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -80,7 +81,7 @@ func (w *wait) run(ctx context.Context, args []string) error {
 	err = r.watch(waiting, set.Namespace, gate, refresh, func(known *siblings.Cache, _ bool) (bool, error) {
 		found, _ := known.Set(set)
 		if found == nil {
-			return true, &rollout.NotFoundError{Name: set}
+			return true, noSet(set)
 		}
 		now := rollout.Judge(r.preview(gate, known), known, found)
 		reached, text, err := goal.Reached(now)
@@ -171,7 +172,7 @@ func (w *wait) goal(
 		}
 		switch {
 		case found == nil && kind == "appset":
-			return goal, set, &rollout.NotFoundError{Name: name}
+			return goal, set, noSet(name)
 		case found != nil && kind == "":
 			app, err := r.live.Application(ctx, name)
 			if err == nil && app != nil {
@@ -188,10 +189,11 @@ func (w *wait) goal(
 	case err != nil:
 		return goal, set, err
 	case app == nil && kind == "app":
-		return goal, set, fmt.Errorf("no Application %q in namespace %s", name.Name, name.Namespace)
+		return goal, set, live.NoApplication(name.Namespace, name.Name)
 	case app == nil:
-		return goal, set, fmt.Errorf("neither an Application nor an ApplicationSet %q in namespace %s", name.Name,
-			name.Namespace)
+		return goal, set, &live.NotFoundError{
+			Kind: "Application or ApplicationSet", Namespace: name.Namespace, Names: []string{name.Name},
+		}
 	case app.Set == "":
 		//nolint:staticcheck // the kind of an object
 		return goal, set, fmt.Errorf("Application %s belongs to no ApplicationSet: it waits for nobody", name)

@@ -72,6 +72,12 @@ func (s *APIServer) get(
 	return s.read(kind, name, into, func() error { return s.objects.Get(ctx, name, into) })
 }
 
+// IsMissing reports whether the API server says that the object of a GET does not exist. A 404 of something else is no
+// such answer: neither of a load balancer, nor of an API server that does not serve the resource.
+func IsMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
+}
+
 // read reports whether the object exists. A missing object is an answer and not a failure, but only if the API server
 // names that object: a load balancer without a backend answers "404 page not found", and so does an API server that
 // does not serve the resource.
@@ -82,7 +88,7 @@ func (s *APIServer) read(
 	err = read()
 	found = err == nil
 	switch {
-	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err):
+	case IsMissing(err):
 		err = nil
 	case found && (into.GetNamespace() != name.Namespace || into.GetName() != name.Name ||
 		into.GetResourceVersion() == ""):
