@@ -101,7 +101,7 @@ func Execute(
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	complete(root, args)
+	Complete(root, args)
 	cmd, err := root.ExecuteContextC(ctx)
 	switch {
 	case err == nil:

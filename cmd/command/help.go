@@ -10,17 +10,18 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// helpWidth is the width of every help.
-const helpWidth = 80
+// HelpWidth is the width of every help. Commands to be copied may be longer.
+const HelpWidth = 80
 
-// complete adds to a program what cobra would add later, so that help and mistakes look the same everywhere.
-func complete(root *cobra.Command, args []string) {
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)
+// Complete adds to a program what cobra would add later, so that help and mistakes look the same everywhere. Execute
+// calls it.
+func Complete(root *cobra.Command, args []string) {
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", HelpWidth)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", wrapped))
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
-	each(root, func(cmd *cobra.Command) {
+	Each(root, func(cmd *cobra.Command) {
 		cmd.Long = reflowed(cmd.Long)
 		shell, isCompletion := strings.CutPrefix(cmd.CommandPath(), root.CommandPath()+" completion")
 		if isCompletion {
@@ -35,11 +36,11 @@ func complete(root *cobra.Command, args []string) {
 	})
 }
 
-// each calls a function with a command and all below it.
-func each(cmd *cobra.Command, do func(*cobra.Command)) {
+// Each calls a function with a command and all below it.
+func Each(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, sub := range cmd.Commands() {
-		each(sub, do)
+		Each(sub, do)
 	}
 }
 
@@ -63,7 +64,7 @@ func reflowed(text string) string {
 		lines := strings.Split(block, "\n")
 		indented := func(line string) bool { return strings.TrimLeft(line, " \t") != line }
 		if !slices.ContainsFunc(lines, indented) {
-			blocks[i] = strings.Join(screen.Screen{Width: helpWidth}.Wrap("", "", block), "\n")
+			blocks[i] = strings.Join(screen.Screen{Width: HelpWidth}.Wrap("", "", block), "\n")
 		}
 	}
 	return strings.Join(blocks, "\n\n")

@@ -19,9 +19,14 @@ func subCommands() []*cobra.Command {
 	return []*cobra.Command{newServe(), selftest.NewCommand(), command.NewVersion()}
 }
 
-// run executes a command line, which begins with the name of the program, and returns the exit code.
-func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+// newRoot is the program.
+func newRoot() *cobra.Command {
 	root := command.Root("stepgate-webhook", "Keeps the order of Argo CD's progressive syncs")
 	root.AddCommand(subCommands()...)
-	return command.Execute(ctx, root, args[1:], streams, func(*cobra.Command) int { return command.ExitFailure })
+	return root
+}
+
+// run executes a command line, which begins with the name of the program, and returns the exit code.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	return command.Execute(ctx, newRoot(), args[1:], streams, func(*cobra.Command) int { return command.ExitFailure })
 }

@@ -85,6 +85,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
+func TestEveryCommandHelps(t *testing.T) { cmdline.HelpsItself(t, newRoot()) }
+
 // A command line that is right and cannot be carried out is exit code 1, also with one line.
 func TestFailures(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "kubeconfig")

@@ -46,6 +46,47 @@ func TestEverySubCommandRefusesArguments(t *testing.T) {
 	cmdline.RefusesArguments(t, subCommands(genericiooptions.IOStreams{}))
 }
 
+func TestEveryCommandHelps(t *testing.T) {
+	cmdline.HelpsItself(t, newRoot("stepgate", genericiooptions.IOStreams{}))
+}
+
+// Without a command, the program shows what it can do; --version is version.
+func TestWithoutACommand(t *testing.T) {
+	g := NewWithT(t)
+	var bare, help, flag, version, stderr bytes.Buffer
+	g.Expect(cmdline.Execute(t, nil, &bare, &stderr)).To(Equal(0))
+	g.Expect(cmdline.Execute(t, []string{"--help"}, &help, &stderr)).To(Equal(0))
+	g.Expect(bare.String()).To(And(Equal(help.String()), ContainSubstring("Ask about rollouts:")))
+	g.Expect(cmdline.Execute(t, []string{"--version"}, &flag, &stderr)).To(Equal(0))
+	g.Expect(cmdline.Execute(t, []string{"version"}, &version, &stderr)).To(Equal(0))
+	g.Expect(flag.String()).To(And(Equal(version.String()), HavePrefix("stepgate ")))
+	g.Expect(stderr.String()).To(BeEmpty())
+}
+
+// A kubeconfig that does not exist is named, and nothing else is asked instead.
+func TestAKubeconfigThatDoesNotExist(t *testing.T) {
+	there, missing := kubeconfigOf(t, refusing(t)), filepath.Join(t.TempDir(), "missing")
+	for name, tc := range map[string]struct{ flag, env, want string }{
+		"of KUBECONFIG":   {env: missing, want: "KUBECONFIG names " + missing + ", which cannot be read: no such file or directory"},
+		"of the flag":     {flag: missing, env: there, want: "--kubeconfig names " + missing + ", which cannot be read: no such file or directory"},
+		"beside another":  {env: missing + string(filepath.ListSeparator) + there, want: "connection refused"},
+		"but the flag is": {flag: there, env: missing, want: "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.env)
+			for _, args := range [][]string{{"get"}, {"doctor"}, {"selftest", "--namespace", "argocd"}} {
+				g := NewWithT(t)
+				if tc.flag != "" {
+					args = append(args, "--kubeconfig", tc.flag)
+				}
+				var stderr bytes.Buffer
+				g.Expect(cmdline.Execute(t, args, nil, &stderr)).NotTo(Equal(0))
+				g.Expect(stderr.String()).To(ContainSubstring(tc.want), "%s", args)
+			}
+		})
+	}
+}
+
 // kubectl and argocd run plugins by the names of their files. The usage shows what the user typed.
 func TestTheNameThatWasUsed(t *testing.T) {
 	for program, want := range map[string]string{

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ func (c *cli) namespacesWith(ctx context.Context, kind string, names []string) (
 		list, err := clients.Versions.Resource(resource).List(ctx, metav1.ListOptions{Limit: mostLooked})
 		if err != nil {
 			return nil, 0, err
+		}
+		if list.Continue != "" {
+			return nil, 0, errors.New("there are too many to look at")
 		}
 		total += len(list.Items)
 		for i := range list.Items {
