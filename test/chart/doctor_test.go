@@ -407,7 +407,7 @@ func TestDoctorWhileStepgateDoesNotAnswer(t *testing.T) {
 		d.Expect(err).To(MatchError(ContainSubstring("not found")), "%v", left)
 		text, code = d.asks("--emergency")
 		d.Expect(code).To(Equal(0))
-		d.Expect(text).To(ContainSubstring("stepgate is not installed in this cluster"))
+		d.Expect(text).To(ContainSubstring("stepgate is not installed: no webhook configuration"))
 		checks, code := d.checks()
 		d.Expect(code).To(Equal(1))
 		d.Expect(checks[1].Commands).To(ConsistOf(ContainSubstring("helm install stepgate")))
