@@ -166,10 +166,12 @@ func TestApplyWithoutTheRightToList(t *testing.T) {
 			g.Expect(way.Applicable()).To(Succeed())
 			err := way.Apply(t.Context(), sources.Kube, func(text string) { did = append(did, text) })
 			if way.Name == doctor.WayWebhooks {
-				g.Expect(err).To(MatchError(ContainSubstring("list the configurations with the label app.kubernetes.io/part-of=stepgate")))
+				g.Expect(err).To(MatchError(
+					ContainSubstring("list the configurations with the label app.kubernetes.io/part-of=stepgate")))
 			}
 		}
 	}
 	g.Expect(did).To(ConsistOf(HavePrefix("namespace/argocd labelled"),
-		HavePrefix("validatingwebhookconfiguration/stepgate deleted"), HavePrefix("mutatingwebhookconfiguration/stepgate deleted")))
+		HavePrefix("validatingwebhookconfiguration/stepgate deleted"),
+		HavePrefix("mutatingwebhookconfiguration/stepgate deleted")))
 }

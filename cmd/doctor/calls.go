@@ -132,12 +132,14 @@ func (r *Release) pinned(a *Attempts) Check {
 	answered := slices.Contains(a.Pin.Warnings, webhook.SelfTestWarning)
 	switch {
 	case !answered && r.Mutating == nil:
-		return problem(name, "The mutating webhook is not called, because it is not registered.").do("Install the chart again.").by(r.upgrade())
+		return problem(name, "The mutating webhook is not called, because it is not registered.").
+			do("Install the chart again.").by(r.upgrade())
 	case !answered:
 		return problem(name, "The mutating webhook did not answer for %s: the API server does not call it, or waits in "+
 			"vain. stepgate denies every automated sync of step 2 and later (NotPinned).", a.Application).
 			do("The checks of the mutating webhook say more, and so does " +
-				screen.Page("docs/runbook.md#stepgatenotpinned") + " - if you cannot repair it at once:").by(r.upgrade("pin.mode=off"))
+				screen.Page("docs/runbook.md#stepgatenotpinned") + " - if you cannot repair it at once:").
+			by(r.upgrade("pin.mode=off"))
 	case a.Pin.Err != nil && strings.Contains(a.Pin.Err.Error(), "NotPinned"):
 		return problem(name, "The mutating webhook answers, but another one that is called later takes the revision out "+
 			"of the sync of %s again (NotPinned).", a.Application).

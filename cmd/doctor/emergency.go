@@ -101,8 +101,8 @@ func (f *Facts) oneSync() Way {
 		}
 	}
 	if len(users) == 0 {
-		w.Hindrance = "Only an Argo CD user whom config.bypassUsers names may. It is empty by default, and empty here, or it " +
-			"could not be read."
+		w.Hindrance = "Only an Argo CD user whom config.bypassUsers names may. It is empty by default, and empty here, or " +
+			"it could not be read."
 	} else {
 		w.Effect = "Lets this one sync through, if one of these Argo CD users sends it: " + list(users) + "."
 	}

@@ -28,7 +28,8 @@ func (r *Registration) selectors(f *Facts, release *Release) Check {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(r.Webhook.NamespaceSelector)
 	if err != nil {
-		return problem(name, "The namespaceSelector is not valid: %s.", err).do("Install the chart again.").by(release.upgrade())
+		return problem(name, "The namespaceSelector is not valid: %s.", err).
+			do("Install the chart again.").by(release.upgrade())
 	}
 	if f.Namespaces.Err != nil {
 		return notRead(name, "the namespaces", f.Namespaces.Err)

@@ -103,7 +103,7 @@ func (r *Registration) failurePolicy(release *Release) Check {
 			do("Set it back to Fail, unless you prefer availability to order.").by(release.upgrade("webhook.failurePolicy=Fail"))
 	case release.Flags.Gate.Mode == settings.Audit && policy == admissionv1.Fail:
 		return warning(name, "Fail in audit mode: stepgate refuses nothing, but while it does not answer, all syncs are "+
-			"refused.").do("").by(release.upgrade("webhook.failurePolicy=Ignore"))
+			"refused.").by(release.upgrade("webhook.failurePolicy=Ignore"))
 	case policy == admissionv1.Ignore:
 		return ok(name, "Ignore, as audit mode has it.")
 	}
@@ -127,9 +127,10 @@ func (r *Registration) timeout(release *Release) Check {
 	switch {
 	case seconds < shortestTimeout:
 		return warning(name, "%d s: a decision may not be ready in time, and the failure policy then decides.",
-			seconds).do("").by(release.upgrade(value))
+			seconds).by(release.upgrade(value))
 	case seconds > longestTimeout:
-		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).do("").by(release.upgrade(value))
+		return warning(name, "%d s: while stepgate does not answer, every sync hangs for that long.", seconds).
+			by(release.upgrade(value))
 	}
 	return ok(name, "%d s.", seconds)
 }
@@ -148,7 +149,8 @@ func (r *Registration) options(release *Release) Check {
 			"pin, and the sync is then denied")
 	}
 	if len(wrong) > 0 {
-		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).do("Install the chart again.").by(release.upgrade())
+		return warning("options", "%s.", capital(strings.Join(wrong, "; "))).
+			do("Install the chart again.").by(release.upgrade())
 	}
 	fields := []string{"matchPolicy", "sideEffects"}
 	if r.Reinvocation != nil {

@@ -86,7 +86,8 @@ func (r *Release) replicas() Check {
 		return warning(name, "%d of %d are ready.%s", ready, wanted, r.notReady()).do("Look at the Pods and at their log.",
 			look...)
 	case wanted == 1:
-		return warning(name, "There is only one: while it restarts, the failure policy decides.").do("").by(r.upgrade("replicaCount=2"))
+		return warning(name, "There is only one: while it restarts, the failure policy decides.").
+			by(r.upgrade("replicaCount=2"))
 	}
 	return ok(name, "%d of %d are ready.", ready, wanted)
 }
@@ -186,7 +187,8 @@ func (r *Release) budget() Check {
 			return ok(name, "At most %s goes at a time when nodes are drained.", b.Spec.MaxUnavailable)
 		}
 	}
-	return warning(name, "There is none: a drain of nodes can take all replicas away at once.").do("").by(r.upgrade("podDisruptionBudget.enabled=true"))
+	return warning(name, "There is none: a drain of nodes can take all replicas away at once.").
+		by(r.upgrade("podDisruptionBudget.enabled=true"))
 }
 
 func single(d *appsv1.Deployment) bool { return d.Spec.Replicas == nil || *d.Spec.Replicas < 2 }
@@ -204,10 +206,10 @@ func (r *Release) mode() Check {
 			"When you have looked at the audit, enforce.").by(r.upgrade("config.mode=enforce"))
 	case !g.Release:
 		return warning(name, "enforce, require %s, pin %s, without release: a sync that was held waits until something "+
-			"else wakes Argo CD.", g.Require, g.Pin).do("").by(r.upgrade("releaseWaiting.enabled=true"))
+			"else wakes Argo CD.", g.Require, g.Pin).by(r.upgrade("releaseWaiting.enabled=true"))
 	case g.Pin.String() == "off":
 		return warning(name, "enforce, require %s, pin off: a commit that lands after the decision is deployed unchecked.",
-			g.Require).do("").by(r.upgrade("pin.mode=compared"))
+			g.Require).by(r.upgrade("pin.mode=compared"))
 	}
 	return ok(name, "enforce, require %s, pin %s.", g.Require, g.Pin)
 }

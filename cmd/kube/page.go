@@ -45,8 +45,8 @@ type PageError struct{ Status int }
 
 // Error implements error.
 func (e *PageError) Error() string {
-	return fmt.Sprintf("a web page with HTTP status %d came back, and no answer of Kubernetes: a proxy or a login page is "+
-		"in between; log in again, and look at the server of the kubeconfig's context", e.Status)
+	return fmt.Sprintf("a web page with HTTP status %d came back, and no answer of Kubernetes: a proxy or a login page "+
+		"is in between; log in again, and look at the server of the kubeconfig's context", e.Status)
 }
 
 // peeked is a body of which the start has been looked at.

@@ -76,7 +76,8 @@ func TestNoAnswer(t *testing.T) {
 				code := cmdline.Execute(t, append(strings.Fields(line), "--kubeconfig", kubeconfig), &stdout, &stderr)
 				g.Expect(code).To(Equal(2), "%s: %s%s", line, stdout.String(), stderr.String())
 				g.Expect(strings.Count(stderr.String(), "\n")).To(Equal(1), "%s: one line: %s", line, stderr.String())
-				g.Expect(stderr.String()).To(And(ContainSubstring(tc.says), Not(ContainSubstring("<")), Not(ContainSubstring("no Application"))), line)
+				g.Expect(stderr.String()).To(And(ContainSubstring(tc.says), Not(ContainSubstring("<")),
+					Not(ContainSubstring("no Application"))), line)
 				g.Expect(stdout.String()).NotTo(ContainSubstring("<html"), line)
 			}
 		})
@@ -88,8 +89,8 @@ func TestTheDoctorOfSomethingElse(t *testing.T) {
 	g := NewWithT(t)
 	code, text := askDoctor(t, "--kubeconfig", kubeconfigOf(t, answering(t, 200, "application/json", `{"message":"log in"}`)))
 	g.Expect(code).To(Equal(2))
-	g.Expect(text).To(Equal("stepgate: nothing was checked: what answers is not an API server of Kubernetes: it says no version; " +
-		"look at the server of the kubeconfig's context\n"))
+	g.Expect(text).To(Equal("stepgate: nothing was checked: what answers is not an API server of Kubernetes: it says no " +
+		"version; look at the server of the kubeconfig's context\n"))
 }
 
 // clusterOf is an API server without objects, but for ApplicationSets without steps and Applications with these names.
@@ -192,7 +193,8 @@ func TestTheEmergencyHasATimeout(t *testing.T) {
 		cli: newCLI(genericiooptions.IOStreams{Out: &out, ErrOut: &out}), patience: 50 * time.Millisecond, way: "namespace", emergency: true,
 	}
 	*d.kube.KubeConfig = kubeconfigOf(t, server.URL)
-	g.Expect(d.run(t.Context(), nil)).To(MatchError(ContainSubstring("it is not known whether stepgate is in the way here")))
+	unknown := "it is not known whether stepgate is in the way here"
+	g.Expect(d.run(t.Context(), nil)).To(MatchError(ContainSubstring(unknown)))
 	g.Expect(out.String()).To(HavePrefix("Ways to let syncs through."))
 	g.Expect(out.String()).To(ContainSubstring("kubectl label namespace argocd stepgate.io/ignore=true"))
 	d.emergency = false

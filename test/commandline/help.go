@@ -103,7 +103,7 @@ func (p Program) expectMistakes(t *testing.T, cmd *cobra.Command) {
 			return // any value may be one
 		}
 		var stderr bytes.Buffer
-		args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name+"=x")
+		args := strings.Fields(cmd.CommandPath() + " --" + f.Name + "=x")[1:]
 		g.Expect(p.Execute(t, args, nil, &stderr)).To(gomega.Equal(2), "%s: %s", args, stderr.String())
 		g.Expect(stderr.String()).To(gomega.And(gomega.ContainSubstring("--"+f.Name),
 			gomega.Not(gomega.MatchRegexp("strconv|parsing|time: "))), "%s", args)

@@ -25,7 +25,7 @@ var rewritten = []string{"cmd/lint/"}
 func TestMessagesNameAddressesOfPages(t *testing.T) {
 	g := NewWithT(t)
 	for _, room := range []string{"cmd", "webhook", "policy", "certs"} {
-		g.Expect(filepath.WalkDir(filepath.Join(root, room), func(path string, entry fs.DirEntry, err error) error {
+		g.Expect(filepath.WalkDir(filepath.Join(root, room), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
