@@ -456,7 +456,7 @@ func TestDoctorWithoutRights(t *testing.T) {
 	d.kubeconfig = kubeconfig
 	text, code := d.asks()
 	g.Expect(code).To(Equal(2), text)
-	g.Expect(text).To(ContainSubstring("stepgate could not be looked for"))
+	g.Expect(text).To(ContainSubstring("the webhook configurations could not be read"))
 
 	meta := metav1.ObjectMeta{Name: "unseen-reader"}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
