@@ -15,7 +15,8 @@ import (
 // there are both, Argo CD's first.
 func TestRemediesAreOfTheInstaller(t *testing.T) {
 	const (
-		helm      = "helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set webhook.failurePolicy=Fail"
+		helm = "helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values " +
+			"--set webhook.failurePolicy=Fail"
 		values    = "webhook:\n  failurePolicy: Fail"
 		ofUnknown = "the values of stepgate's Application, if Argo CD has installed it"
 	)
