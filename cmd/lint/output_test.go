@@ -84,7 +84,7 @@ func TestSARIF(t *testing.T) {
 	run := log.Runs[0]
 	g.Expect(run.Tool.Driver.Rules).To(HaveLen(len(Rules())))
 	for _, rule := range run.Tool.Driver.Rules {
-		g.Expect(rule.HelpURI).To(Equal("https://github.com/stepgate/stepgate/blob/main/docs/cli.md"))
+		g.Expect(rule.HelpURI).To(Equal("https://github.com/stepgate/stepgate/blob/main/docs/cli.md#stepgate-lint"))
 		for _, text := range []string{rule.ID, rule.Help.Text, rule.ShortDescription.Text, rule.FullDescription.Text} {
 			g.Expect(text).NotTo(BeEmpty())
 		}

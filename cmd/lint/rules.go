@@ -1,6 +1,10 @@
 package lint
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+)
 
 // Rule is something that lint looks for. Its identifier never changes.
 type Rule struct {
@@ -219,13 +223,13 @@ func syncRules() []Rule {
 			"With progressive syncs the ApplicationSet controller sets automated.enabled to false in every Application, and " +
 				"starts the syncs itself. It takes over prune.",
 			"Nothing, if the controller is to start the syncs. To keep automated sync and the order, see " +
-				"docs/ordered-autosync.md.",
+				screen.Page("docs/ordered-autosync.md") + ".",
 		},
 		{
 			"self-heal-disabled", Warning, "Self-heal that is switched off",
 			"With progressive syncs the ApplicationSet controller switches automated sync off, and with it self-heal: drift " +
-				"stays.", "Remove selfHeal, or run without progressive syncs as in docs/ordered-autosync.md. Then call lint " +
-				"with --progressive-syncs=false.",
+				"stays.", "Remove selfHeal, or run without progressive syncs as in " + screen.Page("docs/ordered-autosync.md") +
+				". Then call lint with --progressive-syncs=false.",
 		},
 		{
 			"prune-ignored", Warning, "prune that has no effect",
@@ -263,7 +267,8 @@ func syncRules() []Rule {
 			"progressive-syncs-off", Warning, "Steps that the ApplicationSet controller ignores",
 			"The Applications exist, and the ApplicationSet's status records no step of them. The controller runs without " +
 				"--enable-progressive-syncs, and nothing starts their syncs.",
-			"Switch progressive syncs on, or enable automated sync as in docs/ordered-autosync.md.",
+			"Switch progressive syncs on, or enable automated sync as in " +
+				screen.Page("docs/ordered-autosync.md") + ".",
 		},
 	}
 }
@@ -273,11 +278,11 @@ func annotationRules() []Rule {
 		{
 			"annotation-invalid", Error, "An annotation of stepgate that does not parse",
 			"stepgate takes the strictest value instead: enforce, revision, no bypass, no exclusion.",
-			"Correct the value; docs/decisions.md has the list.",
+			"Correct the value. The list: " + screen.Page("docs/reference/annotations.md") + ".",
 		},
 		{
 			"annotation-unknown", Warning, "An annotation that stepgate does not have", "It has no effect.",
-			"Correct the name; docs/decisions.md has the list.",
+			"Correct the name. The list: " + screen.Page("docs/reference/annotations.md") + ".",
 		},
 		{
 			"annotation-without-effect", Warning, "An annotation of stepgate that has no effect",

@@ -7,10 +7,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// helpURI is where the rules are documented.
-const helpURI = "https://github.com/stepgate/stepgate/blob/main/docs/cli.md"
+// helpPage is where the rules are documented.
+const helpPage = "docs/cli.md#stepgate-lint"
 
 // The parts of SARIF 2.1.0 that lint writes (OASIS sarif-schema-2.1.0.json).
 type (
@@ -94,7 +96,7 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 		driver.Rules = append(driver.Rules, sarifRule{
 			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help},
 			Help:    sarifText{rule.Help + " Do: " + rule.Remedy},
-			HelpURI: helpURI, DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
+			HelpURI: screen.Page(helpPage), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
 		})
 	}
 	run := sarifRun{Tool: sarifTool{driver}, Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}
