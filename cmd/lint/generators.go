@@ -51,7 +51,9 @@ func (c *checker) generated(g render.Generator) []group {
 			fmt.Sprintf("generator %d (%s): which Applications it gives, and whether each of them is in exactly one step; "+
 				"stepgate lint %s checks the live ones", g.Index+1, inside, c.argument()))
 	}
-	r := renderer{checker: c, generator: g, template: mergedTemplate(c.Set, g.Template, pathOf(g)), reported: map[string]bool{}}
+	r := renderer{
+		checker: c, generator: g, template: mergedTemplate(c.Set, g.Template, pathOf(g)), reported: map[string]bool{},
+	}
 	var all []group
 	for _, a := range result.Applications {
 		all = append(all, r.application(a))

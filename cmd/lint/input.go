@@ -58,7 +58,8 @@ func (in *Input) document(file string, d document) *Failure {
 	}
 	o := object{file: file, document: d.number, node: node}
 	_, spec := child(node, "spec")
-	if !strings.HasPrefix(o.text("apiVersion"), "argoproj.io/") && o.items() == nil && (o.text("kind") != "" || spec == nil) {
+	other := !strings.HasPrefix(o.text("apiVersion"), "argoproj.io/") && (o.text("kind") != "" || spec == nil)
+	if other && o.items() == nil {
 		in.Other++
 		return nil
 	}

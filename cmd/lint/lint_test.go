@@ -8,8 +8,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/stepgate/stepgate/cmd/render"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stepgate/stepgate/cmd/render"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -103,7 +103,9 @@ var rows = map[string]row{
 		},
 	},
 	"a name with a dash in a Go template": {
-		[]string{lists, "    - clusters: {}\n", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.metadata.labels.cluster-env}}\"}"},
+		[]string{
+			lists, "    - clusters: {}\n", "labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.metadata.labels.cluster-env}}\"}",
+		},
 		[]string{
 			`template-fails 25 spec.template.metadata.labels.env: Argo CD cannot render the template of generator 1 (clusters): failed to parse template {{.metadata.labels.cluster-env}}: template: base:1: bad character U+002D '-'.`,
 		},

@@ -11,9 +11,6 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 )
 
-// helpPage is where the rules are documented.
-const helpPage = "docs/cli.md#stepgate-lint"
-
 // The parts of SARIF 2.1.0 that lint writes (OASIS sarif-schema-2.1.0.json).
 type (
 	sarifLog struct {
@@ -96,7 +93,7 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 		driver.Rules = append(driver.Rules, sarifRule{
 			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help},
 			Help:    sarifText{rule.Help + " Do: " + rule.Remedy},
-			HelpURI: screen.Page(helpPage), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
+			HelpURI: screen.Page("docs/cli.md#stepgate-lint"), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
 		})
 	}
 	run := sarifRun{Tool: sarifTool{driver}, Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -118,7 +117,7 @@ func meets(r metav1.LabelSelectorRequirement, value string, is bool) (bool, erro
 	case metav1.LabelSelectorOpDoesNotExist:
 		return !is, nil
 	}
-	return false, errors.New("its selector has the operator " + strconv.Quote(string(r.Operator)) + ", which does not exist")
+	return false, fmt.Errorf("its selector has the operator %q, which does not exist", r.Operator)
 }
 
 // flatten names nested values by their path, with dots.

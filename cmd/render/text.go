@@ -88,7 +88,8 @@ func renderGo(text string, options []string, p Params) (string, error) {
 		return text, nil
 	}
 	// Argo CD's functions are known to its renderer only.
-	if _, err := (&utils.Render{}).Replace(text, nil, true, nil); err != nil && strings.Contains(err.Error(), "parse template") {
+	_, err := (&utils.Render{}).Replace(text, nil, true, nil)
+	if err != nil && strings.Contains(err.Error(), "parse template") {
 		return "", err
 	}
 	t := template.New("").Funcs(simple)
@@ -97,7 +98,7 @@ func renderGo(text string, options []string, p Params) (string, error) {
 			return "", ErrUnknown
 		}
 	}
-	t, err := t.Option("missingkey=error").Parse(text)
+	t, err = t.Option("missingkey=error").Parse(text)
 	if err != nil || t.Tree == nil || len(t.Templates()) > 1 || !isSimple(t.Root) {
 		return "", ErrUnknown
 	}

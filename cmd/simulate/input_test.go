@@ -32,27 +32,28 @@ func TestBadInput(t *testing.T) {
 		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
 		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "its strategy is not RollingSync"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
-		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "Argo CD cannot evaluate generator 1 (matrix): found less than two generators"},
+		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "generator 1 (matrix) cannot be evaluated: found less than two generators"},
 		"a matrix of clusters": {change: replaced("    - list:\n        elements:", "    - matrix: {generators: [{clusters: {}}, {git: {repoURL: x}}]}\n    - list:\n        elements:"), want: "its Applications come from a clusters and a git generator"},
-		"a bad templatePatch":  {change: replaced("  template:\n", "  templatePatch: '{metadata: {labels: {a: b}}}'\n  template:\n"), want: "Argo CD cannot render the template of generator 1 (list): invalid templatePatch"},
+		"a bad templatePatch":  {change: replaced("  template:\n", "  templatePatch: '{metadata: {labels: {a: b}}}'\n  template:\n"), want: "the template of generator 1 (list) cannot be rendered: invalid templatePatch"},
 		"a bad label":          {change: replaced("  template:\n", "  templatePatch: 'metadata: {labels: {a: b/c}}'\n  template:\n"), want: "the API server refuses the label a=b/c of Application guestbook-dev"},
 		"a name not filled":    {change: replaced("goTemplate: true", "goTemplate: false"), want: "keeps the placeholder {{.name}}"},
 		"a Helm template":      {change: replaced("  name: guestbook\n", "  name: {{ .Values.name }}\n"), want: "test.yaml, document 1 is a Helm template"},
 		"clusters, no steps": {
 			change: func(text string) string {
-				return replaced("type: RollingSync", "type: AllAtOnce")(replaced("    - list:\n", "    - clusters: {}\n      list:\n")(text))
+				text = replaced("    - list:\n", "    - clusters: {}\n      list:\n")(text)
+				return replaced("type: RollingSync", "type: AllAtOnce")(text)
 			},
 			want: "its strategy is not RollingSync",
 		},
 		"no generators":        {change: func(text string) string { return cut(text, "  generators:", "  strategy:") }, want: "it has no generators"},
 		"no elements":          {change: func(text string) string { return cut(text, "          - {name: dev", "  strategy:") }, want: "has no Applications to play"},
-		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "Argo CD cannot render the template of generator 1 (list): failed to parse template guestbook-{{.name | nope}}"},
+		"a template that errs": {change: replaced("guestbook-{{.name}}", "guestbook-{{.name | nope}}"), want: "the template of generator 1 (list) cannot be rendered: failed to parse template guestbook-{{.name | nope}}"},
 		"a number, no Go template": {
 			change: func(text string) string {
 				return strings.Replace(strings.Replace(text, "goTemplate: true", "goTemplate: false", 1), "{name: dev,",
 					"{name: 7,", 1)
 			},
-			want: "Argo CD cannot evaluate generator 1 (list): a value is no text, and without goTemplate Argo CD takes texts only",
+			want: "generator 1 (list) cannot be evaluated: a value is no text, and without goTemplate Argo CD takes texts only",
 		},
 		"a name twice":      {change: replaced("{name: qa,", "{name: dev,"), want: "there are two Applications guestbook-dev"},
 		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `the name "guestbook-q a" of an Application is not valid: a lowercase RFC 1123 subdomain must`},

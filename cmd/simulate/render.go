@@ -22,9 +22,9 @@ func rendered(set *argo.ApplicationSet) ([]*argo.Application, error) {
 		result, err := g.Render()
 		switch {
 		case errors.As(err, &render.TemplateError{}):
-			return nil, fmt.Errorf("Argo CD cannot render the template of generator %d (%s): %w", g.Index+1, g.Kind, err)
+			return nil, fmt.Errorf("the template of generator %d (%s) cannot be rendered: %w", g.Index+1, g.Kind, err)
 		case err != nil:
-			return nil, fmt.Errorf("Argo CD cannot evaluate generator %d (%s): %w", g.Index+1, g.Kind, err)
+			return nil, fmt.Errorf("generator %d (%s) cannot be evaluated: %w", g.Index+1, g.Kind, err)
 		case result.TooMany:
 			return nil, fmt.Errorf("generator %d (%s) gives too many Applications to play", g.Index+1, g.Kind)
 		case len(result.Unknown) > 0:
@@ -40,7 +40,8 @@ func rendered(set *argo.ApplicationSet) ([]*argo.Application, error) {
 func valid(all []*argo.Application) error {
 	for _, app := range all {
 		if left := render.Unfilled(app.Name); left != "" {
-			return fmt.Errorf("the name %s keeps the placeholder %s: no generator gives a parameter of this name", app.Name, left)
+			return fmt.Errorf("the name %s keeps the placeholder %s: no generator gives a parameter of this name", app.Name,
+				left)
 		}
 		for key, value := range app.Labels {
 			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {

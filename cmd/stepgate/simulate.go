@@ -61,7 +61,8 @@ early, or, with --commits, a step is never deployed. 2: an error.`
 	f.StringArrayVar(&s.failures, "fail", nil,
 		"APP becomes Degraded after its sync, or APP=sync: its sync fails; may be repeated")
 	f.StringArrayVar(&s.options.ByHand, "by-hand", nil,
-		"APP that somebody syncs as soon as the earlier steps are done, such as one of a step with maxUpdate 0; may be repeated")
+		"APP that somebody syncs as soon as the earlier steps are done, such as one of a step with maxUpdate 0; may be "+
+			"repeated")
 	f.StringVar(&s.mode, "mode", "enforce", "mode of stepgate: enforce or audit")
 	f.BoolVar(&s.withoutGate, "without-gate", false, "play Argo CD alone, to see who would start too early")
 	f.StringVar(&s.options.Version, "argocd", "3.5", "version of Argo CD: 3.2, 3.4, 3.5 or 3.6")

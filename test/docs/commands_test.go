@@ -23,7 +23,9 @@ func read(g Gomega, path string) string {
 // pages are all pages for people, by path.
 func pages(g Gomega) map[string]string {
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/reference/*.md", "charts/stepgate/README.md", "test/README.md"} {
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "docs/reference/*.md", "charts/stepgate/README.md", "test/README.md",
+	} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, path := range paths {

@@ -19,8 +19,8 @@ import (
 func metricsPage() (string, error) {
 	var c catalogue
 	record.NewMetrics(&c)
-	c.MustRegister(record.NewWaiting(nil, nil), record.NewWatches(nil, nil), record.NewExemptions(nil, nil, nil, logr.Logger{}),
-		command.Built{}.Metric())
+	c.MustRegister(record.NewWaiting(nil, nil), record.NewWatches(nil, nil),
+		record.NewExemptions(nil, nil, nil, logr.Logger{}), command.Built{}.Metric())
 	for _, desc := range certs.Metrics() {
 		c.add(desc, "gauge")
 	}

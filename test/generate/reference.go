@@ -84,8 +84,8 @@ func annotationsPage() (string, error) {
 		{code(webhook.SelfTestInfo), "an entry of `operation.info` in a server dry run; a label of the objects of a self-test",
 			"the command line", "stepgate answers with a warning: the mutating webhook works."},
 	}
-	return "# Annotations\n\nThese annotations of an ApplicationSet change how it is gated. On an Application they have no " +
-		"effect. stepgate reports a value that it cannot read, and goes by the stricter reading.\n\n" +
+	return "# Annotations\n\nThese annotations of an ApplicationSet change how it is gated. On an Application they have " +
+		"no effect. stepgate reports a value that it cannot read, and goes by the stricter reading.\n\n" +
 		table([]string{"annotation", "values", "written by", "effect"}, rows) +
 		"\n## Other names\n\n" + table([]string{"name", "what it is", "written by", "effect"}, others), nil
 }
@@ -95,8 +95,8 @@ func eventsPage() (string, error) {
 	for _, kind := range record.Kinds() {
 		rows = append(rows, []string{code(kind.Reason), kind.Type, code(kind.Action), kind.When})
 	}
-	return "# Events\n\nstepgate posts Events on the Application, and on its ApplicationSet if the Application is only being " +
-		"created. It repeats one for the same Application, reason and blockers after ten minutes. " +
+	return "# Events\n\nstepgate posts Events on the Application, and on its ApplicationSet if the Application is only " +
+		"being created. It repeats one for the same Application, reason and blockers after ten minutes. " +
 		"`reportingController` is " + code(record.ReportingController) + ".\n\n" +
 		table([]string{"reason", "type", "action", "when"}, rows), nil
 }
@@ -119,8 +119,8 @@ var alertFiles = []struct{ name, heading string }{
 }
 
 func alertsPage() (string, error) {
-	page := "# Alerts\n\nThe alerts of the chart's PrometheusRule, by the value that includes them. The names behind a dollar " +
-		"sign are those of the release.\n"
+	page := "# Alerts\n\nThe alerts of the chart's PrometheusRule, by the value that includes them. The names behind a " +
+		"dollar sign are those of the release.\n"
 	for _, file := range alertFiles {
 		text, err := os.ReadFile(filepath.Join(chart, "files", file.name))
 		if err != nil {
@@ -158,8 +158,8 @@ func reasonsPage() (string, error) {
 			admitted = append(admitted, []string{explained(r.Reason), strings.ReplaceAll(r.Outcome.String(), "_", " "), r.When})
 		}
 	}
-	return "# Reasons\n\nThe reasons of stepgate's decisions. They are in denials, Events, audit annotations and metrics. APP, " +
-		"APPSET and NAMESPACE stand for names, and step 2 for any step.\n\n" +
+	return "# Reasons\n\nThe reasons of stepgate's decisions. They are in denials, Events, audit annotations and " +
+		"metrics. APP, APPSET and NAMESPACE stand for names, and step 2 for any step.\n\n" +
 		"## Denied: an Application of an earlier step is not done\n\n" +
 		table([]string{"reason", "level", "the Application", "next"}, earlier) +
 		"\n## Denied: the Application itself, or a condition of its step\n\n" +
