@@ -106,10 +106,11 @@ func drawn(t *rapid.T) (whole, part argo.ApplicationSetGenerator) {
 
 // What is known of a generator of which a part is not known holds for whatever Argo CD makes of the whole.
 func TestWhatIsKnownHolds(t *testing.T) {
-	compared := 0
+	compared, tried := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
 		for range 20 {
+			tried++
 			whole, part := drawn(t)
 			o := offline{set: &argo.ApplicationSet{}, unknown: map[string]bool{}}
 			o.set.Spec.GoTemplate = rapid.Bool().Draw(t, "goTemplate")
@@ -132,5 +133,5 @@ func TestWhatIsKnownHolds(t *testing.T) {
 			}
 		}
 	})
-	NewWithT(t).Expect(compared).To(BeNumerically(">", 500), "most drawn generators have to give something")
+	NewWithT(t).Expect(compared).To(BeNumerically(">", tried/4), "many drawn generators have to give something")
 }

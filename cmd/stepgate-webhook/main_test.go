@@ -30,7 +30,7 @@ func TestBadCommandLines(t *testing.T) {
 		"a flag of serve's":      {[]string{"!", "--mode", "audit"}, "unknown flag: --mode; see stepgate-webhook --help"},
 		"no value":               {[]string{"--mode"}, "flag needs an argument: --mode; see stepgate-webhook serve --help"},
 
-		"selftest without namespace":           {[]string{"!", "selftest"}, "--namespace and --name cannot be empty"},
+		"selftest without namespace":           {[]string{"!", "selftest"}, "--namespace: name a namespace that stepgate gates (the chart's value test.namespace)"},
 		"mode":                                 {[]string{"--mode", "dryrun"}, `--mode: "dryrun" is not one of enforce, audit`},
 		"mode in capitals":                     {[]string{"--mode", "Enforce"}, `--mode: "Enforce" is not one of enforce, audit`},
 		"mode off":                             {[]string{"--mode", "off"}, `--mode: "off" is not one of enforce, audit`},
