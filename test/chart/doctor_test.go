@@ -460,7 +460,10 @@ func TestDoctorWithoutRights(t *testing.T) {
 
 	meta := metav1.ObjectMeta{Name: "unseen-reader"}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"list"}},
+		{
+			APIGroups: []string{"admissionregistration.k8s.io"},
+			Resources: []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, Verbs: []string{"list"},
+		},
 		{APIGroups: []string{"argoproj.io"}, Resources: []string{"applications", "applicationsets"}, Verbs: []string{"list", "create"}},
 	}}
 	binding := &rbacv1.ClusterRoleBinding{
