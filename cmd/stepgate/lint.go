@@ -28,7 +28,6 @@ type linter struct {
 	severity         string
 	progressiveSyncs bool
 	exclude          []string
-	allowEmpty       bool
 	// installed is the stepgate of the cluster; nil if it is not known.
 	installed *settings.Config
 }
@@ -56,7 +55,7 @@ there was nothing to look at.`
 		"file, directory, or - for standard input, with ApplicationSets and, if wanted, their Applications; can be repeated")
 	f.StringArrayVar(&l.exclude, "exclude", nil,
 		"glob pattern of files or folders to leave out of a directory, such as 'charts' or '*-values.yaml'; can be repeated")
-	f.BoolVar(&l.allowEmpty, "allow-empty", false, "exit with 0 if there is no ApplicationSet to look at")
+	l.bindEmpty(cmd, "no ApplicationSet to look at")
 	f.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "check the ApplicationSets of all namespaces")
 	f.StringVar(&l.severity, "severity", lint.Warning.String(),
 		"the least severity that makes the exit code 1: error, warning or note")
@@ -108,17 +107,16 @@ func (l *linter) run(ctx context.Context, names []string) error {
 func (l *linter) nothing() error {
 	switch {
 	case len(l.files) > 0:
-		return errors.New("nothing was checked: the files have no ApplicationSet. Give the file with it; --allow-empty if " +
-			"there may be none")
+		return errors.New("nothing was looked at: the files have no ApplicationSet; give its file with -f " +
+			"(--" + emptyFlag + " takes that for an answer)")
 	case l.allNamespaces:
-		return errors.New("nothing was checked: the cluster has no ApplicationSets; --allow-empty if there may be none")
+		return &nothingError{what: "ApplicationSet"}
 	}
 	namespace, err := l.namespace()
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("nothing was checked: namespace %s has no ApplicationSets; did you mean -n argocd, or -A? "+
-		"--allow-empty if there may be none", namespace)
+	return &nothingError{what: "ApplicationSet", namespace: namespace}
 }
 
 // notRead names what could not be read. The report has the rest.

@@ -66,7 +66,7 @@ func TestLintFiles(t *testing.T) {
 		"an unknown severity":                        {[]string{"-f", "-", "--severity", "fatal"}, 2, "", `--severity: "fatal" is not one of error, warning, note`},
 		"an unknown format":                          {[]string{"-f", "-", "-o", "html"}, 2, "", `--output: "html" is not one of json, yaml, sarif, github`},
 		"a file and a name":                          {[]string{"-f", "-", "guestbook"}, 2, "", "-f goes neither with names of ApplicationSets nor with -A"},
-		"an empty file":                              {[]string{"-f", empty}, 2, "", "nothing was checked: the files have no ApplicationSet"},
+		"an empty file":                              {[]string{"-f", empty}, 2, "", "nothing was looked at: the files have no ApplicationSet"},
 		"an empty file, which may be":                {[]string{"-f", empty, "--allow-empty"}, 0, "0 ApplicationSets", ""},
 		"a directory":                                {[]string{"-f", tree}, 2, "manual-step", "values-dev.yaml:1"},
 		"the same without what is no manifest":       {[]string{"-f", tree, "--exclude", "chart", "--exclude", "values-*.yaml"}, 0, "manual-step", ""},
@@ -138,7 +138,7 @@ func TestLintLive(t *testing.T) {
 		"no right to list Applications": {nil, true, 0, "not checked: the live Applications: you have no right to list applications.argoproj.io", ""},
 		"a namespace without any": {
 			[]string{"-n", "default"}, false, 2, "",
-			"nothing was checked: namespace default has no ApplicationSets; did you mean -n argocd, or -A?",
+			"nothing was looked at: there is no ApplicationSet in namespace default; ",
 		},
 		"a namespace that may have none":  {[]string{"-n", "default", "--allow-empty"}, false, 0, "0 ApplicationSets", ""},
 		"another namespace, with nothing": {[]string{"-n", "other"}, false, 2, "", "list ApplicationSets in namespace other"},
