@@ -52,7 +52,7 @@ func Generators(set *argo.ApplicationSet) []Generator {
 	return all
 }
 
-// TemplateError is that of a template; other errors are those of generators.
+// TemplateError says that Argo CD cannot render a template. Errors of generators have other types.
 type TemplateError struct{ error }
 
 // Unwrap is the error of Argo CD's renderer.

@@ -104,7 +104,7 @@ func drawn(t *rapid.T) (whole, part argo.ApplicationSetGenerator) {
 		argo.ApplicationSetGenerator{Matrix: &argo.MatrixGenerator{Generators: some}}
 }
 
-// What is known of a generator of which a part is not known holds for whatever Argo CD makes of the whole.
+// Params that are partly known agree with one of the sets that Argo CD makes once everything is known.
 func TestWhatIsKnownHolds(t *testing.T) {
 	compared, tried := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
