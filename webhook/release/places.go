@@ -30,7 +30,8 @@ func (s starting) underWay(p *argocd.Projection, now time.Time) bool {
 type places struct {
 	limited bool
 	most    int
-	// allotted says that the ApplicationSet controller gives the places away: it records all earlier steps as Healthy.
+	// allotted says that the ApplicationSet controller gives the places away, or is about to: it records all earlier steps
+	// as Healthy, but for Applications of which it is going to find that.
 	allotted bool
 	// gave is when the controller last gave one away, or learned that one is free. What stepgate has started does not
 	// count: it takes no place of the controller's.
@@ -47,8 +48,12 @@ func newPlaces(set *argocd.ApplicationSet, owned []*argocd.Projection, step int)
 		limit = set.MaxUpdate[step]
 	}
 	size, all := 0, &places{taken: map[string]bool{}, allotted: true}
-	for _, r := range set.Recorded {
-		all.allotted = all.allotted && (r.Healthy || r.Step < 1 || r.Step > step)
+	recordable := map[string]bool{}
+	for _, p := range owned {
+		recordable[p.Name] = foundHealthy(&p.Application)
+	}
+	for name, r := range set.Recorded {
+		all.allotted = all.allotted && (r.Healthy || recordable[name] || r.Step < 1 || r.Step > step)
 	}
 	for _, p := range owned {
 		if limit == nil || policy.StepOf(set.Steps, p.Application.Labels) != step || p.Application.Deleting {
@@ -70,6 +75,13 @@ func newPlaces(set *argocd.ApplicationSet, owned []*argocd.Projection, step int)
 	slices.Sort(all.pending)
 	all.most, all.limited = argocd.MostAtOnce(limit, size)
 	return all
+}
+
+// foundHealthy reports whether the ApplicationSet controller records an Application as Healthy once it has seen it so
+// (updateApplicationSetApplicationStatus of its progressive_sync.go). On a busy machine stepgate has seen it long before.
+// An Application that has gone on to an older revision than the newest is OutOfSync: that is never recorded as Healthy.
+func foundHealthy(a *policy.Application) bool {
+	return a.Health == "Healthy" && a.SyncStatus == "Synced" && !a.OperationSet && !a.LastOperation.Running()
 }
 
 // asksFor reports whether the ApplicationSet controller is going to ask for the sync of an Application of the step when

@@ -195,7 +195,18 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 				{Application: "b", Step: "3", Status: "Healthy"},
 			}
 		}, want: "b c"},
+		"it opens the step soon": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "1", Status: "Progressing"}, {Application: "a", Step: "3", Status: "Waiting"},
+			}
+		}, want: "b c"},
 		"it never opens the step": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
+			undone(c.Apps[0]) // by drift: it has deployed b
+			c.Apps[0].Status.OperationState = &argo.OperationState{
+				Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+				FinishedAt: ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Hour))),
+				SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b"), Source: c.Apps[0].Spec.GetSource()},
+			}
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
 				{Application: "dev", Step: "1", Status: "Progressing"}, {Application: "a", Step: "3", Status: "Waiting"},
 			}
