@@ -83,8 +83,12 @@ func TestSARIF(t *testing.T) {
 	g.Expect(log.Runs).To(HaveLen(1))
 	run := log.Runs[0]
 	g.Expect(run.Tool.Driver.Rules).To(HaveLen(len(Rules())))
+	page, err := os.ReadFile("../../docs/reference/lint-rules.md")
+	g.Expect(err).NotTo(HaveOccurred())
 	for _, rule := range run.Tool.Driver.Rules {
-		g.Expect(rule.HelpURI).To(Equal("https://github.com/stepgate/stepgate/blob/main/docs/cli.md#stepgate-lint"))
+		g.Expect(rule.HelpURI).To(Equal("https://github.com/stepgate/stepgate/blob/main/docs/reference/lint-rules.md#" +
+			rule.ID))
+		g.Expect(string(page)).To(ContainSubstring("\n## " + rule.ID + "\n"))
 		for _, text := range []string{rule.ID, rule.Help.Text, rule.ShortDescription.Text, rule.FullDescription.Text} {
 			g.Expect(text).NotTo(BeEmpty())
 		}

@@ -93,7 +93,7 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 		driver.Rules = append(driver.Rules, sarifRule{
 			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help},
 			Help:    sarifText{rule.Help + " Do: " + rule.Remedy},
-			HelpURI: screen.Page("docs/cli.md#stepgate-lint"), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
+			HelpURI: screen.Page("docs/reference/lint-rules.md#" + rule.ID), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
 		})
 	}
 	run := sarifRun{Tool: sarifTool{driver}, Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}

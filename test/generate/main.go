@@ -43,10 +43,8 @@ func run(helm string, check bool) error {
 	if files[screensPage], err = screens(); err != nil {
 		return err
 	}
-	for _, page := range rulePages {
-		if files[page], err = rule(page); err != nil {
-			return err
-		}
+	if files[rulePage], err = rule(); err != nil {
+		return err
 	}
 	pages, err := references()
 	if err != nil {

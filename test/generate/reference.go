@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/stepgate/stepgate/cmd/lint"
+	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/record"
@@ -23,7 +26,7 @@ func references() (map[string]string, error) {
 	files := map[string]string{}
 	for name, page := range map[string]func() (string, error){
 		"values": valuesPage, "flags": flagsPage, "annotations": annotationsPage, "reasons": reasonsPage,
-		"metrics": metricsPage, "events": eventsPage, "alerts": alertsPage,
+		"metrics": metricsPage, "events": eventsPage, "alerts": alertsPage, "lint-rules": lintRulesPage,
 	} {
 		text, err := page()
 		if err != nil {
@@ -142,6 +145,22 @@ func alertsPage() (string, error) {
 		}
 	}
 	return page, nil
+}
+
+// addressOfPage is a page as messages name it.
+var addressOfPage = regexp.MustCompile(regexp.QuoteMeta(screen.Page("docs/")) + `([a-z/-]+)\.md`)
+
+// lintRulesPage has a section for each rule: SARIF links its heading.
+func lintRulesPage() (string, error) {
+	var rows [][]string
+	sections := ""
+	for _, r := range lint.Rules() {
+		rows = append(rows, []string{"[" + code(r.ID) + "](#" + r.ID + ")", r.Severity.String(), plain(r.Short)})
+		sections += fmt.Sprintf("\n## %s\n\n**%s** (%s). %s\n\n**Do:** %s\n", r.ID, plain(r.Short), r.Severity,
+			plain(r.Help), addressOfPage.ReplaceAllString(plain(r.Remedy), "[$1](../$1.md)"))
+	}
+	return "# Rules of lint\n\nWhat [`stepgate lint`](../cli.md#stepgate-lint) looks for. A finding names its rule. A " +
+		"rule keeps its name.\n\n" + table([]string{"rule", "severity", "found"}, rows) + sections, nil
 }
 
 // reasonsPage has each reason once.

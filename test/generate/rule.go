@@ -10,20 +10,20 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// rulePages are the pages with tables of the rule.
-var rulePages = []string{"docs/rule.md", "docs/decisions.md"}
+// rulePage is the page with tables of the rule.
+const rulePage = "docs/rule.md"
 
 // ruleTable is a mark in a page, and the table after it.
 var ruleTable = regexp.MustCompile("<!-- rule: ([a-z-]+) -->\n\n(?:\\|[^\n]*\n)*")
 
 // ruleTables are the tables, by their marks.
 var ruleTables = map[string]func() []string{
-	"writes": writes, "siblings": siblingRows, "siblings-in-short": siblingsInShort,
+	"writes": writes, "siblings": siblingRows,
 }
 
-// rule is a page with the tables as the rule is now.
-func rule(path string) (string, error) {
-	page, err := os.ReadFile(path)
+// rule is the page with the tables as the rule is now.
+func rule() (string, error) {
+	page, err := os.ReadFile(rulePage)
 	if err != nil {
 		return "", err
 	}
@@ -32,13 +32,13 @@ func rule(path string) (string, error) {
 		mark := ruleTable.FindStringSubmatch(block)[1]
 		table, known := ruleTables[mark]
 		if !known {
-			failed = fmt.Errorf("%s: there is no table %q", path, mark)
+			failed = fmt.Errorf("%s: there is no table %q", rulePage, mark)
 			return block
 		}
 		return fmt.Sprintf("<!-- rule: %s -->\n\n%s\n", mark, strings.Join(table(), "\n"))
 	})
 	if failed == nil && !strings.Contains(text, "<!-- rule:") {
-		failed = fmt.Errorf("%s has no table of the rule", path)
+		failed = fmt.Errorf("%s has no table of the rule", rulePage)
 	}
 	return text, failed
 }
@@ -75,16 +75,6 @@ func siblingRows() []string {
 			stale = "yes "
 		}
 		lines = append(lines, fmt.Sprintf("| %d | %s | %s | %s | %s|", i+1, r.When, r.Reason, r.Level, stale))
-	}
-	return lines
-}
-
-// siblingsInShort has each reason once.
-func siblingsInShort() []string {
-	lines := []string{"| reason | level | in one line |", "|---|---|---|"}
-	for _, r := range eachOnce(policy.SiblingRows()) {
-		lines = append(lines, fmt.Sprintf("| [%s](#%s) | %s | %s |", r.Reason, strings.ToLower(string(r.Reason)),
-			r.Level, r.Short))
 	}
 	return lines
 }
