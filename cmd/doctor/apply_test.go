@@ -107,7 +107,7 @@ func TestWaysThatCannotBeApplied(t *testing.T) {
 	}
 }
 
-// The ways are those of docs/emergency.md, with the same commands and in the same order, whoever has installed stepgate.
+// docs/emergency.md has the ways in the same order, with the same commands, whether Helm or Argo CD installed stepgate.
 func TestTheWaysAreThoseOfThePage(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"Helm": func(*world) {}, "Argo CD": byArgoCD, "nothing is installed": uninstall,
