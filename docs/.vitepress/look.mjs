@@ -8,7 +8,7 @@ const bin = join(import.meta.dirname, '..', '..', 'bin')
 const site = join(bin, 'site')
 const origin = 'http://site.test'
 const widths = [390, 1280]
-const pictures = ['index', 'quickstart', 'install', 'reference/values']
+const pictures = ['index', 'quickstart', 'install', 'reference/values', 'reference/lint-rules', 'reference/screens']
 
 /** What is wrong with the page that is open. It runs in the browser. */
 function faults() {

@@ -24,7 +24,7 @@ func read(g Gomega, path string) string {
 func pages(g Gomega) map[string]string {
 	all := map[string]string{}
 	for _, pattern := range []string{
-		"*.md", "docs/*.md", "docs/reference/*.md", "charts/stepgate/README.md", "test/README.md",
+		"*.md", "docs/*.md", "docs/reference/*.md", "charts/stepgate/README.md", "test/README.md", "test/e2e/*.md",
 	} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		g.Expect(err).NotTo(HaveOccurred())

@@ -87,10 +87,10 @@ func TestGitOpsPage(t *testing.T) {
 	page, err := readGitOpsPage("../..")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, p := range parents(false) {
-		g.Expect(page.text).To(ContainSubstring("\n| "+p.title+" | "),
+		g.Expect(page.table).To(ContainSubstring("\n| "+p.title+" | "),
 			"the table has a row for each Application that is tried")
 	}
-	g.Expect(page.text).To(ContainSubstring("\n" + rowHeading + "\n"))
+	g.Expect(page.table).To(ContainSubstring("\n" + rowHeading + "\n"))
 	g.Expect(page.application).To(ContainSubstring("RespectIgnoreDifferences=true"))
 	g.Expect(page.applicationSet).To(ContainSubstring("stepgate.io/soak"))
 }

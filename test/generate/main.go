@@ -1,6 +1,7 @@
 // Command generate writes the files that follow from others: the table of values in the chart's README, and the
-// kustomize manifests of config/, from the chart; the screens in docs/cli.md, from the goldens of the tests; the tables
-// of the rule, from policy; and the pages of docs/reference/, from the code and the chart. With --check it writes nothing, and fails when a file is not up to date.
+// kustomize manifests of config/, from the chart; the tables of docs/rule.md, from policy; and the pages of
+// docs/reference/, from the code, the chart, and the goldens of the tests. With --check it writes nothing, and fails
+// when a file is not up to date.
 package main
 
 import (
@@ -40,9 +41,6 @@ func run(helm string, check bool) error {
 		return err
 	}
 	files[filepath.Join(chart, "README.md")] = readme
-	if files[screensPage], err = screens(); err != nil {
-		return err
-	}
 	if files[rulePage], err = rule(); err != nil {
 		return err
 	}

@@ -1,4 +1,5 @@
-// Package golden compares what a command prints with a file, which docs/cli.md shows. It is for tests only.
+// Package golden compares what a command prints with a file. docs/reference/screens.md shows some of the files. It is
+// for tests only.
 package golden
 
 import (
