@@ -92,8 +92,9 @@ func (r *Report) SARIF(version string) ([]byte, error) {
 		index[rule.ID] = i
 		driver.Rules = append(driver.Rules, sarifRule{
 			ID: rule.ID, ShortDescription: sarifText{rule.Short}, FullDescription: sarifText{rule.Help},
-			Help:    sarifText{rule.Help + " Do: " + rule.Remedy},
-			HelpURI: screen.Page("docs/reference/lint-rules.md#" + rule.ID), DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
+			Help:                 sarifText{rule.Help + " Do: " + rule.Remedy},
+			HelpURI:              screen.Page("docs/reference/lint-rules.md#" + rule.ID),
+			DefaultConfiguration: sarifConfiguration{rule.Severity.String()},
 		})
 	}
 	run := sarifRun{Tool: sarifTool{driver}, Results: []sarifResult{}, ColumnKind: "unicodeCodePoints"}

@@ -160,8 +160,8 @@ func lintRulesPage() (string, error) {
 		sections += fmt.Sprintf("\n## %s\n\n**%s** (%s). %s\n\n**Do:** %s\n", r.ID, plain(r.Short), r.Severity,
 			plain(r.Help), addressOfPage.ReplaceAllString(plain(r.Remedy), "[$1](../$1.md)"))
 	}
-	return "# Rules of lint\n\nWhat [`stepgate lint`](../cli.md#stepgate-lint) looks for. A finding names its rule. A " +
-		"rule keeps its name.\n\n" + table([]string{"rule", "severity", "found"}, rows) + sections, nil
+	return "# Rules of lint\n\n[`stepgate lint`](../cli.md#stepgate-lint) looks for these mistakes. A finding names its " +
+		"rule, and the name never changes.\n\n" + table([]string{"rule", "severity", "found"}, rows) + sections, nil
 }
 
 // reasonsPage has each reason once.

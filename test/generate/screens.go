@@ -9,11 +9,11 @@ import (
 var screens = []struct{ command, golden, is string }{
 	{
 		"audit", "cmd/audit/testdata/found-80.golden",
-		"Argo CD broke the order once, alice once by hand, and what is unclear has another explanation.",
+		"Argo CD broke the order once, and alice once, by hand. Some rollouts have other explanations, too.",
 	},
 	{
 		"get", "cmd/rollout/testdata/get-believed-80.golden",
-		"The ApplicationSet controller still believes that `guestbook-dev` is done. Without the gate it would start step 2 now.",
+		"The ApplicationSet controller still believes that `guestbook-dev` is done, and would start step 2 without the gate.",
 	},
 	{
 		"explain", "cmd/rollout/testdata/explain-held-80.golden",
@@ -31,7 +31,7 @@ var screens = []struct{ command, golden, is string }{
 
 // screensPage has the screens.
 func screensPage() (string, error) {
-	page := "# Screens\n\nWhat [the commands](../cli.md) print, at 80 columns.\n"
+	page := "# Screens\n\n[The commands](../cli.md) print these, at 80 columns.\n"
 	for _, s := range screens {
 		text, err := os.ReadFile(s.golden)
 		if err != nil {
