@@ -74,7 +74,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	if d.Reason == policy.NotSelected {
 		return // nobody holds it
 	}
-	if overdue := r.overdue(d, p, set); overdue > 0 {
+	if overdue := r.overdue(l, d, p); overdue > 0 {
 		l.lookAfter(overdue)
 		return
 	}

@@ -88,6 +88,8 @@ type waitingSet struct {
 	// that were asked for in the last seconds.
 	due      map[string]*due
 	starting map[string]starting
+	// first is when each Application of step 1 that waits for Argo CD was first found to have something to deploy.
+	first map[string]time.Time
 	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits
 	// for it.
 	asked map[string]bool
@@ -132,7 +134,7 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	}
 	now, next := &waitingSet{
 		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{},
-		due: map[string]*due{}, starting: map[string]starting{},
+		due: map[string]*due{}, first: map[string]time.Time{}, starting: map[string]starting{},
 	}, time.Duration(0)
 	if set, _ := r.known.Set(name); set != nil {
 		next = r.reconcile(set, before, now)

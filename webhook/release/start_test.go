@@ -290,6 +290,28 @@ func TestNoPlaceIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
 	}
 }
 
+// TestNewerCommitsDoNotPutTheFirstStepOff: Argo CD compares its Application every 4 s, and starts nothing.
+func TestNewerCommitsDoNotPutTheFirstStepOff(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b")
+	undone(c.Apps[0])
+	c.Apps[0].Status.ReconciledAt = ptr.To(metav1.NewTime(scenario.Noon))
+	r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
+	r.StartWith(starter)
+	for range 20 {
+		r.Reconcile(guestbook)
+		if len(starter.take()) > 0 {
+			break
+		}
+		r.clock.Step(time.Second)
+		if now := r.clock.Now(); now.Second()%4 == 0 {
+			c.Apps[0].Status.ReconciledAt = ptr.To(metav1.NewTime(now))
+			c.Apps[0].Status.Sync.Revision = scenario.Commit(string(rune('b' + now.Second()/4)))
+		}
+	}
+	g.Expect(r.clock.Now().Sub(scenario.Noon)).To(Equal(overdueAfter + startGrace))
+}
+
 // TestAStartThatDoesNotHelpIsTriedAgain more and more seldom, and Argo CD is woken up.
 func TestAStartThatDoesNotHelpIsTriedAgain(t *testing.T) {
 	g := NewWithT(t)

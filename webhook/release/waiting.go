@@ -36,8 +36,10 @@ func unrecorded(p *argocd.Projection, set *policy.ApplicationSet) bool {
 }
 
 // overdue is for how long Argo CD still has to start a sync in step 1, which waits for nothing; zero if it should have,
-// and for the syncs of other steps. A sync that has failed is not started again by Argo CD.
-func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.ApplicationSet) time.Duration {
+// and for the syncs of other steps. A sync that has failed is not started again by Argo CD. The time begins with the
+// first comparison that has found something to deploy: newer commits, and drift, do not put it off.
+func (r *Releaser) overdue(l *look, d policy.Decision, p *argocd.Projection) time.Duration {
+	set := &l.set.ApplicationSet
 	a, last := &p.Application, &p.Application.LastOperation
 	if d.Reason != policy.FirstStep || r.waiting.Waits(p.UID) {
 		return 0
@@ -46,6 +48,10 @@ func (r *Releaser) overdue(d policy.Decision, p *argocd.Projection, set *policy.
 	if recorded := set.Recorded[a.Name]; recorded.Pending && recorded.TransitionedAt.After(since) {
 		since = recorded.TransitionedAt
 	}
+	if first, known := l.before.first[a.Name]; known && first.Before(since) {
+		since = first
+	}
+	l.now.first[a.Name] = since
 	if last.Full && last.AtCompared && last.Phase != "Succeeded" && !set.Recorded[a.Name].Pending {
 		return reconcileEvery
 	}
