@@ -37,33 +37,39 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	return append(lines, e.events(s, now)...)
 }
 
-// verdict is the answer, in one or two sentences.
-func (e *Explanation) verdict(s screen.Screen) []string {
+// Verdict is the answer, in one or two sentences.
+func (e *Explanation) Verdict() string {
 	sync := map[Writer]string{
 		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync",
 		User: "This operation",
 	}[e.By]
-	mark, style, text := screen.SignGood, screen.Good, ""
+	return map[Outcome]string{
+		Running:  "An operation runs now. It was let through: the gate judges an operation when it is written.",
+		Idle:     "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits.",
+		Allowed:  sync + " may start now.",
+		NotGated: sync + " may start now: the gate has no say in it.",
+		Audited:  sync + " is let through now although it is too early: the gate is in audit mode, and only records it.",
+		Held: sync + " is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the " +
+			"text below.",
+		Refused: sync + " is refused now.",
+	}[e.Outcome]
+}
+
+// verdict is Verdict with a sign, and what the reason means.
+func (e *Explanation) verdict(s screen.Screen) []string {
+	mark, style := screen.SignGood, screen.Good
 	switch e.Outcome {
 	case Running:
-		mark, style, text = screen.SignBusy, screen.Busy,
-			"An operation runs now. It was let through: the gate judges an operation when it is written."
-	case Idle:
-		text = "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits."
-	case Allowed:
-		text = sync + " may start now."
-	case NotGated:
-		text = sync + " may start now: the gate has no say in it."
+		mark, style = screen.SignBusy, screen.Busy
 	case Audited:
-		mark, style, text = screen.SignWarning, screen.Busy,
-			sync+" is let through now although it is too early: the gate is in audit mode, and only records it."
+		mark, style = screen.SignWarning, screen.Busy
 	case Held:
-		mark, style, text = screen.SignWaiting, screen.Bad,
-			sync+" is held now. It starts by itself when its turn comes. A sync by anybody else is refused with the text below."
+		mark, style = screen.SignWaiting, screen.Bad
 	case Refused:
-		mark, style, text = screen.SignBad, screen.Bad, sync+" is refused now."
+		mark, style = screen.SignBad, screen.Bad
+	case Idle, Allowed, NotGated:
 	}
-	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", text)
+	lines := s.Wrap(s.Paint(style, mark)+" ", "  ", e.Verdict())
 	if len(e.Blockers) == 0 && e.Reason != "" && e.Outcome != Running && e.Outcome != Idle {
 		lines = append(lines, s.Wrap("  ", "  ", e.Reason+": "+e.Means)...)
 		if e.Do != "" && e.Waits() && !policy.Reason(e.Reason).Condition() {

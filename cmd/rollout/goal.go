@@ -42,7 +42,7 @@ func (g Goal) Reached(r *Rollout) (reached bool, state string, err error) {
 	for _, step := range r.Steps {
 		for i := range step.Applications {
 			if a := &step.Applications[i]; a.Name == g.Application {
-				state = fmt.Sprintf("%s (step %d of %d): %s", a.Name, step.Number, len(r.Steps), a.state())
+				state = fmt.Sprintf("%s (step %d of %d): %s", a.Name, step.Number, len(r.Steps), a.Sentence())
 				if !g.at(a) {
 					return false, state + ", not compared with " + g.Revision + " yet", nil
 				}

@@ -31,7 +31,7 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 		row := []screen.Cell{
 			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()),
 			screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
-			screen.Text(r.since(now)), screen.Text(r.waitingFor()),
+			screen.Text(r.since(now)), screen.Text(r.WaitingFor()),
 		}
 		if r.Phase == Ungated {
 			row[2], row[3] = screen.Text("-"), screen.Text("-")
@@ -55,12 +55,17 @@ func (r *Rollout) step() string {
 	return fmt.Sprintf("%d/%d", r.Step, len(r.Steps))
 }
 
-// status is the phase with its sign.
-func (r *Rollout) status() screen.Cell {
-	cell := screen.Cell{Text: sign(r.Phase) + " " + string(r.Phase), Style: style(r.Phase)}
+// Status is the phase, and whether a step is paused beside that.
+func (r *Rollout) Status() string {
 	if unmet := r.current(); r.paused() && (len(unmet) == 0 || unmet[0].Reason != string(policy.Paused)) {
-		cell.Text += ", paused"
+		return string(r.Phase) + ", paused"
 	}
+	return string(r.Phase)
+}
+
+// status is Status with signs.
+func (r *Rollout) status() screen.Cell {
+	cell := screen.Cell{Text: sign(r.Phase) + " " + r.Status(), Style: style(r.Phase)}
 	if len(r.Exempt) > 0 {
 		cell.Text += " " + screen.SignWarning
 	}
@@ -109,8 +114,8 @@ func (r *Rollout) current() []Condition {
 	})
 }
 
-// waitingFor names the first condition that does not hold, or else the first blocker, and counts the others.
-func (r *Rollout) waitingFor() string {
+// WaitingFor names the first condition that does not hold, or else the first blocker, and counts the others.
+func (r *Rollout) WaitingFor() string {
 	if unmet := r.current(); len(unmet) > 0 {
 		text := unmet[0].Text
 		if more := len(unmet) - 1; more > 0 {

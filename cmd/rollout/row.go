@@ -26,16 +26,53 @@ func (a *Application) urgency() int {
 	return 3
 }
 
+// Kind is what an Application is, at a glance.
+type Kind string
+
+// The kinds.
+const (
+	// KindDone is what later steps wait for.
+	KindDone Kind = "done"
+	// KindRunning is an Application that is being synced, or is not Healthy yet after that.
+	KindRunning Kind = "running"
+	// KindFailed is one that somebody has to look at.
+	KindFailed Kind = "failed"
+	// KindHeld is one whose own sync waits for a condition, or for itself.
+	KindHeld Kind = "held"
+	// KindWaits is one that waits for its turn.
+	KindWaits Kind = "waits"
+	// KindExcluded holds nobody up, whatever its state.
+	KindExcluded Kind = "excluded"
+)
+
+// Kind is the first one that applies.
+func (a *Application) Kind() Kind {
+	switch {
+	case a.NotCounted != "":
+		return KindExcluded
+	case a.Done:
+		return KindDone
+	case a.broken():
+		return KindFailed
+	case a.Syncing || a.Health == "Progressing":
+		return KindRunning
+	case a.Held != "":
+		return KindHeld
+	}
+	return KindWaits
+}
+
 // cells are the row of an Application.
 func (a *Application) cells() []screen.Cell {
 	mark := screen.Cell{Text: screen.SignWaiting, Style: screen.Faint}
-	switch {
-	case a.Done:
+	switch a.Kind() {
+	case KindDone, KindExcluded:
 		mark = screen.Cell{Text: screen.SignGood, Style: screen.Good}
-	case a.broken():
+	case KindFailed:
 		mark = screen.Cell{Text: screen.SignBad, Style: screen.Bad}
-	case a.Syncing || a.Health == "Progressing":
+	case KindRunning:
 		mark = screen.Cell{Text: screen.SignBusy, Style: screen.Busy}
+	case KindHeld, KindWaits:
 	}
 	health := screen.Text(a.Health)
 	if a.broken() {
@@ -48,14 +85,14 @@ func (a *Application) cells() []screen.Cell {
 
 // brief is the state for the row of an Application, above which the conditions of its step are listed.
 func (a *Application) brief() string {
-	if state := a.state(); a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
+	if state := a.Sentence(); a.Waits == "" || !strings.HasSuffix(state, a.Waits) {
 		return state
 	}
 	return "waits: " + a.Held
 }
 
-// state says in a few words what an Application does, or waits for.
-func (a *Application) state() string {
+// Sentence says in a few words what an Application does, or waits for.
+func (a *Application) Sentence() string {
 	switch {
 	case a.NotCounted != "":
 		return a.NotCounted

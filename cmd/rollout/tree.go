@@ -176,10 +176,9 @@ func (step *Step) others(s screen.Screen, more, done, waiting int) []string {
 	return s.Wrap("  ", "  ", strings.Join(texts, ", "))
 }
 
-// next says what to do about the conditions and the first blockers of the current step. While others are at work, or
-// wait for a condition, those blockers count that need somebody.
-func (r *Rollout) next(s screen.Screen) []string {
-	var texts []string
+// Next says what to do about the conditions and the blockers of the current step. While others are at work, or wait for
+// a condition, those blockers count that need somebody.
+func (r *Rollout) Next() (texts []string) {
 	unmet, blockers := r.current(), r.Blockers
 	for _, c := range unmet {
 		texts = append(texts, c.Reason+": "+c.Do)
@@ -190,6 +189,11 @@ func (r *Rollout) next(s screen.Screen) []string {
 	for _, b := range blockers {
 		texts = append(texts, fmt.Sprintf("%s (%s): %s", b.Application, b.why(), b.Do))
 	}
+	return texts
+}
+
+func (r *Rollout) next(s screen.Screen) []string {
+	texts := r.Next()
 	if len(texts) == 0 {
 		return nil
 	}

@@ -67,9 +67,18 @@ func (a *approve) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	_, err = a.approveAs(ctx, r, name, nil)
+	return err
+}
+
+// approveAs approves, and returns what. seen is what somebody was shown before: where it would be something else by now,
+// nothing is approved. Without seen, it is not looked at.
+func (a *approve) approveAs(
+	ctx context.Context, r *rollouts, name types.NamespacedName, seen []string,
+) (approves []string, err error) {
 	known, err := r.reader.One(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	gate := installation(ctx, r.clients.Clientset, name.Namespace)
 	problem := r.addWindows(ctx, gate, known)
@@ -80,12 +89,16 @@ func (a *approve) run(ctx context.Context, args []string) error {
 	}
 	proposal, err := rollout.Propose(preview, known, set, ask, a.step, a.revision)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if problem != "" {
 		proposal.Warnings = append(proposal.Warnings, problem)
 	}
-	return a.approve(ctx, r.clients, set, gate, proposal)
+	if seen != nil && !slices.Equal(seen, proposal.Texts()) {
+		return nil, fmt.Errorf("what step %d would deploy has changed meanwhile: nothing is approved, look at it again",
+			proposal.Step)
+	}
+	return proposal.Texts(), a.approve(ctx, r.clients, set, gate, proposal)
 }
 
 // approve writes an approval, and shows it first.

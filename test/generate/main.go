@@ -49,6 +49,7 @@ func run(helm string, check bool) error {
 		return err
 	}
 	maps.Copy(files, pages)
+	files[wirePage] = wireTypes()
 	stale, err := staleFiles(files)
 	if err != nil {
 		return err

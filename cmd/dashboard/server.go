@@ -1,0 +1,172 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/audit"
+	"github.com/stepgate/stepgate/cmd/rollout"
+)
+
+// Facts are what the dashboard shows, and does.
+type Facts interface {
+	// Changed is closed when something is different, or when it is time to look again.
+	Changed() <-chan struct{}
+	// Where are the context of the kubeconfig, and the namespace that is shown; empty for all.
+	Where() (kubeContext, namespace string)
+	// Problem says why what is known may be old; empty if it is not.
+	Problem() string
+	// Rollouts are all of ApplicationSets with steps.
+	Rollouts() []*rollout.Rollout
+	// Rollout is one; nil if it does not exist.
+	Rollout(ctx context.Context, name types.NamespacedName) *rollout.Rollout
+	// Rights are what the user may do in a namespace; none where the API server does not tell.
+	Rights(ctx context.Context, namespace string) Rights
+	// Explain, Timeline and Act ask the API server.
+	Explain(ctx context.Context, app types.NamespacedName) (*Explained, error)
+	Timeline(ctx context.Context, name types.NamespacedName) ([]audit.Rollout, error)
+	Act(ctx context.Context, a Action) Answer
+}
+
+const (
+	// mostPast is how many rollouts of the past are shown.
+	mostPast = 20
+	// mostBody bounds the body of a request, in bytes.
+	mostBody = 64 << 10
+	// sendAgain is how often a stream sends what has not changed, so that the page knows that it is still so.
+	sendAgain = 15 * time.Second
+)
+
+// policyOfContent lets the page load its own files and ask its own server, and nothing else.
+const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+type server struct {
+	facts Facts
+	token string
+}
+
+// New serves a page and the facts that it shows. host is the only one, with its port, by which it may be called, so that
+// no name of somebody else leads to it. Facts need the token.
+func New(facts Facts, page fs.FS, host, token string) http.Handler {
+	s := &server{facts: facts, token: token}
+	api := http.NewServeMux()
+	api.HandleFunc("GET /api/overview", s.overview)
+	api.HandleFunc("GET /api/rollouts/{namespace}/{name}", s.rollout)
+	api.HandleFunc("GET /api/applications/{namespace}/{name}", s.application)
+	api.HandleFunc("GET /api/timelines/{namespace}/{name}", s.timeline)
+	api.HandleFunc("POST /api/actions", s.act)
+	all := http.NewServeMux()
+	all.Handle("/api/", s.authenticated(api))
+	all.Handle("/", http.FileServerFS(page))
+	return local(host, all)
+}
+
+// local refuses what another site sends, and forbids pages to embed this one.
+func local(host string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policyOfContent)
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		origin := r.Header.Get("Origin")
+		switch {
+		case r.Host != host:
+			fail(w, http.StatusMisdirectedRequest, "this is http://"+host+", and no other host")
+		case origin != "" && origin != "http://"+host:
+			fail(w, http.StatusForbidden, "no other site may ask the dashboard")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (s *server) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
+			fail(w, http.StatusUnauthorized, "the token is missing or not this one: open the address that stepgate dashboard "+
+				"has printed")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func nameOf(r *http.Request) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+}
+
+func (s *server) overview(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, func() (seen, error) {
+		kubeContext, namespace := s.facts.Where()
+		o := Overview{Context: kubeContext, Namespace: namespace, Problem: s.facts.Problem(), Rows: []Row{}}
+		for _, r := range s.facts.Rollouts() {
+			o.Rows = append(o.Rows, rowOf(r))
+		}
+		return o, nil
+	})
+}
+
+func (s *server) rollout(w http.ResponseWriter, r *http.Request) {
+	name := nameOf(r)
+	s.stream(w, r, func() (seen, error) {
+		found := s.facts.Rollout(r.Context(), name)
+		if found == nil {
+			return nil, errors.New("there is no ApplicationSet " + name.String())
+		}
+		return detailOf(found, s.facts.Problem(), s.facts.Rights(r.Context(), name.Namespace)), nil
+	})
+}
+
+func (s *server) application(w http.ResponseWriter, r *http.Request) {
+	explained, err := s.facts.Explain(r.Context(), nameOf(r))
+	if err != nil {
+		fail(w, http.StatusBadGateway, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, explained)
+}
+
+func (s *server) timeline(w http.ResponseWriter, r *http.Request) {
+	all, err := s.facts.Timeline(r.Context(), nameOf(r))
+	if err != nil {
+		fail(w, http.StatusBadGateway, err.Error())
+		return
+	}
+	shown := all[:min(len(all), mostPast)]
+	answer(w, http.StatusOK, Timeline{Rollouts: append([]audit.Rollout{}, shown...), More: len(all) - len(shown)})
+}
+
+func (s *server) act(w http.ResponseWriter, r *http.Request) {
+	var a Action
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
+	body.DisallowUnknownFields()
+	if err := body.Decode(&a); err != nil {
+		fail(w, http.StatusBadRequest, "this is no action: "+err.Error())
+		return
+	}
+	if a.Namespace == "" || a.Name == "" {
+		fail(w, http.StatusBadRequest, "an action needs a namespace and a name")
+		return
+	}
+	answer(w, http.StatusOK, s.facts.Act(r.Context(), a))
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone
+}
+
+func fail(w http.ResponseWriter, code int, text string) { answer(w, code, Failure{Error: text}) }

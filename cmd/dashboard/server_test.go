@@ -1,0 +1,203 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/audit"
+	. "github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/rollout"
+)
+
+// facts are one rollout, of which a test says how far it is.
+type facts struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	done    int
+	gone    bool
+	acted   []Action
+}
+
+func (f *facts) change(edit func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *facts) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+func (*facts) Where() (kubeContext, namespace string) { return "kind", "argocd" }
+func (*facts) Problem() string                        { return "" }
+
+func (f *facts) Rollouts() []*rollout.Rollout {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []*rollout.Rollout{{Namespace: "argocd", Name: "guestbook", Phase: rollout.Progressing, Done: f.done, Total: 3}}
+}
+
+func (f *facts) Rollout(_ context.Context, name types.NamespacedName) *rollout.Rollout {
+	f.mu.Lock()
+	gone := f.gone
+	f.mu.Unlock()
+	if gone || name.Name != "guestbook" {
+		return nil
+	}
+	r := f.Rollouts()[0]
+	dev := rollout.Application{Name: "dev", Health: "Degraded", Reason: "NotHealthy"}
+	r.Steps = []rollout.Step{{Number: 1, Applications: []rollout.Application{dev}}}
+	return r
+}
+
+func (*facts) Rights(context.Context, string) Rights { return Rights{Refresh: true} }
+
+func (*facts) Explain(context.Context, types.NamespacedName) (*Explained, error) {
+	return nil, errors.New("the API server does not answer")
+}
+
+func (*facts) Timeline(context.Context, types.NamespacedName) ([]audit.Rollout, error) {
+	return make([]audit.Rollout, 23), nil
+}
+
+func (f *facts) Act(_ context.Context, a Action) Answer {
+	f.acted = append(f.acted, a)
+	return Answer{OK: true, Lines: []string{"done"}}
+}
+
+const token = "a-token"
+
+// serve is a dashboard under the address that it is told.
+func serve(t *testing.T) (*httptest.Server, *facts) {
+	f := &facts{changed: make(chan struct{})}
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.Handler = New(f, fstest.MapFS{"index.html": {Data: []byte("<p>the page")}}, s.Listener.Addr().String(), token)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s, f
+}
+
+func request(t *testing.T, method, url, body string, header map[string]string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	r.Header.Set("Authorization", "Bearer "+token)
+	for name, value := range header {
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// TestWhoMayAsk: whoever has the token, from the page itself.
+func TestWhoMayAsk(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path   string
+		header map[string]string
+		want   int
+	}{
+		"the page needs no token":           {path: "/", header: map[string]string{"Authorization": ""}, want: 200},
+		"facts need it":                     {path: "/api/overview", header: map[string]string{"Authorization": ""}, want: 401},
+		"another token":                     {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Authorization": "Bearer other"}, want: 401},
+		"the token":                         {path: "/api/timelines/argocd/guestbook", want: 200},
+		"a name that leads to this machine": {path: "/", header: map[string]string{"Host": "rebound.example"}, want: 421},
+		"another site":                      {path: "/api/timelines/argocd/guestbook", header: map[string]string{"Origin": "https://evil.example"}, want: 403},
+		"a path that there is not":          {path: "/api/secrets", want: 404},
+		"what the cluster does not answer":  {path: "/api/applications/argocd/dev", want: 502},
+		"a rollout that there is not":       {path: "/api/rollouts/argocd/other", want: 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, _ := serve(t)
+			response := request(t, http.MethodGet, s.URL+tc.path, "", tc.header)
+			g.Expect(response.StatusCode).To(Equal(tc.want))
+			g.Expect(response.Header.Get("Content-Security-Policy")).To(ContainSubstring("frame-ancestors 'none'"))
+			g.Expect(response.Header.Get("Access-Control-Allow-Origin")).To(BeEmpty())
+		})
+	}
+}
+
+// TestAStreamSendsChanges at once, and ends when what it shows is gone.
+func TestAStreamSendsChanges(t *testing.T) {
+	g := NewWithT(t)
+	s, f := serve(t)
+	response := request(t, http.MethodGet, s.URL+"/api/rollouts/argocd/guestbook", "", nil)
+	g.Expect(response.Header.Get("Content-Type")).To(Equal("text/event-stream"))
+	events := bufio.NewScanner(response.Body)
+	next := func() (d Detail) {
+		for events.Scan() {
+			if text, is := strings.CutPrefix(events.Text(), "data: "); is {
+				g.Expect(json.Unmarshal([]byte(text), &d)).To(Succeed())
+				break
+			}
+		}
+		return d
+	}
+	first := next()
+	g.Expect(first.At.IsZero()).To(BeFalse())
+	g.Expect(first.Said).To(Equal(map[string]Said{"dev": {Kind: rollout.KindFailed, Text: "NotHealthy"}}))
+	g.Expect(first.Rights).To(Equal(Rights{Refresh: true}))
+	f.change(func() {})
+	f.change(func() { f.done = 2 })
+	g.Expect(next().Rollout.Done).To(Equal(2))
+	f.change(func() { f.gone = true })
+	g.Expect(events.Scan() && events.Text() != "").To(BeFalse())
+}
+
+// TestActions are handed on whole, or refused with what is wrong with them.
+func TestActions(t *testing.T) {
+	g := NewWithT(t)
+	s, f := serve(t)
+	act := func(body string) (int, string) {
+		response := request(t, http.MethodPost, s.URL+"/api/actions", body, nil)
+		var failed Failure
+		g.Expect(json.NewDecoder(response.Body).Decode(&failed)).To(Succeed())
+		return response.StatusCode, failed.Error
+	}
+	code, _ := act(`{"verb":"pause","namespace":"argocd","name":"guestbook","step":2,"dryRun":true}`)
+	g.Expect(code).To(Equal(200))
+	g.Expect(f.acted).To(Equal([]Action{{Verb: Pause, Namespace: "argocd", Name: "guestbook", Step: 2, DryRun: true}}))
+	for body, want := range map[string]string{
+		`{"verb":"pause","name":"guestbook"}`: "an action needs a namespace and a name",
+		`{"verb":"pause","all":true}`:         `this is no action: json: unknown field "all"`,
+		`[`:                                   "this is no action: unexpected EOF",
+		`{"verb":"` + strings.Repeat("a", 70_000) + `"}`: "this is no action: http: request body too large",
+	} {
+		code, text := act(body)
+		g.Expect(code).To(Equal(400))
+		g.Expect(text).To(Equal(want))
+	}
+	g.Expect(f.acted).To(HaveLen(1))
+}
+
+// TestATimelineIsShort: the newest twenty, and how many more.
+func TestATimelineIsShort(t *testing.T) {
+	g := NewWithT(t)
+	s, _ := serve(t)
+	var timeline Timeline
+	response := request(t, http.MethodGet, s.URL+"/api/timelines/argocd/guestbook", "", nil)
+	g.Expect(json.NewDecoder(response.Body).Decode(&timeline)).To(Succeed())
+	g.Expect(timeline.Rollouts).To(HaveLen(20))
+	g.Expect(timeline.More).To(Equal(3))
+}

@@ -1,0 +1,52 @@
+import { Dialog } from "./Dialog";
+import { ExplanationView } from "./ExplanationView";
+import { Sign } from "./Sign";
+import { Moment, Revisions, Text } from "./Text";
+import { useAsked, useSource } from "./source";
+import { wordFor } from "./words";
+import type { Detail } from "./wire";
+
+interface Props {
+  detail: Detail;
+  name: string;
+  close: () => void;
+  refresh?: () => void;
+}
+
+// ApplicationPanel explains one Application. It asks again when what the rollout says of it changes.
+export function ApplicationPanel({ detail, name, close, refresh }: Props) {
+  const source = useSource();
+  const { rollout, said } = detail;
+  const step = rollout.steps?.find((s) => s.applications?.some((a) => a.name === name));
+  const a = step?.applications?.find((application) => application.name === name);
+  const now = said[name];
+  const key = JSON.stringify([name, now, a?.health, a?.sync, a?.runs, step?.conditions]);
+  const asked = useAsked(() => source.explain(rollout.namespace, name), key);
+  return (
+    <Dialog kind="panel" title={<Text>{name}</Text>} close={close}>
+      <div className="sg-dialog-body">
+        {now && <p className="sg-panel-said"><Sign name={now.kind} /> <strong>{wordFor(now.kind, now.text)}</strong> <Text>{now.text}</Text></p>}
+        {!a && <p>This Application is no longer in a step of this rollout.</p>}
+        {a && (
+          <dl className="sg-facts">
+            <div><dt>Step</dt><dd>{step?.number} of {rollout.steps?.length}</dd></div>
+            <div><dt>Health</dt><dd><Text>{a.health || "Unknown"}</Text></dd></div>
+            <div><dt>Sync</dt><dd><Text>{a.sync || "Unknown"}</Text></dd></div>
+            {a.cluster && <div><dt>Cluster</dt><dd><Text>{a.cluster}</Text></dd></div>}
+            {a.runs && <div><dt>Runs</dt><dd><Revisions of={a.runs} />{a.since && <> since <Moment at={a.since} /></>}</dd></div>}
+            {a.revisions && <div><dt>Compared with</dt><dd><Revisions of={a.revisions} /></dd></div>}
+          </dl>
+        )}
+        {a?.differs && (
+          <p className="sg-note"><Sign name="warning" /><span>The ApplicationSet controller <Text>{a.differs}</Text></span></p>
+        )}
+        {asked.error && <p role="alert" className="sg-note sg-bad"><Sign name="failed" /><Text>{asked.error}</Text></p>}
+        {!asked.value && !asked.error && <p className="sg-empty">Asking stepgate…</p>}
+        {asked.value && <ExplanationView explained={asked.value} />}
+      </div>
+      {refresh && (
+        <div className="sg-dialog-foot"><button type="button" onClick={refresh}>Refresh…</button></div>
+      )}
+    </Dialog>
+  );
+}

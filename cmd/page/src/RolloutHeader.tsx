@@ -1,0 +1,49 @@
+import { ask, type Wanted } from "./actions";
+import { Note } from "./Note";
+import { Progress } from "./Progress";
+import { Sign } from "./Sign";
+import { Age, Revisions, Text } from "./Text";
+import { phaseSign, phaseWord } from "./words";
+import type { Rollout } from "./wire";
+
+interface Props {
+  rollout: Rollout;
+  mayAnnotate: boolean;
+  act: (wanted: Wanted) => void;
+}
+
+// RolloutHeader says where the rollout is.
+export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
+  const paused = isPaused(r);
+  return (
+    <header className="sg-head">
+      <div className="sg-bar">
+        <h1 tabIndex={-1}><span className="sg-faint"><Text>{r.namespace}</Text>/</span><Text>{r.name}</Text></h1>
+        {mayAnnotate && (
+          <div className="sg-bar-end">
+            {paused && <button type="button" onClick={() => act(ask.resume(r))}>Resume…</button>}
+            <button type="button" onClick={() => act(ask.pause(r))}>Pause…</button>
+          </div>
+        )}
+      </div>
+      <dl className="sg-facts">
+        <div><dt>Status</dt><dd><Sign name={phaseSign[r.phase] ?? "waits"} /> {phaseWord[r.phase] ?? r.phase}{paused && ", paused"}</dd></div>
+        {!!r.steps?.length && <div><dt>Step</dt><dd>{r.step === 0 ? "all done" : `${r.step} of ${r.steps.length}`}</dd></div>}
+        <div>
+          <dt>Done</dt>
+          <dd className="sg-col-done"><span className="sg-number">{r.done}/{r.total}</span><Progress done={r.done} total={r.total} /></dd>
+        </div>
+        {r.since && <div><dt>Has waited</dt><dd><Age at={r.since} /></dd></div>}
+        {!!r.revisions?.length && <div><dt>Compared with</dt><dd><Revisions of={r.revisions} /></dd></div>}
+      </dl>
+      {r.starves && <Note title="Starves">{r.starves}</Note>}
+      {r.problems?.map((text) => <Note key={text} title="Problem">{text}</Note>)}
+      {r.exempt?.map((text) => <Note key={text} title="Exempt">{text}</Note>)}
+      {r.phase === "NoSteps" && <Note title="No steps">This ApplicationSet has no steps, so there is no order to keep.</Note>}
+    </header>
+  );
+}
+
+function isPaused(r: Rollout): boolean {
+  return !!r.steps?.some((step) => step.conditions?.some((c) => !c.met && c.reason === "Paused"));
+}

@@ -1,0 +1,66 @@
+import { memo, useMemo, useState } from "react";
+import { SyncTable } from "./SyncTable";
+import { Sign } from "./Sign";
+import { Moment, Revisions, Text } from "./Text";
+import { lanesOf, spanOf, type Lane } from "./lanes";
+import { duration, verdictSign, verdictWord } from "./words";
+import type { PastRollout } from "./wire";
+
+// TimelineRow is one revision: when each step was synced, whether in order, and who did it.
+export const TimelineRow = memo(function TimelineRow({ rollout: r, steps }: { rollout: PastRollout; steps: number }) {
+  const [open, setOpen] = useState(false);
+  const lanes = useMemo(() => lanesOf(r, steps), [r, steps]);
+  const span = spanOf(r);
+  const what = [r.chart, r.repository, r.targetRevision].filter(Boolean).join(" ");
+  return (
+    <li>
+      <details onToggle={(e) => setOpen(e.currentTarget.open)}>
+        <summary title={what}>
+          <Revisions of={[r.revision]} />
+          <span className="sg-past-verdict">
+            <Sign name={verdictSign[r.verdict] ?? "waits"} /> {verdictWord[r.verdict] ?? r.verdict}
+            {r.reason && <span className="sg-faint"> <Text>{r.reason}</Text></span>}
+          </span>
+          <span className="sg-past-time"><Moment at={r.beganAt} /></span>
+          <span className="sg-number">{r.endedAt ? duration(span.to - span.from) : "runs"}</span>
+          <span className="sg-past-who"><Text>{whoOf(r)}</Text></span>
+          <Lanes lanes={lanes} />
+        </summary>
+        {open && <SyncTable rollout={r} />}
+      </details>
+    </li>
+  );
+});
+
+const height = 8;
+const gap = 3;
+
+function Lanes({ lanes }: { lanes: Lane[] }) {
+  const whole = lanes.length * (height + gap) - gap;
+  return (
+    <svg
+      className="sg-lanes" role="img" aria-label={lanes.map((l) => l.text).join("; ")} viewBox={`0 0 1000 ${whole}`}
+      preserveAspectRatio="none" style={{ height: whole }}
+    >
+      {lanes.map((lane, i) => (
+        <g key={lane.step}>
+          <title>{lane.text}</title>
+          <rect className="sg-lane" y={i * (height + gap)} width="1000" height={height} />
+          {lane.bars.map((bar, k) => (
+            <rect
+              key={k} className={`sg-past-${bar.kind}`} y={i * (height + gap)} height={height} x={bar.from * 1000}
+              width={Math.max(4, (bar.to - bar.from) * 1000)}
+            />
+          ))}
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+// whoOf names the users; most syncs are started by Argo CD itself.
+function whoOf(r: PastRollout): string {
+  const users = [...new Set((r.syncs ?? []).map((s) => s.by).filter((by): by is string => !!by))];
+  if (users.length === 0) return "Argo CD";
+  return users.length > 2 ? `${users.slice(0, 2).join(", ")} and ${users.length - 2} more` : users.join(", ");
+}

@@ -1,0 +1,77 @@
+import { createContext, useContext, useEffect, useState } from "react";
+import type { Action, Answer, Detail, Explained, Overview, Timeline } from "./wire";
+
+// Live is the newest value of a stream.
+export interface Live<T> {
+  value?: T;
+  // goodAt is the moment of the value, as far as nothing was wrong with it.
+  goodAt?: string;
+  // lost says why the value is not the present one; missing says that there is no such object.
+  lost?: string;
+  missing?: string;
+}
+
+export type Listen<T> = (live: Live<T>) => void;
+export type Stop = () => void;
+
+// Source is where the components have their facts from. They know neither addresses nor tokens.
+export interface Source {
+  overview(listen: Listen<Overview>): Stop;
+  rollout(namespace: string, name: string, listen: Listen<Detail>): Stop;
+  explain(namespace: string, application: string): Promise<Explained>;
+  timeline(namespace: string, name: string): Promise<Timeline>;
+  // act is absent where nothing may be written.
+  act?(action: Action): Promise<Answer>;
+  // href is the address of a rollout's view.
+  href(namespace: string, name: string): string;
+}
+
+export const SourceContext = createContext<Source | null>(null);
+
+export function useSource(): Source {
+  const source = useContext(SourceContext);
+  if (!source) throw new Error("no source");
+  return source;
+}
+
+export function useOverview(): Live<Overview> {
+  const source = useSource();
+  const [live, setLive] = useState<Live<Overview>>({});
+  useEffect(() => source.overview(setLive), [source]);
+  return live;
+}
+
+export function useRollout(namespace: string, name: string): Live<Detail> {
+  const source = useSource();
+  const [live, setLive] = useState<Live<Detail>>({});
+  useEffect(() => {
+    setLive({});
+    return source.rollout(namespace, name, setLive);
+  }, [source, namespace, name]);
+  return live;
+}
+
+export interface Asked<T> {
+  value?: T;
+  error?: string;
+}
+
+// useAsked asks once, and again when the key changes. The last answer stays until the next one is there.
+export function useAsked<T>(ask: () => Promise<T>, key: string): Asked<T> {
+  const [asked, setAsked] = useState<Asked<T>>({});
+  useEffect(() => {
+    let gone = false;
+    ask().then(
+      (value) => gone || setAsked({ value }),
+      (error: unknown) => gone || setAsked((last) => ({ ...last, error: textOf(error) })),
+    );
+    return () => {
+      gone = true;
+    };
+  }, [key]);
+  return asked;
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

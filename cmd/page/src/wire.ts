@@ -1,0 +1,255 @@
+// The JSON of the dashboard's server, from its Go types. `make generate` writes this file.
+
+export interface Overview {
+  at: string;
+  context?: string;
+  namespace?: string;
+  problem?: string;
+  rows: Row[] | null;
+}
+
+export interface Row {
+  namespace: string;
+  name: string;
+  phase: Phase;
+  status: string;
+  step: number;
+  steps: number;
+  done: number;
+  total: number;
+  since?: string;
+  waitingFor?: string;
+  revisions?: string[];
+}
+
+export type Phase = "Complete" | "Progressing" | "Waiting" | "NoSteps";
+
+export interface Detail {
+  at: string;
+  problem?: string;
+  rollout: Rollout;
+  said: Record<string, Said>;
+  next?: string[];
+  rights: Rights;
+}
+
+export interface Rollout {
+  namespace: string;
+  name: string;
+  phase: Phase;
+  step: number;
+  steps: Step[] | null;
+  done: number;
+  total: number;
+  blockers?: Blocker[];
+  since?: string;
+  revisions?: string[];
+  unselected?: string[];
+  exempt?: string[];
+  problems?: string[];
+  starves?: string;
+}
+
+export interface Step {
+  number: number;
+  selector: string;
+  maxUpdate?: string;
+  done: number;
+  candidate?: Candidate;
+  conditions?: Condition[];
+  applications: Application[] | null;
+}
+
+export interface Candidate {
+  revisions: string[] | null;
+  approval?: string;
+  compared?: boolean;
+  next?: boolean;
+  reason?: string;
+  blocker?: string;
+  until?: string;
+}
+
+export interface Condition {
+  reason: string;
+  met: boolean;
+  text: string;
+  until?: string;
+  by?: string;
+  at?: string;
+  applications?: string[];
+  do?: string;
+}
+
+export interface Application {
+  name: string;
+  cluster?: string;
+  health: string;
+  sync: string;
+  revisions?: string[];
+  runs?: string[];
+  since?: string;
+  done: boolean;
+  reason?: string;
+  detail?: string;
+  notCounted?: string;
+  syncing?: boolean;
+  mayStart?: boolean;
+  waitsFor?: string[];
+  held?: string;
+  waits?: string;
+  believed?: Believed;
+  differs?: string;
+}
+
+export interface Believed {
+  status: string;
+  step: number;
+  revisions?: string[];
+  since?: string;
+}
+
+export interface Blocker {
+  application: string;
+  cluster?: string;
+  step: number;
+  reason: string;
+  detail?: string;
+  do: string;
+  says?: string;
+}
+
+export interface Said {
+  kind: Kind;
+  text: string;
+}
+
+export type Kind = "done" | "running" | "waits" | "failed" | "held" | "excluded";
+
+export interface Rights {
+  annotate: boolean;
+  refresh: boolean;
+}
+
+export interface Explained {
+  explanation: Explanation;
+  verdict: string;
+  lines: string[] | null;
+}
+
+export interface Explanation {
+  namespace: string;
+  application: string;
+  applicationSet?: string;
+  step: number;
+  steps: number;
+  health: string;
+  sync: string;
+  by: string;
+  outcome: Outcome;
+  reason?: string;
+  means?: string;
+  do?: string;
+  blockers?: Blocker[];
+  conditions?: Condition[];
+  revisions?: string[];
+  pinned?: boolean;
+  says?: string;
+  message?: string;
+  settings: string;
+  exempt?: string[];
+  problems?: string[];
+  starves?: string;
+  candidates?: Candidate[];
+  gate?: string;
+  events?: Event[];
+}
+
+export type Outcome = "Allowed" | "Held" | "Refused" | "Audited" | "NotGated" | "Idle" | "Running";
+
+export interface Event {
+  time: string;
+  reason: string;
+  note: string;
+}
+
+export interface Timeline {
+  rollouts: PastRollout[] | null;
+  more: number;
+}
+
+export interface PastRollout {
+  revision: string;
+  repository: string;
+  chart?: string;
+  targetRevision: string;
+  beganAt: string;
+  endedAt?: string;
+  verdict: Verdict;
+  reason?: string;
+  example?: Pair;
+  leftOut: number;
+  early?: Early[];
+  syncs: Sync[] | null;
+}
+
+export type Verdict = "OutOfOrder" | "ByHand" | "Unclear" | "InOrder" | "OneStep";
+
+export interface Pair {
+  later: string;
+  laterStep: number;
+  earlier: string;
+  earlierStep: number;
+}
+
+export interface Early {
+  application: string;
+  step: number;
+  startedAt: string;
+  finishedAt?: string;
+  outcome: SyncOutcome;
+  by?: string;
+  automated: boolean;
+  unclear?: string;
+  verdict: Verdict;
+  seconds?: number;
+  before: Sync[] | null;
+  beforeCount: number;
+}
+
+export type SyncOutcome = "Succeeded" | "Failed" | "Running";
+
+export interface Sync {
+  application: string;
+  step: number;
+  startedAt: string;
+  finishedAt?: string;
+  outcome: SyncOutcome;
+  by?: string;
+  automated: boolean;
+  unclear?: string;
+}
+
+export interface Action {
+  verb: Verb;
+  namespace: string;
+  name: string;
+  step?: number;
+  reason?: string;
+  revision?: string;
+  approves?: string[];
+  dryRun?: boolean;
+}
+
+export type Verb = "pause" | "resume" | "approve" | "refresh";
+
+export interface Answer {
+  ok: boolean;
+  lines: string[] | null;
+  command?: string;
+  approves?: string[];
+}
+
+export interface Failure {
+  error: string;
+}

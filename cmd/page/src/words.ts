@@ -1,0 +1,87 @@
+import type { Candidate, Kind, Phase, Verdict } from "./wire";
+
+export type SignName = Kind | "warning";
+
+// kinds are in the order in which somebody has to act.
+export const kinds: Kind[] = ["failed", "held", "running", "waits", "excluded", "done"];
+
+export const kindWord: Record<Kind, string> = {
+  failed: "failed",
+  held: "held",
+  running: "running",
+  waits: "waiting",
+  excluded: "not counted",
+  done: "done",
+};
+
+// wordFor is the word of a kind, unless the text says it already.
+export function wordFor(kind: Kind, text: string): string {
+  const word = kindWord[kind];
+  return text.startsWith(kind === "waits" ? "wait" : word) ? "" : word;
+}
+
+export const phaseSign: Record<Phase, SignName> = {
+  Complete: "done",
+  Progressing: "running",
+  Waiting: "waits",
+  NoSteps: "excluded",
+};
+
+export const phaseWord: Record<Phase, string> = {
+  Complete: "Complete",
+  Progressing: "Progressing",
+  Waiting: "Waiting",
+  NoSteps: "No steps",
+};
+
+export const verdictWord: Record<Verdict, string> = {
+  InOrder: "in order",
+  OutOfOrder: "out of order",
+  ByHand: "by hand",
+  Unclear: "unclear",
+  OneStep: "one step",
+};
+
+export const verdictSign: Record<Verdict, SignName> = {
+  InOrder: "done",
+  OutOfOrder: "failed",
+  ByHand: "warning",
+  Unclear: "waits",
+  OneStep: "done",
+};
+
+// short cuts a commit, and nothing else, to the 7 characters by which people know it.
+export function short(revision: string): string {
+  return /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(revision) ? revision.slice(0, 7) : revision;
+}
+
+export function revisionsText(revisions: string[] | null | undefined): string {
+  return (revisions ?? []).map(short).join(", ");
+}
+
+export function candidateText(c: Candidate): string {
+  if (!c.reason) return "may start";
+  return c.blocker ? `waits for ${c.blocker} (${c.reason})` : `waits: ${c.reason}`;
+}
+
+export function plural(n: number, one: string, many: string): string {
+  return `${n} ${n === 1 ? one : many}`;
+}
+
+// printable replaces the characters that could garble the line: control characters, and those that turn its direction.
+export function printable(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+// duration is a time span as the command line writes it; the seconds count only while they matter.
+export function duration(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return seconds % 60 ? `${minutes}m${seconds % 60}s` : `${minutes}m`;
+  if (minutes < 60) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 ? `${hours}h${minutes % 60}m` : `${hours}h`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 && days < 7 ? `${days}d${hours % 24}h` : `${days}d`;
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/dashboard"
+)
+
+// Act implements dashboard.Facts: it does what the command of that name does, and answers what that prints.
+func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
+	out := &bytes.Buffer{}
+	c := &cli{
+		IOStreams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out}, kube: b.kube, getenv: b.getenv,
+	}
+	v, name := verb{cli: c, dryRun: a.DryRun}, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	answer := dashboard.Answer{Command: commandOf(a)}
+	var steps []int
+	if a.Step > 0 {
+		steps = []int{a.Step}
+	}
+	var err error
+	switch a.Verb {
+	case dashboard.Pause:
+		err = (&pause{verb: v, steps: steps, reason: a.Reason}).pause(ctx, b.clients, name, b.gate)
+	case dashboard.Resume:
+		err = (&resume{verb: v, steps: steps}).resume(ctx, b.clients, name)
+	case dashboard.Approve:
+		approve := &approve{verb: v, step: a.Step, revision: a.Revision}
+		answer.Approves, err = approve.approveAs(ctx, b.as(c), name, a.Approves)
+	case dashboard.Refresh:
+		err = b.refresh(ctx, c, name, a.DryRun)
+	default:
+		err = command.Usage("%q is none of pause, resume, approve and refresh", a.Verb)
+	}
+	answer.OK = err == nil
+	answer.Lines = texts(out.String())
+	if err != nil && !errors.Is(err, command.ErrFound) {
+		answer.Lines = append(answer.Lines, b.explained(b.cmd, err).Error())
+	}
+	answer.Lines = slices.DeleteFunc(answer.Lines, func(line string) bool { return line == "" })
+	return answer
+}
+
+// as is rollouts that print elsewhere.
+func (r *rollouts) as(c *cli) *rollouts {
+	return &rollouts{cli: c, clients: r.clients, live: r.live, reader: r.reader}
+}
+
+// commandOf is the command line that does the same; empty if there is none.
+func commandOf(a dashboard.Action) string {
+	if a.Verb == dashboard.Refresh {
+		return ""
+	}
+	words := []string{"stepgate", string(a.Verb), quoted(a.Name), "-n", quoted(a.Namespace)}
+	if a.Step > 0 {
+		words = append(words, "--step", strconv.Itoa(a.Step))
+	}
+	if a.Revision != "" {
+		words = append(words, "--revision", quoted(a.Revision))
+	}
+	if a.Reason != "" {
+		words = append(words, "--reason", quoted(a.Reason))
+	}
+	return strings.Join(words, " ")
+}
+
+// refresh has Argo CD compare an Application again.
+func (b *board) refresh(ctx context.Context, c *cli, name types.NamespacedName, dryRun bool) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{argo.AnnotationKeyRefresh: string(argo.RefreshTypeNormal)},
+	}})
+	if err != nil {
+		return err
+	}
+	var options []client.PatchOption
+	if dryRun {
+		options = append(options, client.DryRunAll)
+	}
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	if err := b.clients.Objects.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch), options...); err != nil {
+		return fmt.Errorf("refresh Application %s: %w", name, err)
+	}
+	return c.print("Argo CD compares " + name.String() + " with its sources again.")
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/stepgate/stepgate/cmd/audit"
+	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+const (
+	// connectionEvery is how often the dashboard asks whether the API server answers.
+	connectionEvery = 5 * time.Second
+	// rightsFor is how long an answer about rights counts, and candidatesFor one of the gate about candidates.
+	rightsFor     = time.Minute
+	candidatesFor = 5 * time.Second
+	// mostNamespaces and mostAsked bound what is kept of these answers.
+	mostNamespaces = 1000
+	mostAsked      = 1000
+)
+
+// board has the facts of the dashboard: what the watches know, judged as `stepgate get` does.
+type board struct {
+	*rollouts
+	cmd      *cobra.Command
+	shown    string
+	gate     installed
+	known    atomic.Pointer[siblings.Cache]
+	rights   *cache.LRUExpireCache
+	asked    *cache.LRUExpireCache
+	mu       sync.Mutex
+	changed  chan struct{}
+	problem  string
+	answered time.Time
+}
+
+func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace string) *board {
+	return &board{
+		rollouts: r, cmd: cmd, shown: namespace, gate: installation(ctx, r.clients.Clientset, namespace),
+		rights: cache.NewLRUExpireCache(mostNamespaces), asked: cache.NewLRUExpireCache(mostAsked),
+		changed: make(chan struct{}), answered: time.Now(),
+	}
+}
+
+// tell has everybody look again.
+func (b *board) tell() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Changed implements dashboard.Facts.
+func (b *board) Changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
+}
+
+// Where implements dashboard.Facts.
+func (b *board) Where() (kubeContext, namespace string) { return b.context(), b.shown }
+
+// Problem implements dashboard.Facts.
+func (b *board) Problem() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.problem
+}
+
+// lookAtConnection asks the API server from time to time whether the user may still watch: watches that have broken try
+// again for ever, and say nothing.
+func (b *board) lookAtConnection(ctx context.Context) {
+	for ctx.Err() == nil {
+		asking, cancel := context.WithTimeout(ctx, connectionEvery)
+		err := b.mayWatch(asking, b.shown)
+		cancel()
+		b.connected(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(connectionEvery):
+		}
+	}
+}
+
+func (b *board) connected(err error) {
+	text := ""
+	if err == nil {
+		b.answered = time.Now()
+	} else {
+		text = "What is shown is of " + b.answered.UTC().Format(time.RFC3339) + ": " + b.explained(b.cmd, err).Error()
+	}
+	b.mu.Lock()
+	same := b.problem == text
+	b.problem = text
+	b.mu.Unlock()
+	if !same {
+		b.tell()
+	}
+}
+
+// Rollouts implements dashboard.Facts.
+func (b *board) Rollouts() []*rollout.Rollout {
+	known := b.known.Load()
+	if known == nil {
+		return nil
+	}
+	preview := b.preview(b.gate, known)
+	var all []*rollout.Rollout
+	for _, set := range known.Sets() {
+		if r := rollout.Judge(preview, known, set); r.Phase != rollout.Ungated {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *rollout.Rollout) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// Rollout implements dashboard.Facts.
+func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout.Rollout {
+	known := b.known.Load()
+	if known == nil {
+		return nil
+	}
+	set, _ := known.Set(name)
+	if set == nil {
+		return nil
+	}
+	preview := b.preview(b.gate, known)
+	r := rollout.Judge(preview, known, set)
+	if preview.Settings(set).Train {
+		problem := ""
+		r.AskGate(b.askSeldom(ctx, name.Namespace, &problem))
+		if problem != "" {
+			r.Problems = append(r.Problems, problem)
+		}
+	}
+	return r
+}
+
+// askSeldom is ask with answers of the last seconds.
+func (b *board) askSeldom(ctx context.Context, namespace string, problem *string) rollout.Ask {
+	type answer struct {
+		candidates rollout.Candidates
+		problem    string
+	}
+	return func(app string) rollout.Candidates {
+		key := namespace + "/" + app
+		if known, ok := b.asked.Get(key); ok {
+			a, _ := known.(answer)
+			*problem = cmp.Or(*problem, a.problem)
+			return a.candidates
+		}
+		var a answer
+		a.candidates, a.problem = b.candidates(ctx, types.NamespacedName{Namespace: namespace, Name: app})
+		if ctx.Err() == nil {
+			b.asked.Add(key, a, candidatesFor)
+		}
+		*problem = cmp.Or(*problem, a.problem)
+		return a.candidates
+	}
+}
+
+// Rights implements dashboard.Facts.
+func (b *board) Rights(ctx context.Context, namespace string) dashboard.Rights {
+	if known, ok := b.rights.Get(namespace); ok {
+		rights, _ := known.(dashboard.Rights)
+		return rights
+	}
+	annotate, err := b.mayPatch(ctx, namespace, "applicationsets")
+	if err != nil {
+		return dashboard.Rights{}
+	}
+	refresh, err := b.mayPatch(ctx, namespace, "applications")
+	if err != nil {
+		return dashboard.Rights{}
+	}
+	rights := dashboard.Rights{Annotate: annotate, Refresh: refresh}
+	b.rights.Add(namespace, rights, rightsFor)
+	return rights
+}
+
+// mayPatch asks the API server whether the user may patch a resource of Argo CD.
+func (b *board) mayPatch(ctx context.Context, namespace, resource string) (bool, error) {
+	review, err := b.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: "patch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
+			}},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
+
+// Explain implements dashboard.Facts.
+func (b *board) Explain(ctx context.Context, app types.NamespacedName) (*dashboard.Explained, error) {
+	x, err := (&explain{cli: b.cli}).explain(ctx, b.rollouts, app)
+	if err != nil {
+		return nil, b.explained(b.cmd, err)
+	}
+	return &dashboard.Explained{
+		Explanation: x, Verdict: x.Verdict(), Lines: x.Lines(screen.Screen{Width: explainWidth}, time.Now()),
+	}, nil
+}
+
+// explainWidth is the width of `stepgate explain` in the page, in columns.
+const explainWidth = 80
+
+// Timeline implements dashboard.Facts.
+func (b *board) Timeline(ctx context.Context, name types.NamespacedName) ([]audit.Rollout, error) {
+	collected, err := audit.Read(ctx, b.clients.Objects, name.Namespace, []string{name.Name})
+	if err != nil {
+		return nil, b.explained(b.cmd, err)
+	}
+	report := collected.Report(audit.Options{Now: time.Now()})
+	if len(report.ApplicationSets) == 0 {
+		return nil, nil // it has no steps
+	}
+	return report.ApplicationSets[0].Rollouts, nil
+}
+
+// texts are the lines of what a command has printed.
+func texts(printed string) []string {
+	return strings.Split(strings.TrimSpace(printed), "\n")
+}

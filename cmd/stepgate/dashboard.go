@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/pkg/browser"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/page"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// dashboardPort is the port of `stepgate dashboard`.
+const dashboardPort = 8399
+
+// showing is `stepgate dashboard`.
+type showing struct {
+	*cli
+	port      int
+	noBrowser bool
+}
+
+func newDashboard(streams genericiooptions.IOStreams) *cobra.Command {
+	d := &showing{cli: newCLI(streams)}
+	var cmd *cobra.Command
+	cmd = d.command("dashboard", "Show rollouts in the browser, and act on them", atMost(0),
+		func(ctx context.Context, _ []string) error { return d.run(ctx, cmd) })
+	cmd.Long = `Show all rollouts, and the steps and Applications of each, in the browser. The page changes as the
+cluster does, and can pause, resume, approve and refresh.
+
+It serves on 127.0.0.1, to whoever has the address that it prints: the address holds a token of its
+own. It reads and writes with your kubeconfig, so it shows and does what you may. Without
+--namespace it shows all namespaces, or that of your kubeconfig where you may not read all. Ctrl-C
+ends it.`
+	cmd.Example = `  stepgate dashboard
+  stepgate dashboard -n argocd --port 9000 --no-browser`
+	f := cmd.Flags()
+	f.IntVar(&d.port, "port", dashboardPort, "the port on 127.0.0.1; 0 takes a free one")
+	f.BoolVar(&d.noBrowser, "no-browser", false, "only print the address")
+	d.bindCluster(cmd)
+	return cmd
+}
+
+func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
+	r, err := d.rollouts()
+	if err != nil {
+		return err
+	}
+	namespace, err := d.shown(ctx, r)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)))
+	if err != nil {
+		return fmt.Errorf("--port: %w; --port 0 takes a free one", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b := newBoard(ctx, cmd, r, namespace)
+	host, token := listener.Addr().String(), rand.Text()
+	server := &http.Server{Handler: dashboard.New(b, page.Files, host, token), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	go b.lookAtConnection(ctx)
+	err = r.watch(ctx, namespace, b.gate, 0, func(known *siblings.Cache, _ bool) (bool, error) {
+		if first := b.known.Swap(known) == nil; first {
+			d.open("http://" + host + "/#token=" + token)
+		}
+		b.tell()
+		select {
+		case err := <-served:
+			return true, err
+		default:
+			return false, nil
+		}
+	})
+	_ = server.Close() // the streams never end
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // the user has seen enough
+	}
+	return err
+}
+
+// shown is the namespace to show: the one that was asked for, or all, or else the kubeconfig's.
+func (d *showing) shown(ctx context.Context, r *rollouts) (string, error) {
+	namespace, err := d.namespace()
+	if err != nil || *d.kube.Namespace != "" {
+		return namespace, err
+	}
+	if r.mayWatch(ctx, "") == nil {
+		return "", nil
+	}
+	return namespace, nil
+}
+
+// open shows the address, and opens it.
+func (d *showing) open(address string) {
+	_ = d.print("The dashboard is at " + address + ". Ctrl-C ends it.")
+	if d.noBrowser {
+		return
+	}
+	browser.Stdout, browser.Stderr = d.ErrOut, d.ErrOut
+	if err := browser.OpenURL(address); err != nil {
+		_ = d.print("No browser was opened (" + err.Error() + "): open the address yourself.")
+	}
+}

@@ -1,0 +1,168 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// board is `stepgate dashboard` of a user.
+type board struct {
+	*rollout
+	address, token string
+}
+
+var dashboardAddress = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(\S+)\. `)
+
+// dashboard runs `stepgate dashboard` with more arguments.
+func (r *rollout) dashboard(args ...string) *board {
+	r.t.Helper()
+	command, out := r.command(append([]string{"dashboard", "--port", "0", "--no-browser"}, args...)...)
+	errors := &shown{}
+	command.Stderr = errors
+	r.Expect(command.Start()).To(Succeed())
+	r.t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	r.Eventually(out.String).Should(MatchRegexp(dashboardAddress.String()), errors.String)
+	found := dashboardAddress.FindStringSubmatch(out.String())
+	return &board{rollout: r, address: found[1], token: found[2]}
+}
+
+func (b *board) call(method, path string, body any) *http.Response {
+	b.t.Helper()
+	text, err := json.Marshal(body)
+	b.Expect(err).NotTo(HaveOccurred())
+	request, err := http.NewRequestWithContext(b.ctx, method, b.address+path, bytes.NewReader(text))
+	b.Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Authorization", "Bearer "+b.token)
+	response, err := http.DefaultClient.Do(request)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+// get reads an answer, or the first event of a stream.
+func (b *board) get(path string, into any) {
+	b.t.Helper()
+	response := b.call(http.MethodGet, path, nil)
+	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), into)).To(Succeed(), line)
+}
+
+// detail is the rollout guestbook.
+func (b *board) detail() (d dashboard.Detail) {
+	b.t.Helper()
+	b.get("/api/rollouts/"+b.namespace+"/guestbook", &d)
+	return d
+}
+
+func (b *board) act(a dashboard.Action) (answer dashboard.Answer) {
+	b.t.Helper()
+	a.Namespace = b.namespace
+	response := b.call(http.MethodPost, "/api/actions", a)
+	text, err := io.ReadAll(response.Body)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(json.Unmarshal(text, &answer)).To(Succeed(), string(text))
+	return answer
+}
+
+// TestTheDashboardShowsWhatTheCommandLineSays of a rollout that goes on.
+func TestTheDashboardShowsWhatTheCommandLineSays(t *testing.T) {
+	r := newRollout(t)
+	b := r.dashboard()
+	var all dashboard.Overview
+	b.get("/api/overview", &all)
+	b.Expect(all.Problem).To(BeEmpty())
+	b.Expect(all.Rows).To(HaveLen(1))
+	b.Expect(all.Rows[0].WaitingFor).To(Equal("engineering-dev-guestbook (NotHealthy: Progressing)"))
+	b.Expect(r.ask("get").out).To(ContainSubstring(all.Rows[0].WaitingFor))
+
+	stream := bufio.NewReader(b.call(http.MethodGet, "/api/rollouts/"+b.namespace+"/guestbook", nil).Body)
+	r.refreshed("dev")
+	b.Eventually(func(g Gomega) {
+		line, err := stream.ReadString('\n')
+		g.Expect(err).NotTo(HaveOccurred())
+		var d dashboard.Detail
+		g.Expect(json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &d)).To(Succeed())
+		g.Expect(d.Said["engineering-dev-guestbook"].Text).To(Equal("done"))
+		g.Expect(d.Said["engineering-prod-guestbook"].Text).To(Equal("waits for engineering-qa-guestbook"))
+	}).Should(Succeed())
+
+	var x dashboard.Explained
+	b.get("/api/applications/"+b.namespace+"/engineering-prod-guestbook", &x)
+	explained := r.ask("explain", "engineering-prod-guestbook").out
+	b.Expect(explained).To(ContainSubstring(x.Explanation.Blockers[0].Application))
+	b.Expect(strings.Join(strings.Fields(explained), " ")).To(ContainSubstring(x.Verdict))
+	var past dashboard.Timeline
+	b.get("/api/timelines/"+b.namespace+"/guestbook", &past)
+	b.Expect(past.Rollouts).To(And(Not(BeNil()), BeEmpty()), "nothing was deployed before")
+}
+
+// TestTheDashboardActsAsItsUser pauses, resumes, approves and refreshes, for somebody who may and for somebody who may
+// not.
+func TestTheDashboardActsAsItsUser(t *testing.T) {
+	a := newApprovals(t)
+	b := a.dashboard("--as", "alice", "--as-group", writers, "--as-group", "system:authenticated")
+	b.Expect(b.detail().Rights).To(Equal(dashboard.Rights{Annotate: true, Refresh: true}))
+
+	paused := b.act(dashboard.Action{Verb: dashboard.Pause, Name: "guestbook", Step: 3, Reason: "INC 1", DryRun: true})
+	b.Expect(paused.OK).To(BeTrue(), strings.Join(paused.Lines, "\n"))
+	b.Expect(paused.Command).To(Equal("stepgate pause guestbook -n " + a.namespace + " --step 3 --reason 'INC 1'"))
+	b.Expect(a.annotated()).NotTo(HaveKey(settings.PauseAnnotation))
+	b.Expect(b.act(dashboard.Action{Verb: dashboard.Pause, Name: "guestbook", Step: 3, Reason: "INC 1"}).OK).To(BeTrue())
+	b.Expect(a.annotated()).To(HaveKeyWithValue(settings.PausedByAnnotation, HavePrefix("alice at ")))
+	prod := func() string { return b.detail().Said["engineering-prod-guestbook"].Text }
+	b.Eventually(prod).Should(ContainSubstring("Paused"))
+	b.Expect(b.act(dashboard.Action{Verb: dashboard.Resume, Name: "guestbook"}).OK).To(BeTrue())
+	b.Expect(a.annotated()).NotTo(HaveKey(settings.PauseAnnotation))
+
+	b.Expect(a.annotateAs("alice", map[string]any{settings.ApproveAnnotation: "3"})).To(Succeed())
+	shown := b.act(dashboard.Action{Verb: dashboard.Approve, Name: "guestbook", DryRun: true})
+	b.Expect(shown.Approves).To(Equal([]string{guestbook.NewCommit}))
+	other := []string{guestbook.OldCommit}
+	outdated := b.act(dashboard.Action{Verb: dashboard.Approve, Name: "guestbook", Approves: other})
+	b.Expect(outdated.OK).To(BeFalse())
+	b.Expect(outdated.Lines).To(Equal([]string{
+		"what step 3 would deploy has changed meanwhile: nothing is approved, look at it again",
+	}))
+	b.Expect(a.annotated()).NotTo(HaveKey(settings.ApprovedAnnotation))
+	approved := b.act(dashboard.Action{Verb: dashboard.Approve, Name: "guestbook", Approves: shown.Approves})
+	b.Expect(approved.OK).To(BeTrue())
+	b.Expect(strings.Join(approved.Lines, "\n")).To(ContainSubstring("Approved by alice at "))
+	b.Expect(a.stamps()).To(Equal([]stamp{{Step: 3, Of: guestbook.NewCommit, By: "alice"}}))
+	b.Expect(b.act(dashboard.Action{Verb: dashboard.Refresh, Name: "engineering-qa-guestbook"}).OK).To(BeTrue())
+	app, err := a.App(a.ctx, "qa")
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(app.Annotations).To(HaveKeyWithValue("argocd.argoproj.io/refresh", "normal"))
+}
+
+// TestTheDashboardOffersWhatOneMay: somebody who only reads.
+func TestTheDashboardOffersWhatOneMay(t *testing.T) {
+	a := newApprovals(t)
+	a.allow("reader", "get", "list", "watch")
+	b := a.dashboard("--as", "reader")
+	b.Expect(b.detail().Rights).To(Equal(dashboard.Rights{}))
+	refused := b.act(dashboard.Action{Verb: dashboard.Pause, Name: "guestbook"})
+	b.Expect(refused.OK).To(BeFalse())
+	b.Expect(strings.Join(refused.Lines, "\n")).To(ContainSubstring(`User "reader" cannot patch resource "applicationsets"`))
+	b.Expect(a.annotated()).NotTo(HaveKey(settings.PauseAnnotation))
+	answered := a.ask("dashboard", "--port", "0", "--no-browser", "--as", "stranger")
+	b.Expect(answered.code).To(Equal(2))
+	b.Expect(answered.err).To(
+		ContainSubstring("you may not watch applicationsets.argoproj.io in namespace " + a.namespace),
+	)
+}
