@@ -15,7 +15,7 @@ CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart pages faults soak image plugin quickstart vulncheck
+SUITES := integration chart dashboard pages faults soak image plugin quickstart vulncheck
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := cmd/simulation test/simulation/random cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -263,6 +263,21 @@ site-look: site ## Open each page of it in CHROMIUM, at 390 and 1280 columns; pi
 	@CHROMIUM='$(CHROMIUM)' npm --prefix docs run --silent look
 	@npm --prefix docs run --silent control
 
+##@ The dashboard's page (it needs Node 20 and npm, and a Chromium to look at it)
+
+.PHONY: page
+page: cmd/page/node_modules/.package-lock.json ## Build the page of `stepgate dashboard`, which is committed, from its sources
+	@npm --prefix cmd/page run --silent check
+	@npm --prefix cmd/page run --silent build
+
+.PHONY: page-check
+page-check: page ## Check that the page that is committed is what comes out
+	@git diff --exit-code --stat -- cmd/page/built
+
+.PHONY: dashboard-look
+dashboard-look: tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM, on a real API server with a real stepgate
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/dashboard
+
 ##@ The long suites (CI runs them every night)
 
 .PHONY: e2e
@@ -397,8 +412,9 @@ e2e-rollouts: tools argocd-tools $(BIN)/helm
 	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
 
 # npm runs no script of a package: none of them needs it.
-docs/node_modules/.package-lock.json: docs/package.json docs/package-lock.json
-	@npm --prefix docs ci --ignore-scripts --no-audit --no-fund
+NODE_MODULES := $(foreach folder,docs cmd/page test/browser,$(folder)/node_modules/.package-lock.json)
+$(NODE_MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	@npm --prefix $* ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 # The commands are built each time: go build knows when there is nothing to do.
