@@ -52,8 +52,28 @@ type Starter interface {
 
 // due is a sync that is due, from the first reconciliation that finds this to the last.
 type due struct {
-	next  time.Time
+	// since is when it was first found, or else last asked for.
+	since time.Time
 	asked int
+}
+
+// next is when to ask for the start, by what is recorded now: what is stepgate's to start may be the controller's a
+// moment later, and the other way round.
+func (d *due) next(recorded policy.Recorded, places *places) time.Time {
+	asks := places.asksFor(recorded)
+	at := d.since.Add(startGrace)
+	switch {
+	case d.asked > 0:
+		at = d.since.Add(backoff(firstRestart, d.asked))
+	case recorded.Pending:
+		at = recorded.TransitionedAt.Truncate(time.Second).Add(time.Second)
+	case asks:
+		at = d.since.Add(allotsWithin)
+	}
+	if until := places.gave.Add(allotsWithin); asks && until.After(at) {
+		return until
+	}
+	return at
 }
 
 // starts reports whether stepgate itself starts the sync that an Application waits for: the ApplicationSet controller
@@ -102,23 +122,13 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
 	recorded, all := l.set.Recorded[p.Name], l.places(c.Step)
-	asks := all.asksFor(recorded)
 	if q == nil {
-		q = &due{next: clock.Add(startGrace)}
-		switch {
-		case recorded.Pending:
-			q.next = recorded.TransitionedAt.Truncate(time.Second).Add(time.Second)
-		case asks:
-			q.next = clock.Add(allotsWithin)
-		}
-	}
-	if until := all.gave.Add(allotsWithin); asks && until.After(q.next) {
-		q.next = until
+		q = &due{since: clock}
 	}
 	l.now.due[key] = q
-	switch {
-	case q.next.After(clock):
-		return q.next.Sub(clock)
+	switch next := q.next(recorded, all); {
+	case next.After(clock):
+		return next.Sub(clock)
 	case !r.starter.Leads() || !all.free(p.Name, c.Step, l.now.starting):
 		return reconcileEvery // something has to change first
 	}
@@ -133,9 +143,8 @@ func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (ag
 	}
 	r.starter.Start(s)
 	l.now.starting[p.Name] = starting{s.Until, p.ResourceVersion, c.Step}
-	q.asked++
-	q.next = clock.Add(backoff(firstRestart, q.asked))
-	return q.next.Sub(clock)
+	l.now.due[key] = &due{since: clock, asked: q.asked + 1}
+	return backoff(firstRestart, q.asked+1)
 }
 
 // places are those of a step, found once in a look.
