@@ -15,7 +15,7 @@ CONCURRENT := ./policy/... ./webhook/... ./certs/...
 # The commands under test/.
 COMMANDS := $(addprefix $(BIN)/,bench certmanager demo)
 # The test packages that need the tools; the others run with no more than Go.
-SUITES := integration chart dashboard pages faults soak image plugin quickstart vulncheck
+SUITES := integration chart dashboard pages faults soak image plugin quickstart vulncheck extension
 # The packages whose tests play rollouts in virtual time, one event after the other: the race detector would make them take four times as long.
 VIRTUAL := cmd/simulation test/simulation/random cmd/simulate
 # The version of Argo CD that the suites run, and the oldest one: CI runs a shorter form of e2e with it. Every folder
@@ -53,6 +53,8 @@ IMAGE ?=
 # `make release-plugin` builds the command line for PLUGIN_PLATFORMS, too.
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+# Where `make extension` writes to.
+EXTENSION ?= $(BIN)
 # The database of vulnerabilities that `make vulncheck` reads, and the packages that it looks at.
 VULNDB ?= https://vuln.go.dev
 VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook
@@ -185,7 +187,7 @@ test-faults: faults-quick soak-quick bench-quick ## The short forms of faults, s
 test-random: properties simulate-quick fuzz-quick ## Everything that draws at random, for some minutes
 
 .PHONY: test-release
-test-release: verify pages release-rehearsal ## The modules, the console blocks of the pages, and the release up to a registry on this machine
+test-release: verify pages extension-test release-rehearsal ## The modules, the console blocks of the pages, and the release up to a registry on this machine
 
 ##@ The suites of these parts
 
@@ -238,6 +240,10 @@ verify: generated ## Check that every go.mod and go.sum is as go mod tidy leaves
 	go mod verify >/dev/null
 	go test -count=1 ./test/vulncheck
 
+.PHONY: extension-test
+extension-test: tools argocd-tools ## The extension in the real argocd-server: log in, RBAC, /extensions.js, and what the proxy answers
+	go test -count=1 -timeout 15m -v ./test/extension
+
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
 	go test -count=1 -timeout 20m -v ./test/pages
@@ -277,6 +283,10 @@ page-check: page ## Check that the page that is committed is what comes out
 .PHONY: dashboard-look
 dashboard-look: tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM, on a real API server with a real stepgate
 	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/dashboard
+
+.PHONY: extension-look
+extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19; pictures go to bin/extension-look
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -look -pictures $(BIN)/extension-look
 
 ##@ The long suites (CI runs them every night)
 
@@ -373,6 +383,10 @@ release-plugin: ## Build the archives of the command line and krew's manifest in
 	done
 	go run ./test/plugin -dir $(RELEASE) -platforms '$(PLUGIN_PLATFORMS)' -version '$(VERSION)' -time '$(SOURCE_DATE_EPOCH)'
 
+.PHONY: extension
+extension: ## Pack the extension of Argo CD's UI, from what is committed, with its checksum: bin/extension.tar (EXTENSION)
+	go run ./test/extension -dir $(EXTENSION) -time '$(SOURCE_DATE_EPOCH)'
+
 ##@ Tools (built from source into bin/, each once; the suites call these themselves)
 
 .PHONY: tools
@@ -412,7 +426,7 @@ e2e-rollouts: tools argocd-tools $(BIN)/helm
 	$(E2E) TestRollouts -quick -modes off,on -automated -command-line $(E2E_FLAGS)
 
 # npm runs no script of a package: none of them needs it.
-NODE_MODULES := $(foreach folder,docs cmd/page test/browser,$(folder)/node_modules/.package-lock.json)
+NODE_MODULES := $(foreach folder,docs cmd/page test/browser test/extension,$(folder)/node_modules/.package-lock.json)
 $(NODE_MODULES): %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	@npm --prefix $* ci --ignore-scripts --no-audit --no-fund
 	@touch $@

@@ -41,17 +41,25 @@ func (m *Mutator) candidates(w *judge.Write, in policy.Input) (warnings []string
 	if !w.DryRun || w.Info(CandidatesInfo) == "" {
 		return nil
 	}
-	in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
-	in.Peers = in.Siblings
-	all := policy.Candidates(in)
-	best, _ := policy.Best(all)
-	for _, c := range all[:min(len(all), mostCandidates)] {
-		text, err := json.Marshal(candidateOf(&c, &best))
+	for _, c := range m.candidatesOf(in) {
+		text, err := json.Marshal(c)
 		if err == nil && len(CandidateWarning)+len(text) <= maxWarning {
 			warnings = append(warnings, CandidateWarning+string(text))
 		}
 	}
 	return warnings
+}
+
+// candidatesOf are the candidates of a target, newest first.
+func (m *Mutator) candidatesOf(in policy.Input) (shown []Candidate) {
+	in.Siblings = judge.Placed(in.ApplicationSet, m.known.Owned(types.UID(in.ApplicationSet.UID)))
+	in.Peers = in.Siblings
+	all := policy.Candidates(in)
+	best, _ := policy.Best(all)
+	for _, c := range all[:min(len(all), mostCandidates)] {
+		shown = append(shown, candidateOf(&c, &best))
+	}
+	return shown
 }
 
 func candidateOf(c, best *policy.Candidate) Candidate {

@@ -28,6 +28,7 @@ type Options struct {
 	Tracing      Tracing
 	Barrier      Barrier
 	Start        Start
+	UI           UI
 }
 
 // Bind adds the flags.
@@ -42,12 +43,13 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Tracing.bind(f)
 	o.Barrier.bind(f)
 	o.Start.bind(f)
+	o.UI.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
 	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start} {
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.UI} {
 		if err := group.validate(); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync, mkdirSync, readdirSync } from "node:fs";
 import { build } from "esbuild";
+import { hostReact } from "./hostreact.mjs";
 
 const out = "built";
 
@@ -23,13 +24,15 @@ const common = {
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out);
 const made = await build({ ...common, entryPoints: ["src/dashboard.tsx"] });
+// The extension of Argo CD's UI is one file, which brings its styles. It has no package that the page does not have.
+await build({ ...common, entryPoints: ["src/extension.tsx"], plugins: [hostReact], loader: { ".css": "text" } });
 writeFileSync(`${out}/index.html`, readFileSync("src/index.html"));
 writeFileSync(`${out}/licences.txt`, licences(packagesOf(made.metafile)));
 writeFileSync(`${out}/sources.txt`, sources());
 
 // sources are the checksums of what the page was built from. A test in Go compares them, without npm.
 function sources() {
-  const files = ["build.mjs", "package-lock.json", ...readdirSync("src").sort().map((name) => `src/${name}`)];
+  const files = ["build.mjs", "hostreact.mjs", "package-lock.json", ...readdirSync("src").sort().map((name) => `src/${name}`)];
   return files.map((file) => `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${file}\n`).join("");
 }
 

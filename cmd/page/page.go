@@ -11,6 +11,7 @@ import (
 var embedded embed.FS
 
 // Files are the files that a browser may ask for: index.html, dashboard.js, dashboard.css, licences.txt and sources.txt.
+// extension.js is the extension of Argo CD's UI, which `make extension` packs.
 var Files = sub()
 
 func sub() fs.FS {

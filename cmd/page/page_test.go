@@ -30,7 +30,7 @@ func TestTheDocumentHasNothingInline(t *testing.T) {
 // TestThePageIsBuiltFromItsSources compares checksums, so that nobody needs npm to see a page that was not built again.
 func TestThePageIsBuiltFromItsSources(t *testing.T) {
 	g := NewWithT(t)
-	files := []string{"build.mjs", "package-lock.json"}
+	files := []string{"build.mjs", "hostreact.mjs", "package-lock.json"}
 	entries, err := os.ReadDir("src")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, entry := range entries {

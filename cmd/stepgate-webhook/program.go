@@ -135,9 +135,14 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	ready := &readiness{
 		server: p.server, source: p.source, known: p.known, discovery: c.Clientset.Discovery().RESTClient(),
 	}
+	ui, err := uiEndpoint(o, config, c, p.known, log)
+	if err != nil {
+		return nil, err
+	}
 	p.endpoints = []endpoint{
 		{flag: "--health-probe-bind-address", address: o.Addresses.Probe, handler: ready.mux()},
 		{flag: "--metrics-bind-address", address: o.Addresses.Metrics, handler: metricsMux(registry, o.Addresses.Profiling)},
+		ui,
 	}
 	return p, nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +47,23 @@ func TestProgramIsBuiltAndEnds(t *testing.T) {
 	go func() { done <- p.run(ctx) }()
 	cancel()
 	g.Eventually(done, "10s").Should(Receive(BeNil()))
+}
+
+// The endpoint for Argo CD's UI is there only if somebody asks for it.
+func TestTheEndpointOfTheUI(t *testing.T) {
+	g := NewWithT(t)
+	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.endpoints[2]).To(Equal(endpoint{
+		flag: "--ui-bind-address", address: flags.Disabled, connections: uiConnections,
+	}))
+	p, err = build(t, "--webhook-bind-address 127.0.0.1:0 --ui-bind-address 127.0.0.1:0 --ui-token-file "+t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.endpoints[2].address).To(Equal("127.0.0.1:0"))
+	answer := httptest.NewRecorder()
+	p.endpoints[2].handler.ServeHTTP(answer,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/rollout", nil))
+	g.Expect(answer.Code).To(Equal(http.StatusServiceUnavailable))
 }
 
 // A part that fails ends the program with its error.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,57 +87,29 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		return nil, err
 	}
 	gate := installation(ctx, r.clients.Clientset, name.Namespace)
-	x := &rollout.Explanation{
-		TypeMeta: metav1.TypeMeta{
-			APIVersion: rollout.APIVersion, Kind: "Explanation",
-		}, Namespace: name.Namespace, Application: name.Name,
-		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
-		Settings: gate.by, By: rollout.WriterOf(app),
-	}
-	operation, account := rollout.NextOperation(app, x.By),
-		"system:serviceaccount:"+name.Namespace+":argocd-applicationset-controller"
-	switch {
-	case e.operation != "":
-		if operation, err = e.readOperation(); err != nil {
+	q := rollout.Question{Live: live, App: app, Config: gate.config, By: gate.by}
+	if e.operation != "" {
+		if q.Operation, err = e.readOperation(); err != nil {
 			return nil, err
 		}
-		x.By, account = rollout.User, oneOf(gate.config.ServerAccounts)
-	case x.By == rollout.AutoSync:
-		account = oneOf(gate.config.ControllerAccounts)
 	}
-	known := rollout.NewSnapshot()
-	owner, err := rollout.OwnerOf(live)
-	if err != nil {
+	if q.Owner, err = rollout.OwnerOf(live); err != nil {
 		return nil, err
 	}
-	if owner != "" {
-		x.ApplicationSet = name.Namespace + "/" + owner
-		if known, err = orGone(r.reader.One(ctx, types.NamespacedName{Namespace: name.Namespace, Name: owner})); err != nil {
+	known, owner := rollout.NewSnapshot(), types.NamespacedName{Namespace: name.Namespace, Name: q.Owner}
+	if q.Owner != "" {
+		if known, err = orGone(r.reader.One(ctx, owner)); err != nil {
 			return nil, err
-		}
-		if set, _ := known.Set(types.NamespacedName{Namespace: name.Namespace, Name: owner}); set != nil {
-			x.Steps = len(set.Steps)
 		}
 	}
 	windows := r.addWindows(ctx, gate, known)
-	request, err := rollout.Request(live, operation, account)
+	x, err := rollout.Explain(ctx, r.preview(gate, known), known, q)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.preview(gate, known).Write(ctx, request)
-	if err != nil {
-		return nil, fmt.Errorf("judge the operation: %w", err)
-	}
-	x.Names(operation, app.Status.GetRevisions())
-	x.Judged(answer)
 	if windows != "" {
 		x.Problems = append(x.Problems, windows)
 	}
-	if e.operation == "" &&
-		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
-		x.Outcome, x.Blockers, x.Message = rollout.Running, nil, ""
-	}
-	x.Says = rollout.Says(app)
 	x.AskArgoCD(func(blocker string) *argo.Application {
 		_, app, err := r.application(ctx, types.NamespacedName{Namespace: name.Namespace, Name: blocker})
 		if err != nil {
@@ -146,29 +117,21 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		}
 		return app
 	})
-	set, _ := known.Set(types.NamespacedName{Namespace: name.Namespace, Name: owner})
-	if set != nil && e.operation == "" && r.preview(gate, known).Settings(set).Train && x.Step > 1 {
+	if set, _ := known.Set(owner); set != nil && e.operation == "" && x.Step > 1 &&
+		r.preview(gate, known).Settings(set).Train {
 		problem := ""
 		if x.Candidates, problem = r.candidates(ctx, name); problem != "" {
 			x.Problems = append(x.Problems, problem)
 		}
 	}
 	if e.ask {
-		x.Gate = r.askGate(ctx, name, operation)
+		x.Gate = r.askGate(ctx, name, q.Asked())
 	}
 	x.Events, err = r.events(ctx, name)
 	if err != nil {
 		x.Problems = append(x.Problems, "Events are not shown: "+err.Error())
 	}
 	return x, nil
-}
-
-// oneOf is one of the accounts; empty if there is none, which is nobody's.
-func oneOf(accounts []string) string {
-	if len(accounts) == 0 {
-		return ""
-	}
-	return accounts[0]
 }
 
 // orGone takes an ApplicationSet that does not exist for one that nothing is known of: the rule says that the gate has

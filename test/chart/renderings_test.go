@@ -170,6 +170,16 @@ var additions = map[string]part{
 			"Pod $NAME-selftest {.spec.containers[0].image} {.spec.imagePullSecrets[*].name}":                                               "registry.example.com:5000/mirror/stepgate/stepgate:v9 global own",
 		},
 	},
+	"and answers for Argo CD's UI": {
+		values: "{ui: {enabled: true, tokenSecret: {name: stepgate-ui}}, networkPolicy: {enabled: true}}",
+		has:    []string{"Service $NAME-ui"},
+		args:   []string{"--ui-bind-address=:8082", "--ui-token-file=/ui/token"},
+		fields: map[string]string{
+			"Service $NAME-ui {.spec.ports[*].port} {.spec.ports[*].targetPort}":                                                                               "8082 ui",
+			"Deployment $NAME {.spec.template.spec.volumes[?(@.name=='ui')].secret.secretName} {.spec.template.spec.volumes[?(@.name=='ui')].secret.optional}": "stepgate-ui true",
+			"NetworkPolicy $NAME {.spec.ingress[1].ports[*].port} {.spec.ingress[1].from[0].namespaceSelector.matchLabels}":                                    `ui {"kubernetes.io/metadata.name":"argocd"}`,
+		},
+	},
 	"and three replicas": {
 		values: "{replicaCount: 3, podDisruptionBudget: {minAvailable: 50%}, shutdownDelay: 20s, terminationGracePeriodSeconds: 40, config: {bypassUsers: [alice]}, approvals: {groups: ['oidc:sre'], fourEyes: true}}",
 		args:   []string{"--shutdown-delay=20s", "--bypass-user=alice", "--approver-group=oidc:sre", "--approve-four-eyes=true"},

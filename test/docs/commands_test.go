@@ -46,6 +46,7 @@ var instead = map[string]string{
 	"release-check":  "unit", // TestReleaseCheck
 	"release-image":  "release-rehearsal",
 	"release-plugin": "release-rehearsal",
+	"extension":      "extension-test", // TestTheArchive
 }
 
 // notRun are the targets that are documented and not run, with the reason.

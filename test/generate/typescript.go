@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/audit"
 	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/extension"
 	"github.com/stepgate/stepgate/cmd/rollout"
 )
 
@@ -53,7 +54,7 @@ func wireTypes() string {
 	for _, root := range []reflect.Type{
 		reflect.TypeFor[dashboard.Overview](), reflect.TypeFor[dashboard.Detail](), reflect.TypeFor[dashboard.Explained](),
 		reflect.TypeFor[dashboard.Timeline](), reflect.TypeFor[dashboard.Action](), reflect.TypeFor[dashboard.Answer](),
-		reflect.TypeFor[dashboard.Failure](),
+		reflect.TypeFor[dashboard.Failure](), reflect.TypeFor[extension.Status](),
 	} {
 		w.of(root)
 	}

@@ -250,13 +250,19 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 	return all
 }
 
-// Requested reports whether a refresh of an Application was seen to be requested after a position.
-func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
+// Application returns an Application, as last watched; nil when none is known.
+func (c *Cache) Application(name types.NamespacedName) *argocd.Projection {
 	for _, s := range c.stores {
-		object, _, err := s.applications.GetByKey(app.String())
+		object, _, err := s.applications.GetByKey(name.String())
 		if p, ok := object.(*argocd.Projection); err == nil && ok {
-			return c.RequestedSince(p.UID, position)
+			return p
 		}
 	}
-	return false
+	return nil
+}
+
+// Requested reports whether a refresh of an Application was seen to be requested after a position.
+func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
+	p := c.Application(app)
+	return p != nil && c.RequestedSince(p.UID, position)
 }

@@ -79,6 +79,10 @@ securityContext:
 - --webhook-bind-address=:{{ .Values.webhook.port }}
 - --metrics-bind-address={{ ternary (printf ":%d" (int .Values.metrics.port)) "0" .Values.metrics.enabled }}
 - --health-probe-bind-address=:8081
+{{- if .Values.ui.enabled }}
+- --ui-bind-address=:{{ .Values.ui.port }}
+- --ui-token-file=/ui/token
+{{- end }}
 - --profiling={{ .Values.metrics.profiling }}
 {{- with .Values.tracing.endpoint }}
 - {{ printf "--tracing-endpoint=%s" . | quote }}

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { TimelineRow } from "./TimelineRow";
 import { Text } from "./Text";
-import { useAsked, useSource } from "./source";
+import { useAsked, useSource, type Source } from "./source";
 import type { Phase } from "./wire";
 
 const legend = [["good", "synced"], ["early", "too early"], ["failed", "failed"], ["running", "runs"]] as const;
@@ -20,9 +20,20 @@ function Legend() {
 }
 
 // TimelineSection are the last rollouts. They are asked for at the beginning, and when the phase changes.
-export function TimelineSection({ namespace, name, phase }: { namespace: string; name: string; phase: Phase }) {
-  const source = useSource();
-  const asked = useAsked(() => source.timeline(namespace, name), `${namespace}/${name} ${phase}`);
+export function TimelineSection(props: { namespace: string; name: string; phase: Phase }) {
+  const { timeline } = useSource();
+  return timeline ? <LastRollouts {...props} timeline={timeline} /> : null;
+}
+
+interface Props {
+  namespace: string;
+  name: string;
+  phase: Phase;
+  timeline: NonNullable<Source["timeline"]>;
+}
+
+function LastRollouts({ namespace, name, phase, timeline }: Props) {
+  const asked = useAsked(() => timeline(namespace, name), `${namespace}/${name} ${phase}`);
   const rollouts = asked.value?.rollouts ?? [];
   const steps = useMemo(
     () => Math.max(1, ...(asked.value?.rollouts ?? []).flatMap((r) => (r.syncs ?? []).map((s) => s.step))), [asked.value],

@@ -19,7 +19,8 @@ export interface Source {
   overview(listen: Listen<Overview>): Stop;
   rollout(namespace: string, name: string, listen: Listen<Detail>): Stop;
   explain(namespace: string, application: string): Promise<Explained>;
-  timeline(namespace: string, name: string): Promise<Timeline>;
+  // timeline is absent where nobody reads the past.
+  timeline?(namespace: string, name: string): Promise<Timeline>;
   // act is absent where nothing may be written.
   act?(action: Action): Promise<Answer>;
   // href is the address of a rollout's view.

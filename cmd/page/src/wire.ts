@@ -253,3 +253,10 @@ export interface Answer {
 export interface Failure {
   error: string;
 }
+
+export interface Status {
+  at: string;
+  rollout: Row;
+  step: number;
+  said?: Said;
+}

@@ -1,0 +1,195 @@
+package extension
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/cmd/dashboard"
+	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// The headers by which argocd-server names what the user may get.
+const (
+	ApplicationHeader = "Argocd-Application-Name"
+	ProjectHeader     = "Argocd-Project-Name"
+)
+
+const (
+	// sameFor is how long a rollout is not judged again: any number of people may look at it.
+	sameFor = 2 * time.Second
+	// mostKept bounds the rollouts that are kept for that.
+	mostKept = 100
+	// explainWidth is the width of `stepgate explain` in the UI, in columns.
+	explainWidth = 80
+)
+
+// Known is what the watches know.
+type Known interface {
+	rollout.Known
+	// Application is an Application as last watched; nil when none is known.
+	Application(name types.NamespacedName) *argocd.Projection
+	// Synced reports whether the first lists are complete.
+	Synced() bool
+}
+
+var _ Known = (*siblings.Cache)(nil)
+
+// Options are what Facts are made from.
+type Options struct {
+	Config settings.Config
+	Known  Known
+	// Objects reads single Applications live, for an explanation and for candidates. It writes nothing.
+	Objects client.Reader
+	// Gated reports whether a namespace is gated.
+	Gated func(namespace string) bool
+	Clock clock.PassiveClock
+}
+
+// Facts are what is known of the rollout of one Application.
+type Facts struct {
+	Options
+	preview *webhook.Preview
+	judged  *cache.LRUExpireCache
+}
+
+// NewFacts returns Facts, which judge as the gate with this configuration does.
+func NewFacts(o Options) *Facts {
+	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
+	preview.LookAt(judge.ProjectWindows{Known: o.Known})
+	return &Facts{Options: o, preview: preview, judged: cache.NewLRUExpireCache(mostKept)}
+}
+
+func (f *Facts) now() metav1.Time { return metav1.NewTime(f.Clock.Now()) }
+
+// asked is the Application that somebody may get, and its ApplicationSet.
+type asked struct {
+	app *argocd.Projection
+	set *argocd.ApplicationSet
+}
+
+func (a asked) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: a.app.Namespace, Name: a.app.Name}
+}
+
+// asked finds what the headers of argocd-server name.
+func (f *Facts) asked(h http.Header) (a asked, err error) {
+	if !f.Known.Synced() {
+		return a, &failure{http.StatusServiceUnavailable, "stepgate has not listed the Applications yet"}
+	}
+	namespace, name, ok := strings.Cut(one(h, ApplicationHeader), ":")
+	project := one(h, ProjectHeader)
+	if !ok || namespace == "" || name == "" || project == "" {
+		return a, refused("the headers " + ApplicationHeader + ", NAMESPACE:NAME, and " + ProjectHeader + " are needed")
+	}
+	if !f.Gated(namespace) {
+		return a, refused("stepgate does not gate the namespace " + policy.ClientText(namespace))
+	}
+	a.app = f.Known.Application(types.NamespacedName{Namespace: namespace, Name: name})
+	if a.app == nil || a.app.Project != project {
+		return a, refused(fmt.Sprintf("there is no Application %s in the namespace %s and the project %s",
+			policy.ClientText(name), policy.ClientText(namespace), policy.ClientText(project)))
+	}
+	if a.app.Set == "" {
+		return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name))
+	}
+	a.set, _ = f.Known.Set(types.NamespacedName{Namespace: namespace, Name: a.app.Set})
+	if a.set == nil || types.UID(a.set.UID) != a.app.Owner {
+		return a, refused("the ApplicationSet that owns the Application " + policy.ClientText(name) + " does not exist")
+	}
+	return a, nil
+}
+
+// one is the value of a header; empty if there are several.
+func one(h http.Header, name string) string {
+	if values := h.Values(name); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// rollout is the rollout of the ApplicationSet.
+func (f *Facts) rollout(a asked) *rollout.Rollout {
+	if known, ok := f.judged.Get(a.set.UID); ok {
+		if r, ok := known.(*rollout.Rollout); ok {
+			return r
+		}
+	}
+	r := rollout.Judge(f.preview, f.Known, a.set)
+	if f.preview.Settings(a.set).Train {
+		f.addCandidates(r)
+	}
+	f.judged.Add(a.set.UID, r, sameFor)
+	return r
+}
+
+func (f *Facts) status(a asked) Status {
+	r := f.rollout(a)
+	s := Status{At: f.now(), Rollout: dashboard.RowOf(r)}
+	for i := range r.Steps {
+		for k := range r.Steps[i].Applications {
+			if app := &r.Steps[i].Applications[k]; app.Name == a.app.Name {
+				s.Step = r.Steps[i].Number
+				s.Said = &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
+			}
+		}
+	}
+	return s
+}
+
+// explain says whether a sync of the Application may start. It reads this Application live, and no other object.
+func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, error) {
+	q, err := f.question(ctx, a.name())
+	if err != nil {
+		return nil, err
+	}
+	if q.App.UID != a.app.UID || q.Owner != a.app.Set || argocd.ProjectOf(q.App) != a.app.Project {
+		return nil, refused("the Application has just changed its owner or its project")
+	}
+	x, err := rollout.Explain(ctx, f.preview, f.Known, q)
+	if err != nil {
+		return nil, err
+	}
+	if f.preview.Settings(a.set).Train && x.Step > 1 {
+		if x.Candidates, err = f.candidates(q); err != nil {
+			return nil, err
+		}
+	}
+	return &dashboard.Explained{
+		Explanation: x, Verdict: x.Verdict(), Lines: x.Lines(screen.Screen{Width: explainWidth}, f.Clock.Now()),
+	}, nil
+}
+
+func (f *Facts) question(ctx context.Context, name types.NamespacedName) (q rollout.Question, err error) {
+	q = rollout.Question{
+		Live: &unstructured.Unstructured{}, App: &argo.Application{}, Config: f.Config,
+		By: "the settings of the stepgate that answers",
+	}
+	q.Live.SetGroupVersionKind(argo.ApplicationSchemaGroupVersionKind)
+	if err := f.Objects.Get(ctx, name, q.Live); err != nil {
+		return q, fmt.Errorf("get Application %s: %w", name, err)
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(q.Live.Object, q.App); err != nil {
+		return q, fmt.Errorf("read Application %s: %w", name, err)
+	}
+	q.Owner, err = rollout.OwnerOf(q.Live)
+	return q, err
+}

@@ -1,0 +1,26 @@
+import { Text } from "./Text";
+import type { Rollout } from "./wire";
+
+// Commands are what somebody would type who wants to act: here nothing can be written.
+export function Commands({ rollout }: { rollout: Rollout }) {
+  const of = `${quoted(rollout.name)} -n ${quoted(rollout.namespace)}`;
+  const lacks = (reason: string) => rollout.steps?.filter((s) => s.conditions?.some((c) => !c.met && c.reason === reason)) ?? [];
+  const commands = [
+    `stepgate get ${of}`,
+    ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.number}`),
+    ...(lacks("Paused").length ? [`stepgate resume ${of}`] : []),
+    ...(rollout.phase === "Complete" ? [] : [`stepgate pause ${of}`]),
+  ];
+  return (
+    <section className="sg-section" aria-labelledby="sg-commands">
+      <h2 id="sg-commands">In a terminal</h2>
+      <ul className="sg-command-list">
+        {commands.map((c) => <li key={c}><code className="sg-command"><Text>{c}</Text></code></li>)}
+      </ul>
+    </section>
+  );
+}
+
+function quoted(text: string): string {
+  return /^[-\w./:]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,59 @@
+import { useEffect, useState } from "react";
+import { askStepgate, subjectOf } from "./argocd";
+import { ExplanationView } from "./ExplanationView";
+import { ownerOf, useHostScheme, type Resource, type StatusProps } from "./host";
+import { poll } from "./polled";
+import { Sign } from "./Sign";
+import { textOf, useAsked, type Live } from "./source";
+import { Text } from "./Text";
+import { wordFor } from "./words";
+import type { Explained, Status } from "./wire";
+
+const every = 10_000;
+
+function useStatus(application: Resource): Live<Status> {
+  const { namespace, name, project } = subjectOf(application);
+  const owner = ownerOf(application);
+  const [live, setLive] = useState<Live<Status>>({});
+  useEffect(() => {
+    setLive({});
+    if (!owner) return;
+    return poll(every, (signal) => askStepgate<Status>("status", { namespace, name, project }, signal), setLive);
+  }, [namespace, name, project, owner]);
+  return live;
+}
+
+// StatusItem is the item in the bar above an Application: its step, and what it waits for. An Application of no rollout
+// has none, and so has somebody who may not ask.
+export function StatusItem({ application, openFlyout }: StatusProps) {
+  const { value } = useStatus(application);
+  const scheme = useHostScheme();
+  if (!value?.said || value.rollout.steps === 0) return null;
+  const { kind, text } = value.said;
+  return (
+    <div className="application-status-panel__item">
+      <div className={`${scheme} sg-item`}>
+        <span className="sg-item-title">ROLLOUT</span>
+        <button type="button" className="sg-item-value" onClick={openFlyout}>
+          <Sign name={kind} /> Step {value.step} of {value.rollout.steps}
+        </button>
+        <span className="sg-item-text">{wordFor(kind, text)} <Text>{text}</Text></span>
+      </div>
+    </div>
+  );
+}
+
+// StatusFlyout is `stepgate explain`, in the host's panel.
+export function StatusFlyout({ application }: StatusProps) {
+  const subject = subjectOf(application);
+  const scheme = useHostScheme();
+  const { value, error } = useAsked(() => askStepgate<Explained>("explanation", subject), JSON.stringify(subject));
+  return (
+    <div className={`${scheme} sg-host sg-flyout`}>
+      <h1><Text>{subject.name}</Text></h1>
+      {error && <p role="alert" className="sg-note sg-bad"><Sign name="failed" /><Text>{textOf(error)}</Text></p>}
+      {!value && !error && <p className="sg-empty">Asking stepgate…</p>}
+      {value && <ExplanationView explained={value} />}
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+import type { Resource } from "./host";
+import type { Failure } from "./wire";
+
+// Subject is an Application in whose name stepgate is asked.
+export interface Subject {
+  namespace: string;
+  name: string;
+  project: string;
+}
+
+// Failed is an answer that has no facts.
+export class Failed extends Error {
+  constructor(readonly status: number, text: string) {
+    super(text);
+  }
+}
+
+const words: Record<number, string> = {
+  401: "Argo CD does not let you ask stepgate: you need the right to get this Application and the right extensions, invoke, stepgate",
+  404: "Argo CD knows no proxy extension stepgate: an administrator has to configure it: see https://github.com/stepgate/stepgate/blob/main/docs/argocd-ui.md",
+  429: "stepgate has too much to answer just now",
+  502: "stepgate does not answer",
+  503: "stepgate does not answer",
+  504: "stepgate does not answer",
+};
+
+async function json<T>(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<T> {
+  const address = new URL(path, document.baseURI);
+  let response: Response;
+  try {
+    response = await fetch(address, { headers, signal, credentials: "same-origin", cache: "no-store" });
+  } catch (error) {
+    throw error instanceof TypeError ? new Failed(0, "Argo CD does not answer") : error;
+  }
+  if (!response.ok) throw new Failed(response.status, await failureOf(response));
+  return response.json() as Promise<T>;
+}
+
+async function failureOf(response: Response): Promise<string> {
+  try {
+    const { error } = (await response.json()) as Failure;
+    if (error) return error;
+  } catch {
+    // It is not from stepgate.
+  }
+  return words[response.status] ?? `Argo CD answers ${response.status} ${response.statusText}`;
+}
+
+// askStepgate asks through argocd-server, which checks that the user may get the Application.
+export function askStepgate<T>(path: string, { namespace, name, project }: Subject, signal?: AbortSignal): Promise<T> {
+  const headers = { "Argocd-Application-Name": `${namespace}:${name}`, "Argocd-Project-Name": project };
+  return json<T>(`extensions/stepgate/api/v1/${path}`, headers, signal);
+}
+
+export function subjectOf(application: Resource, namespace = ""): Subject {
+  const { metadata, spec } = application;
+  return { namespace: metadata?.namespace ?? namespace, name: metadata?.name ?? "", project: spec?.project || "default" };
+}
+
+// theSubject asks Argo CD for the project of an Application.
+export async function theSubject(namespace: string, name: string): Promise<Subject> {
+  const path = `api/v1/applications/${encodeURIComponent(name)}?appNamespace=${encodeURIComponent(namespace)}`;
+  try {
+    return subjectOf(await json<Resource>(path, {}), namespace);
+  } catch (error) {
+    if (!(error instanceof Failed) || (error.status !== 403 && error.status !== 404)) throw error;
+    throw new Failed(error.status, `Argo CD does not show you the Application ${name}`);
+  }
+}
+
+// Family is an ApplicationSet, and those of its Applications that the user may get.
+export interface Family {
+  namespace: string;
+  name: string;
+  subjects: Subject[];
+}
+
+interface List {
+  items?: Resource[] | null;
+}
+
+// Argo CD selects these fields of Applications, and not their owners. So the ApplicationSets tell which are theirs.
+const fields = "items.metadata.name,items.metadata.namespace,items.spec.project";
+
+// families are all ApplicationSets with steps that the user may get.
+export async function families(signal?: AbortSignal): Promise<Family[]> {
+  const sets = (await json<List>("api/v1/applicationsets", {}, signal)).items ?? [];
+  const rolling = sets.filter((set) => set.spec?.strategy?.type === "RollingSync");
+  if (rolling.length === 0) return [];
+  const known = new Map<string, Subject>();
+  for (const application of (await json<List>(`api/v1/applications?fields=${fields}`, {}, signal)).items ?? []) {
+    const subject = subjectOf(application);
+    known.set(`${subject.namespace}/${subject.name}`, subject);
+  }
+  return rolling
+    .map((set) => {
+      const { namespace = "", name = "" } = set.metadata ?? {};
+      const subjects = namesOf(set).map((n) => known.get(`${namespace}/${n}`)).filter((s) => s !== undefined);
+      return { namespace, name, subjects };
+    })
+    .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
+}
+
+// namesOf are the names of the Applications of an ApplicationSet, as its status has them.
+export function namesOf({ status }: Resource): string[] {
+  const names = [...(status?.applicationStatus ?? []).map((a) => a.application), ...(status?.resources ?? []).map((r) => r.name)];
+  return [...new Set(names)];
+}
+
+// theSet asks Argo CD for an ApplicationSet.
+export function theSet(namespace: string, name: string): Promise<Resource> {
+  return json<Resource>(`api/v1/applicationsets/${encodeURIComponent(name)}?appsetNamespace=${encodeURIComponent(namespace)}`, {});
+}

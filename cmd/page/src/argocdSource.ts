@@ -1,0 +1,96 @@
+import { askStepgate, Failed, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { poll, shared } from "./polled";
+import type { Listen, Source, Stop } from "./source";
+import type { Detail, Explained, Overview, Row, Status } from "./wire";
+
+const rolloutEvery = 5_000;
+const overviewEvery = 30_000;
+// mostTried is how many Applications of an ApplicationSet are tried, where some may have gone.
+const mostTried = 3;
+
+// Find finds Applications of an ApplicationSet in whose name stepgate may be asked.
+export type Find = (namespace: string, name: string) => Promise<Subject[]>;
+
+// argocdSource asks stepgate through argocd-server, with the session of the user. Nothing can be written.
+export function argocdSource(find: Find): Source {
+  const followed = new Map<string, (listen: Listen<Detail>) => Stop>();
+  const follow = (namespace: string, name: string) => {
+    let subjects: Promise<Subject[]> | undefined;
+    const ask = async (signal: AbortSignal) => {
+      subjects ??= find(namespace, name);
+      try {
+        return await firstOf(await subjects, (s) => askStepgate<Detail>("rollout", s, signal));
+      } catch (error) {
+        subjects = undefined;
+        throw error;
+      }
+    };
+    return shared<Detail>((listen) => poll(rolloutEvery, ask, listen));
+  };
+  return {
+    overview: (listen) => poll(overviewEvery, overview, listen),
+    rollout: (namespace, name, listen) => {
+      const key = `${namespace}/${name}`;
+      const one = followed.get(key) ?? follow(namespace, name);
+      followed.set(key, one);
+      return one(listen);
+    },
+    explain: async (namespace, name) => askStepgate<Explained>("explanation", await theSubject(namespace, name)),
+    href: (namespace, name) =>
+      `${window.location.pathname}${window.location.search}#/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`,
+  };
+}
+
+// firstOf is the first answer that has facts.
+async function firstOf<T>(subjects: Subject[], ask: (subject: Subject) => Promise<T>): Promise<T> {
+  let problem: unknown = new Failed(403, "Argo CD shows you no Application of this ApplicationSet");
+  for (const subject of subjects.slice(0, mostTried)) {
+    try {
+      return await ask(subject);
+    } catch (error) {
+      problem = error;
+      if (!(error instanceof Failed) || (error.status !== 401 && error.status !== 403)) break;
+    }
+  }
+  throw problem;
+}
+
+async function overview(signal: AbortSignal): Promise<Overview> {
+  const all = await families(signal);
+  const rows: Row[] = [];
+  let problem: string | undefined;
+  // One after the other: admission comes first.
+  for (const family of all) {
+    try {
+      const { rollout } = await rowOf(family, signal);
+      if (rollout.phase !== "NoSteps") rows.push(rollout);
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+      if (error.status !== 403) problem = error.message;
+      if (error.status !== 403 && error.status !== 429) break;
+    }
+  }
+  return { at: new Date().toISOString(), rows, ...(problem && { problem }) };
+}
+
+function rowOf(family: Family, signal: AbortSignal): Promise<Status> {
+  return firstOf(family.subjects, (s) => askStepgate<Status>("status", s, signal));
+}
+
+// findFor finds Applications of these names, which are those of an ApplicationSet; without names, Argo CD tells them.
+export function findFor(names: string[]): Find {
+  return async (namespace, name) => {
+    const all = names.length > 0 ? names : namesOf(await theSet(namespace, name));
+    const found: Subject[] = [];
+    for (const one of all.slice(0, mostTried)) {
+      try {
+        found.push(await theSubject(namespace, one));
+        break;
+      } catch (error) {
+        // It may be gone, or the user may not get it.
+        if (!(error instanceof Failed) || (error.status !== 403 && error.status !== 404)) throw error;
+      }
+    }
+    return found;
+  };
+}

@@ -1,0 +1,85 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Question asks what would become of an operation of an Application.
+type Question struct {
+	// Live is the Application as it is stored, and App the same as Argo CD's type.
+	Live *unstructured.Unstructured
+	App  *argo.Application
+	// Owner is the name of the ApplicationSet that controls it; empty if there is none.
+	Owner string
+	// Operation is the one that a user wants; nil for the one that Argo CD would ask for by itself.
+	Operation *argo.Operation
+	// Config has the accounts of Argo CD, and By says whose settings these are.
+	Config settings.Config
+	By     string
+}
+
+// Asked is the operation that is judged.
+func (q *Question) Asked() *argo.Operation {
+	if q.Operation != nil {
+		return q.Operation
+	}
+	return NextOperation(q.App, WriterOf(q.App))
+}
+
+// Explain answers a Question by what is known. The preview judges with the settings of the Question.
+func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Question) (*Explanation, error) {
+	app := q.App
+	x := &Explanation{
+		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Explanation"},
+		Namespace: app.Namespace, Application: app.Name,
+		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
+		Settings: q.By, By: WriterOf(app),
+	}
+	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
+	switch {
+	case q.Operation != nil:
+		x.By, account = User, oneOf(q.Config.ServerAccounts)
+	case x.By == AutoSync:
+		account = oneOf(q.Config.ControllerAccounts)
+	}
+	if q.Owner != "" {
+		x.ApplicationSet = app.Namespace + "/" + q.Owner
+		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
+			x.Steps = len(set.Steps)
+		}
+	}
+	request, err := Request(q.Live, operation, account)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := preview.Write(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("judge the operation: %w", err)
+	}
+	x.Names(operation, app.Status.GetRevisions())
+	x.Judged(answer)
+	if q.Operation == nil &&
+		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
+		x.Outcome, x.Blockers, x.Message = Running, nil, ""
+	}
+	x.Says = Says(app)
+	return x, nil
+}
+
+// oneOf is one of the accounts; empty if there is none, which is nobody's.
+func oneOf(accounts []string) string {
+	if len(accounts) == 0 {
+		return ""
+	}
+	return accounts[0]
+}
