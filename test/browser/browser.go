@@ -11,10 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/checkout"
 )
 
 // Browser is a Chromium with one tab. Its methods fail the test if the browser does.
@@ -36,9 +37,10 @@ type Tab struct {
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // of four results
+	root, err := checkout.Root()
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	command := exec.CommandContext(t.Context(), "node", "browser.mjs")
-	command.Dir = filepath.Dir(file)
+	command.Dir = filepath.Join(root, "test", "browser")
 	command.Env = append(os.Environ(), "CHROMIUM="+cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"))
 	command.Stderr = t.Output()
 	in, err := command.StdinPipe()
