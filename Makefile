@@ -242,7 +242,7 @@ verify: generated ## Check that every go.mod and go.sum is as go mod tidy leaves
 
 .PHONY: extension-test
 extension-test: tools argocd-tools ## The extension in the real argocd-server: log in, RBAC, /extensions.js, and what the proxy answers
-	go test -count=1 -timeout 15m -v ./test/extension
+	go test -count=1 -timeout 15m -v ./test/extension -skip TestInABrowser
 
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
@@ -286,7 +286,7 @@ dashboard-look: tools test/browser/node_modules/.package-lock.json ## Open `step
 
 .PHONY: extension-look
 extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19; pictures go to bin/extension-look
-	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -look -pictures $(BIN)/extension-look
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run TestInABrowser -pictures $(BIN)/extension-look
 
 ##@ The long suites (CI runs them every night)
 

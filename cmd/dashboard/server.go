@@ -135,7 +135,7 @@ func (s *server) application(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadGateway, err.Error())
 		return
 	}
-	answer(w, http.StatusOK, explained)
+	WriteJSON(w, http.StatusOK, explained)
 }
 
 func (s *server) timeline(w http.ResponseWriter, r *http.Request) {
@@ -145,7 +145,7 @@ func (s *server) timeline(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	shown := all[:min(len(all), mostPast)]
-	answer(w, http.StatusOK, Timeline{Rollouts: append([]audit.Rollout{}, shown...), More: len(all) - len(shown)})
+	WriteJSON(w, http.StatusOK, Timeline{Rollouts: append([]audit.Rollout{}, shown...), More: len(all) - len(shown)})
 }
 
 func (s *server) act(w http.ResponseWriter, r *http.Request) {
@@ -160,13 +160,14 @@ func (s *server) act(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "an action needs a namespace and a name")
 		return
 	}
-	answer(w, http.StatusOK, s.facts.Act(r.Context(), a))
+	WriteJSON(w, http.StatusOK, s.facts.Act(r.Context(), a))
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+// WriteJSON answers a request.
+func WriteJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone
 }
 
-func fail(w http.ResponseWriter, code int, text string) { answer(w, code, Failure{Error: text}) }
+func fail(w http.ResponseWriter, code int, text string) { WriteJSON(w, code, Failure{Error: text}) }

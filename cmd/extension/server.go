@@ -2,7 +2,6 @@ package extension
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -81,7 +80,7 @@ func (s *server) answer(facts func(context.Context, asked) (any, error)) http.Ha
 			s.fail(w, r, err)
 			return
 		}
-		write(w, http.StatusOK, body)
+		dashboard.WriteJSON(w, http.StatusOK, body)
 	}
 }
 
@@ -104,11 +103,5 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		f = &failure{http.StatusBadGateway, "stepgate could not read the Application; its log says why"}
 	}
 	s.log.V(1).Info("no answer for Argo CD's UI", "code", f.code, "reason", f.text)
-	write(w, f.code, dashboard.Failure{Error: f.text})
-}
-
-func write(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone
+	dashboard.WriteJSON(w, f.code, dashboard.Failure{Error: f.text})
 }

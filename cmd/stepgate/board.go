@@ -9,10 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/spf13/cobra"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 
@@ -183,31 +180,17 @@ func (b *board) Rights(ctx context.Context, namespace string) dashboard.Rights {
 		rights, _ := known.(dashboard.Rights)
 		return rights
 	}
-	annotate, err := b.mayPatch(ctx, namespace, "applicationsets")
+	annotate, err := b.may(ctx, "patch", "applicationsets", namespace)
 	if err != nil {
 		return dashboard.Rights{}
 	}
-	refresh, err := b.mayPatch(ctx, namespace, "applications")
+	refresh, err := b.may(ctx, "patch", "applications", namespace)
 	if err != nil {
 		return dashboard.Rights{}
 	}
 	rights := dashboard.Rights{Annotate: annotate, Refresh: refresh}
 	b.rights.Add(namespace, rights, rightsFor)
 	return rights
-}
-
-// mayPatch asks the API server whether the user may patch a resource of Argo CD.
-func (b *board) mayPatch(ctx context.Context, namespace, resource string) (bool, error) {
-	review, err := b.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
-		&authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: "patch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
-			}},
-		}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return review.Status.Allowed, nil
 }
 
 // Explain implements dashboard.Facts.

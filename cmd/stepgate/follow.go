@@ -82,19 +82,28 @@ func (r *rollouts) watch(
 	}
 }
 
+// may asks the API server whether the user has a right on a resource of Argo CD; an empty namespace is all of them.
+func (r *rollouts) may(ctx context.Context, verb, resource, namespace string) (bool, error) {
+	review, err := r.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
+		&authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: verb, Group: argo.SchemeGroupVersion.Group, Resource: resource,
+			}},
+		}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask which rights you have: %w", err)
+	}
+	return review.Status.Allowed, nil
+}
+
 // mayWatch asks the API server: an informer without the right tries for ever, and says nothing.
 func (r *rollouts) mayWatch(ctx context.Context, namespace string) error {
 	for _, resource := range []string{"applicationsets", "applications"} {
-		review, err := r.clients.Clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx,
-			&authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: namespace, Verb: "watch", Group: argo.SchemeGroupVersion.Group, Resource: resource,
-				}},
-			}, metav1.CreateOptions{})
+		allowed, err := r.may(ctx, "watch", resource, namespace)
 		if err != nil {
-			return fmt.Errorf("ask which rights you have: %w", err)
+			return err
 		}
-		if !review.Status.Allowed {
+		if !allowed {
 			where := "in namespace " + namespace
 			if namespace == "" {
 				where = "in all namespaces"

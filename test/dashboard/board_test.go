@@ -1,11 +1,9 @@
 package dashboard
 
 import (
-	"bytes"
 	"fmt"
 	"os/exec"
 	"regexp"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/test/browser"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/scenario"
 )
@@ -78,7 +77,7 @@ func serve(t *testing.T, namespace, user string) *board {
 	b.Expect(err).NotTo(HaveOccurred())
 	command := exec.CommandContext(t.Context(), shared.Binary, "dashboard", "--kubeconfig", kubeconfig, "-n", namespace,
 		"--as", user, "--port", "0", "--no-browser")
-	out := &output{}
+	out := &process.Output{}
 	command.Stdout, command.Stderr = out, out
 	b.Expect(command.Start()).To(Succeed())
 	t.Cleanup(func() {
@@ -120,24 +119,6 @@ func (b *board) wellFormed() {
 func (b *board) focused() (name string) {
 	b.Evaluate("document.activeElement?.dataset.tile ?? ''", &name)
 	return name
-}
-
-// output is what a process prints, while it runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // mayRead lets a user get, list and watch Argo CD's objects of a namespace.

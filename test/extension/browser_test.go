@@ -11,10 +11,7 @@ import (
 	"github.com/stepgate/stepgate/test/browser"
 )
 
-var (
-	look     = flag.Bool("look", false, "open the extension in the browser that CHROMIUM names")
-	pictures = flag.String("pictures", "", "the folder to which the pictures go")
-)
+var pictures = flag.String("pictures", "", "the folder to which the pictures go")
 
 // view is the extension on a host page.
 type view struct {
@@ -47,9 +44,6 @@ func (v *view) inOrder(picture string) {
 // TestInABrowser opens the extension that the real argocd-server serves with each React that a version of Argo CD's UI
 // has. The host page is not Argo CD's own shell.
 func TestInABrowser(t *testing.T) {
-	if !*look {
-		t.Skip("without -look; make extension-look runs it")
-	}
 	for react := range reacts {
 		for _, theme := range []string{"light", "dark"} {
 			t.Run("React "+react+" "+theme, func(t *testing.T) {

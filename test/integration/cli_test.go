@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/stepgate/stepgate/test/cast"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/process"
 )
 
 // answer is what a command line printed, and its exit code.
@@ -50,32 +50,14 @@ func (r *rollout) ask(args ...string) answer {
 	return answer{out.String(), stderr.String(), command.ProcessState.ExitCode()}
 }
 
-func (r *rollout) command(args ...string) (*exec.Cmd, *shown) {
+func (r *rollout) command(args ...string) (*exec.Cmd, *process.Output) {
 	r.t.Helper()
 	kubeconfig, err := shared.AdminKubeconfig()
 	r.Expect(err).NotTo(HaveOccurred())
 	command, out := exec.CommandContext(r.ctx, shared.Binary,
-		append(args, "--kubeconfig", kubeconfig, "-n", r.namespace)...), &shown{}
+		append(args, "--kubeconfig", kubeconfig, "-n", r.namespace)...), &process.Output{}
 	command.Stdout = out
 	return command, out
-}
-
-// shown is what a command prints, while it runs.
-type shown struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shown) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *shown) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 func (r *rollout) explained(env string, args ...string) (x show.Explanation, code int) {

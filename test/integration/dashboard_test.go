@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -29,7 +30,7 @@ var dashboardAddress = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(\S+
 func (r *rollout) dashboard(args ...string) *board {
 	r.t.Helper()
 	command, out := r.command(append([]string{"dashboard", "--port", "0", "--no-browser"}, args...)...)
-	errors := &shown{}
+	errors := &process.Output{}
 	command.Stderr = errors
 	r.Expect(command.Start()).To(Succeed())
 	r.t.Cleanup(func() {

@@ -43,6 +43,16 @@ func (s *starterFake) take() []string {
 // undone has an Application OutOfSync with what it was compared with, which it has not deployed.
 func undone(app *argo.Application) { app.Status.Sync.Status = "OutOfSync" }
 
+// drifts has an Application OutOfSync although it has deployed b.
+func drifts(app *argo.Application) {
+	undone(app)
+	app.Status.OperationState = &argo.OperationState{
+		Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+		FinishedAt: ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Hour))),
+		SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b"), Source: app.Spec.GetSource()},
+	}
+}
+
 // specWritten has the spec of an Application written.
 func specWritten(app *argo.Application, at time.Time) {
 	app.ManagedFields = []metav1.ManagedFieldsEntry{{
@@ -201,12 +211,7 @@ func TestNoMoreAreStartedThanMaxUpdateSays(t *testing.T) {
 			}
 		}, want: "b c"},
 		"it never opens the step": {limit: ptr.To(intstr.FromInt32(2)), edit: func(c *scenario.Cluster) {
-			undone(c.Apps[0]) // by drift: it has deployed b
-			c.Apps[0].Status.OperationState = &argo.OperationState{
-				Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}},
-				FinishedAt: ptr.To(metav1.NewTime(scenario.Noon.Add(-time.Hour))),
-				SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b"), Source: c.Apps[0].Spec.GetSource()},
-			}
+			drifts(c.Apps[0])
 			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
 				{Application: "dev", Step: "1", Status: "Progressing"}, {Application: "a", Step: "3", Status: "Waiting"},
 			}
@@ -288,6 +293,24 @@ func TestNoPlaceIsTakenWhileTheControllerGivesThemAway(t *testing.T) {
 			g.Expect(r.clock.Now().Sub(scenario.Noon)).To(Equal(tc.want))
 		})
 	}
+}
+
+// TestAPlaceOfTheControllerForAMoment is not waited for any longer: it was about to open the step, and is not now.
+func TestAPlaceOfTheControllerForAMoment(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 3:a=Healthy@b")
+	undone(c.Apps[1])
+	atMost(c, intstr.FromInt32(1))
+	c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+		{Application: "dev", Step: "1", Status: "Progressing"}, {Application: "a", Step: "3", Status: "Waiting"},
+	}
+	r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
+	r.StartWith(starter)
+	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", startGrace))
+	r.clock.Step(startGrace)
+	drifts(c.Apps[0])
+	r.Reconcile(guestbook)
+	g.Expect(starter.take()).To(Equal([]string{"argocd/a step 3"}))
 }
 
 // TestNewerCommitsDoNotPutTheFirstStepOff: Argo CD compares its Application every 4 s, and starts nothing.
