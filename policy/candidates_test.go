@@ -22,6 +22,7 @@ func train() policy.Input {
 	for i, r := range strings.Split("abcdef", "") {
 		past.Completions = append(past.Completions, policy.Completion{
 			Sources: at(r), Since: start.Add(time.Duration(i) * 10 * time.Minute), By: "alice",
+			OperatedAt: start.Add(time.Duration(i) * 10 * time.Minute),
 		})
 		ran = append(ran, at(r)...)
 	}
@@ -106,6 +107,19 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 			past.Completions = past.Completions[:5]
 			past.Completions[4].Since = noon.Add(-time.Hour)
 		}, "e EarlierStepsDone", 0},
+		"its destination is new, and dev has deployed since": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.History.Altered, in.History.ContentSince = true, noon.Add(45*time.Minute)
+		}, "f EarlierStepsDone", 0},
+		"dev has deployed before": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.History.Altered, in.History.ContentSince = true, noon.Add(50*time.Minute)
+		}, "g OperationInProgress", 0},
+		"dev has deployed with the old one": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.History.Altered, in.History.ContentSince = true, noon.Add(45*time.Minute)
+			past.Completions[5].Altered = true
+		}, "g OperationInProgress", 0},
+		"nobody knows since when it is new": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.History.Altered = true
+		}, "g OperationInProgress", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

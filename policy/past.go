@@ -76,4 +76,7 @@ type Completion struct {
 	Since time.Time
 	// By is who has started the sync, if that was a person; else empty.
 	By string
+	// Altered says that it was completed without what is around the sources now, such as the destination, or that this
+	// is not known.
+	Altered bool
 }

@@ -36,6 +36,14 @@ func (in *Input) completion(a *Application) (c Completion, ok bool) {
 	return c, false
 }
 
+// completedSinceChange reports whether the sibling has completed what the target deploys with the spec that it has now,
+// and since the target has had its own.
+func (in *Input) completedSinceChange(a *Application) bool {
+	since := in.History.ContentSince
+	c, ok := in.completion(a)
+	return ok && !c.Altered && !since.IsZero() && c.OperatedAt.After(since)
+}
+
 // deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.
 func (in *Input) deploysJust(sources []Source) bool {
 	return !slices.ContainsFunc(sources, func(s Source) bool {

@@ -12,8 +12,15 @@ const mostCompleted = 20
 
 // complete notices what the Application is done with: by a sync, or because it was found Synced without one, as with a
 // commit that does not touch it. What it is not Healthy with any more, it is not done with any more. Other sources than
-// those that it has synced end all: a revision may be fine with the old parameters only.
-func (r *Record) complete(app *policy.Application) {
+// those that it has synced end all: a revision may be fine with the old parameters only. altered says that what is
+// around its sources has just changed.
+func (r *Record) complete(app *policy.Application, altered bool) {
+	if altered {
+		r.completions = slices.Clone(r.completions)
+		for i := range r.completions {
+			r.completions[i].Altered = true
+		}
+	}
 	switch {
 	case !app.SpecCompared || !app.LastSync.SameSources:
 		r.completions = nil
@@ -34,7 +41,8 @@ func (r *Record) complete(app *policy.Application) {
 	}
 	at := slices.IndexFunc(r.completions, same)
 	switch {
-	case at >= 0 && r.completions[at].OperatedAt.Equal(done.OperatedAt) && r.completions[at].Since.Equal(done.Since):
+	case at >= 0 && r.completions[at].OperatedAt.Equal(done.OperatedAt) && r.completions[at].Since.Equal(done.Since) &&
+		r.completions[at].Altered == done.Altered:
 	case at >= 0:
 		r.completions = slices.Clone(r.completions)
 		r.completions[at] = done
@@ -50,7 +58,7 @@ func (r *Record) complete(app *policy.Application) {
 // does not show that it saw what was deployed.
 func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool) {
 	last := &app.LastSync
-	done.OperatedAt, done.Since = app.LastOperation.StartedAt, last.Since
+	done.OperatedAt, done.Since, done.Altered = app.LastOperation.StartedAt, last.Since, r.deployedWith != r.around
 	if app.HealthSince.After(done.Since) {
 		done.Since = app.HealthSince
 	}

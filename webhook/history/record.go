@@ -91,7 +91,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
 	next.refresh(app, e.Position)
 	next.deploy(p, e.Position)
-	next.complete(app)
+	next.complete(app, r != nil && r.around != p.Around)
 	next.breakDown(app, e.At)
 	next.fail(app)
 	if app.LastOperation.Applied {

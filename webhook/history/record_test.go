@@ -129,6 +129,27 @@ func TestWhatWasDeployedIsCompleted(t *testing.T) {
 	g.Expect(completed(after(behind(6, "Healthy"), behind(8, "Degraded")))).To(BeEmpty(), "it is not any more")
 }
 
+// TestCompletedWithAnotherDestination is completed without what the Application has now.
+func TestCompletedWithAnotherDestination(t *testing.T) {
+	g := NewWithT(t)
+	altered := func(all ...*argocd.Projection) (of []bool) {
+		for _, c := range after(all...).Past(0, 0).Completions {
+			of = append(of, c.Altered)
+		}
+		return of
+	}
+	to := func(around string, p *argocd.Projection) *argocd.Projection {
+		p.Around = around
+		return p
+	}
+	moved := to("new", done("b", 20))
+	moved.Application.SyncStatus, moved.Application.SpecCompared = "OutOfSync", true
+	g.Expect(altered(to("old", done("a", 10)))).To(Equal([]bool{false}))
+	g.Expect(altered(to("old", done("a", 10)), moved, to("new", done("b", 30)))).To(Equal([]bool{true, false}))
+	g.Expect(altered(to("old", done("a", 10)), moved, to("old", done("a", 10)))).To(Equal([]bool{false}),
+		"it is found Synced with that")
+}
+
 func TestARecordDoesNotChange(t *testing.T) {
 	g := NewWithT(t)
 	r := after(done("a", 10), done("b", 20))

@@ -30,8 +30,10 @@ type need struct {
 	idle bool
 	// unrecorded says that the ApplicationSet controller does not record that it is done, and has to look at it again.
 	unrecorded bool
-	// after is before when it is not needed; zero if it is needed now.
-	after time.Time
+	// after is before when it is not needed, by the clock that Argo CD compares with; zero if it is needed now. If that
+	// is ahead, within, when not 0, is after how long it is needed.
+	after  time.Time
+	within time.Duration
 	// unpolled says that it is needed only if Argo CD has not compared the Application by itself for long, as where
 	// polling is switched off.
 	unpolled bool
@@ -118,6 +120,7 @@ func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) 
 			all = append(all, need{
 				app: p.Name, step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
 				pending: p.Application.RefreshRequested, after: missing.Truncate(time.Second).Add(time.Second),
+				within: missing.Sub(p.Application.LastSync.FinishedAt) + time.Second,
 			})
 		}
 	}

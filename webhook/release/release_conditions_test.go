@@ -81,25 +81,27 @@ func TestThePausedFirstStepIsReleased(t *testing.T) {
 func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pin settings.Pin
-		// compared is how long after the end of its sync, and soaks since when it is Healthy.
-		compared time.Duration
-		soaks    bool
-		want     []string
+		// compared is how long after the end of its sync, and soaked how long it is Healthy; less than nothing where the
+		// clock of its controller is ahead.
+		compared, soaked time.Duration
+		want             []string
 	}{
-		"in that second": {settings.PinQualified, 0, true, []string{"argocd/dev " + notProven + " at 11:59:00 at 11:59:00"}},
-		"later":          {settings.PinQualified, time.Second, true, nil},
-		"on no train":    {settings.PinCompared, 0, true, nil},
-		"it has soaked":  {settings.PinQualified, 0, false, []string{prodReleased}},
+		"in that second": {
+			settings.PinQualified, 0, time.Minute, []string{"argocd/dev " + notProven + " at 11:59:00 at 11:59:00"},
+		},
+		"later":         {settings.PinQualified, time.Second, time.Minute, nil},
+		"on no train":   {settings.PinCompared, 0, time.Minute, nil},
+		"it has soaked": {settings.PinQualified, 0, time.Hour, []string{prodReleased}},
+		"by a clock that is ahead": {
+			settings.PinQualified, 0, -time.Minute, []string{"argocd/dev " + notProven + " at 12:01:00 at 12:01:00"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c, _ := prodMayStart()
 			c.Sets[0].Annotations = map[string]string{settings.SoakAnnotation: "2m"}
-			dev, ago := c.Apps[0], time.Minute
-			if !tc.soaks {
-				ago = time.Hour
-			}
-			ended := metav1.NewTime(scenario.Noon.Add(-ago))
+			dev := c.Apps[0]
+			ended := metav1.NewTime(scenario.Noon.Add(-tc.soaked))
 			dev.Status.Health.LastTransitionTime = &ended
 			dev.Status.OperationState = &argo.OperationState{
 				Phase: "Succeeded", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, StartedAt: ended, FinishedAt: &ended,
@@ -110,7 +112,7 @@ func TestWhatSoaksIsComparedAfterItsSync(t *testing.T) {
 			config.Pin, config.Start = tc.pin, true
 			r := newReleasing(config, c)
 			r.Reconcile(guestbook)
-			r.clock.Step(jitter)
+			r.clock.Step(time.Second + jitter)
 			r.Reconcile(guestbook)
 			g.Expect(r.refreshes.Take()).To(Equal(tc.want))
 		})

@@ -103,6 +103,7 @@ type needKey struct {
 
 // request is a need that is needed, from the first reconciliation that finds this to the last.
 type request struct {
+	since    time.Time
 	position uint64
 	next     time.Time
 	asked    int

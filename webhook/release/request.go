@@ -53,6 +53,14 @@ func (r *Releaser) requestAll(
 	return again
 }
 
+// from is before when a need that was first found at since is not needed.
+func (c need) from(since time.Time) time.Time {
+	if latest := since.Add(c.within); c.within > 0 && c.after.After(latest) {
+		return latest
+	}
+	return c.after
+}
+
 // knows reports whether a need has been wanted before, and had a place.
 func (s *waitingSet) knows(c need) bool {
 	return s.requests[needKey{app: c.app, why: c.why, pending: c.pending}] != nil
@@ -81,7 +89,7 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		q = before.requests[key]
 	}
 	if q == nil {
-		q = &request{position: r.judge.Histories.Position(), next: clock.Add(r.random(spread))}
+		q = &request{position: r.judge.Histories.Position(), since: clock, next: clock.Add(r.random(spread))}
 		if c.synced {
 			q.next = clock.Add(noticedAfter + r.random(spread))
 		}
@@ -96,8 +104,8 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		}
 	}
 	now.requests[key] = q
-	if c.after.After(clock) {
-		q.next, q.position = c.after, r.judge.Histories.Position() // a request until then does not help
+	if after := c.from(q.since); after.After(clock) {
+		q.next, q.position = after, r.judge.Histories.Position() // a request until then does not help
 	}
 	if q.asked > 0 && c.why == turnHasCome && r.waiting.StoppedSince(p.UID, q.askedAt) {
 		q.next = q.askedAt.Add(backoff(firstBackoffStopped, q.asked))
