@@ -18,6 +18,13 @@ func TestEveryReasonHasARow(t *testing.T) {
 	for _, row := range rows() {
 		wanted[row.wantReason] = true
 	}
+	for _, row := range afterRows() {
+		d := row.decide()
+		wanted[d.Reason] = true
+		for _, b := range d.Blockers {
+			wanted[b.Reason] = true
+		}
+	}
 	var missing []policy.Reason
 	for _, reason := range policy.Reasons() {
 		if !wanted[reason] {

@@ -50,9 +50,11 @@ type Decision struct {
 // Blocker is a sibling that holds a sync up.
 type Blocker struct {
 	Application string
+	// Namespace is the one that it is in; empty for that of the target.
+	Namespace string
 	// Cluster is the one that it deploys to, for texts; empty for the one in which Argo CD runs.
 	Cluster string
-	// Step is 0-based.
+	// Step is 0-based; -1 if the target waits for it as a Dependency.
 	Step   int
 	Reason Reason
 	// Detail says what was seen, such as "Progressing". It may be empty. It never holds a time that changes while

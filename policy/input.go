@@ -65,6 +65,9 @@ type Settings struct {
 	// Settling is how long the ApplicationSet controller may take from one write of an Application to the next; zero is
 	// SettlingTime, and with a negative time nobody waits for it.
 	Settling time.Duration
+	// Track is the key of the label by whose value the Applications of a step are told apart: steps, and what is counted
+	// in them, hold within those that share it. Empty for one order of all.
+	Track string
 	// Excluded are siblings, by name, that do not hold others up for now.
 	Excluded map[string]bool
 	// Conditions are what steps wait for beside the order.
@@ -147,6 +150,8 @@ type ApplicationSet struct {
 	// the same write: the error says nothing about earlier ones. It is 0 where the error is another one, or where that
 	// is not known.
 	FailingStep int
+	// Generated says that its controller has written all its Applications, as far as it reports.
+	Generated bool
 	// RollingSync says that the strategy's type is exactly "RollingSync" and its rollingSync is set.
 	RollingSync bool
 	Steps       []Step

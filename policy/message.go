@@ -40,8 +40,11 @@ func (d Decision) Message() string {
 	return fmt.Sprintf("%s may not sync %s: %s: %s. Next: %s", d.of(), when, d.subject(), d.Names(), first.wayOut())
 }
 
-// of names the step and its ApplicationSet, as every message begins.
+// of names the step and its ApplicationSet, as every message begins, or the Application that is in none.
 func (d Decision) of() string {
+	if d.Step < 0 {
+		return "Application " + d.Application
+	}
 	return "step " + strconv.Itoa(d.Step+1) + " of ApplicationSet " + d.ApplicationSet
 }
 
@@ -72,7 +75,7 @@ func (d Decision) Names() string {
 		if b.Detail != "" {
 			why += ": " + b.Detail
 		}
-		names = append(names, b.Application+b.where()+" ("+why+")")
+		names = append(names, b.named()+b.where()+" ("+why+")")
 	}
 	list := strings.Join(names, ", ")
 	if more := len(d.Blockers) - namedBlockers; more > 0 {
@@ -87,7 +90,15 @@ func (b *Blocker) wayOut() string {
 		return "prune it: argocd app sync " + b.Application +
 			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}
-	return b.Reason.wayOut(b.Application)
+	return b.Reason.wayOut(b.named())
+}
+
+// named is its name, with the namespace where that is not the target's.
+func (b *Blocker) named() string {
+	if b.Namespace == "" {
+		return b.Application
+	}
+	return b.Namespace + "/" + b.Application
 }
 
 // where names the cluster of a blocker, if it is not the one in which Argo CD runs.
@@ -100,6 +111,9 @@ func (b *Blocker) where() string {
 
 // subject says how many Applications of which steps are not done.
 func (d Decision) subject() string {
+	if d.Reason == DependencyNotDone {
+		return "it comes after " + d.Detail + ", which is not done"
+	}
 	var steps []string
 	for _, b := range d.Blockers {
 		if s := strconv.Itoa(b.Step + 1); !slices.Contains(steps, s) {

@@ -26,6 +26,8 @@ type Past struct {
 	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 if it was seen in none. Only
 	// that of the target counts.
 	Step int
+	// Relabelled says that its labels were seen to change less than SettlingTime ago.
+	Relabelled bool
 	// Freshness says how new its last comparison is.
 	Freshness Freshness
 	// Completions are what it has completed, oldest first, as far as that was seen.

@@ -45,10 +45,13 @@ func TestPropertiesHold(t *testing.T) {
 	}
 	outcomes, reasons := map[policy.Outcome]int{}, map[policy.Reason]int{}
 	for range inputs {
-		d := checkProperties(t, inputFrom(randomBytes(random)))
+		in := inputFrom(randomBytes(random))
+		d := checkProperties(t, in)
 		outcomes[d.Outcome]++
 		reasons[d.Reason]++
-		for _, b := range d.Blockers {
+		followed := comesAfterItself(in, d)
+		reasons[followed.Reason]++
+		for _, b := range append(d.Blockers, followed.Blockers...) {
 			reasons[b.Reason]++
 		}
 	}
@@ -101,6 +104,7 @@ func checkProperties(t *testing.T, in policy.Input) policy.Decision {
 	checkAlone(g, in, d)
 	checkConditions(g, in, d)
 	checkTime(g, in, d)
+	checkFollow(g, in, d)
 	return d
 }
 

@@ -13,6 +13,7 @@ var applicationSetFailing = waiting{
 		when: "level above `health`: the target has a change of its spec, and the ApplicationSet has the condition " +
 			"ErrorOccurred, for another reason than a write of the same step or a later one that stepgate denied " +
 			"(`--hold=false`)",
+		next: "repair the ApplicationSet APP",
 		message: func(d Decision) string {
 			namespace, name := d.set()
 			return d.of() + " may not sync yet (ApplicationSetFailing: its controller reports an error, and may not have " +

@@ -70,7 +70,7 @@ func WriteRows() (rows []Row, at int) {
 	for _, r := range stepRows {
 		rows = append(rows, r.shown(Deny))
 	}
-	return append(rows, earlierStepsDone.shown(Allow)), at
+	return append(rows, earlierStepsDone.shown(Allow), dependencyNotDone.shown(Deny)), at
 }
 
 // SiblingRows are the rows that ask whether a sibling of an earlier step is done, in the order of the rule.
@@ -81,7 +81,7 @@ func SiblingRows() (rows []Row) {
 			rows = append(rows, notCreated.shown(Deny))
 		}
 	}
-	return append(rows, soaking.shown(Deny))
+	return append(rows, soaking.shown(Deny), dependencyNotFound.shown(Deny))
 }
 
 func (r *row) shown(o Outcome) Row {
@@ -94,6 +94,7 @@ func (r *row) shown(o Outcome) Row {
 var byReason = func() map[Reason]*row {
 	all := map[Reason]*row{
 		earlierStepsDone.reason: &earlierStepsDone, notCreated.reason: &notCreated, soaking.reason: &soaking,
+		dependencyNotDone.reason: &dependencyNotDone, dependencyNotFound.reason: &dependencyNotFound,
 	}
 	add := func(r *row) {
 		if all[r.reason] == nil {

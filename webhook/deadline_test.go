@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -27,6 +28,11 @@ func (hanging) ApplicationSet(ctx context.Context, name types.NamespacedName) (*
 func (hanging) Evaluate(ctx context.Context, _ policy.Input, _ policy.Decision) (policy.Decision, error) {
 	<-ctx.Done()
 	return policy.Decision{}, ctx.Err()
+}
+
+func (hanging) Named(ctx context.Context, _ types.NamespacedName) (judge.Named, error) {
+	<-ctx.Done()
+	return judge.Named{}, ctx.Err()
 }
 
 // The gate gives up on an API server that hangs before the caller gives up on the webhook. That is no decision.

@@ -59,7 +59,7 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
-		return []policy.Decision{release.Decide(p.judge, in, app)}
+		return []policy.Decision{release.Decide(p.judge, in, set, app, p.known)}
 	}, func(name string, d policy.Decision) { all[name] = d })
 	return all
 }
@@ -84,7 +84,8 @@ func (p *Preview) eachWaiting(
 		key := fmt.Sprint(since, policy.StepOf(set.Steps, a.Labels), t.Operation, t.Wanted, t.SpecCompared, t.Ran,
 			t.SameSources, t.SyncStartedAt, t.OutOfSyncSince, set.Recorded[a.Name].Pending, set.Recorded[a.Name].Started,
 			set.Recorded[a.Name].Step, in.History.Past(a.Name).Step,
-			p.judge.WindowOf(app), a.Health, a.LastOperation.Phase, a.LastOperation.AtCompared)
+			in.Settings.TrackOf(a.Labels), app.Annotations, p.judge.WindowOf(app), a.Health, a.LastOperation.Phase,
+			a.LastOperation.AtCompared)
 		judged, before := alike[key]
 		if !before {
 			judged = decide(app)
@@ -94,7 +95,7 @@ func (p *Preview) eachWaiting(
 			// The target is never among its own blockers, but may be among those of the one that was judged.
 			d.Application = a.Name
 			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool {
-				return b.Application == a.Name
+				return b.Application == a.Name && b.Namespace == ""
 			})
 			give(a.Name, d)
 		}

@@ -46,6 +46,7 @@ func newSetWrite(req admissionv1.AdmissionRequest, now time.Time) (*setWrite, er
 	case set.DeletionTimestamp != nil:
 		return nil, nil
 	}
+	set.Namespace = req.Namespace
 	w := &setWrite{set: set, dryRun: req.DryRun != nil && *req.DryRun, Write: approval.Write{
 		Set: policy.ClientText(req.Namespace + "/" + set.Name), New: set.Annotations,
 		User: req.UserInfo.Username, Groups: req.UserInfo.Groups, At: now,

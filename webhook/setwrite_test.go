@@ -43,6 +43,10 @@ type setRow struct {
 
 const noonStamp = `[{\"step\":3,\"of\":\"1.2.3\",\"by\":\"alice\",\"at\":\"2026-03-01T12:00:00Z\"}]`
 
+func newStamper() *Stamper {
+	return NewStamper(settings.Config{}, scenario.Watched{Cluster: &scenario.Cluster{}}, scenario.AtNoon)
+}
+
 func setRequest(before, after map[string]string) admissionv1.AdmissionRequest {
 	req := (&scenario.Attempt{After: scenario.App("guestbook", "1", "Healthy", ""), User: "alice"}).Request()
 	req.Kind.Kind, req.Resource.Resource, req.UserInfo.Groups = "ApplicationSet", "applicationsets",
@@ -70,7 +74,7 @@ func (r setRow) run(t *testing.T) {
 	if r.request != nil {
 		r.request(&req)
 	}
-	stamper, check := NewStamper(scenario.AtNoon),
+	stamper, check := newStamper(),
 		NewApprovalCheck(r.approvers, metrics, clocktesting.NewFakePassiveClock(scenario.Noon.Add(time.Second)))
 
 	if !r.unstamped {
@@ -228,7 +232,7 @@ func TestSetWritesThatCannotBeJudged(t *testing.T) {
 			g := NewWithT(t)
 			req := setRequest(nil, map[string]string{})
 			tc.edit(&req)
-			for _, h := range []webhook.AdmissionHandler{NewStamper(scenario.AtNoon),
+			for _, h := range []webhook.AdmissionHandler{newStamper(),
 				NewApprovalCheck(ApproverConfig{}, nil, scenario.AtNoon)} {
 				resp := h.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
 				g.Expect(resp.Allowed).To(BeFalse())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -23,16 +24,18 @@ const MutateApplicationSetPath = "/mutate-applicationset"
 type Stamper struct {
 	clock  clock.PassiveClock
 	parser *settings.Parser
+	known  judge.KnownSets
 }
 
-// NewStamper returns a Stamper with a clock.
-func NewStamper(clock clock.PassiveClock) *Stamper {
-	return &Stamper{clock: clock, parser: settings.NewParser(settings.Config{}, clock)}
+// NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
+// whether there is what they name.
+func NewStamper(config settings.Config, known judge.KnownSets, clock clock.PassiveClock) *Stamper {
+	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
 
-// Handle answers with the patches of one write. It reads nothing and records nothing.
+// Handle answers with the patches of one write. It reads nothing from the API server, and records nothing.
 func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
 	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now())
 	switch {
@@ -45,7 +48,8 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
 	response.Patches = stampPatches(w.New, stamped)
 	w.set.Annotations = stamped
-	for _, p := range s.parser.Of(argocd.NewApplicationSet(w.set)).Problems {
+	set := argocd.NewApplicationSet(w.set)
+	for _, p := range append(s.parser.Of(set).Problems, judge.AfterProblems(s.parser, s.known, set)...) {
 		response.Warnings = append(response.Warnings, warning("stepgate: "+p.String()))
 	}
 	return response

@@ -17,7 +17,8 @@ const (
 	owned            = "(has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, " +
 		"has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/'))) " +
 		"|| (oldObject != null && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o, " +
-		"has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))"
+		"has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/'))) " +
+		"|| (has(object.metadata.annotations) && 'stepgate.io/after' in object.metadata.annotations)"
 	// notExempt is the name of the condition that lets webhook.exemptApplications through.
 	notExempt = "not-exempt"
 )

@@ -86,6 +86,7 @@ type Gate struct {
 	hold                  bool
 	release               bool
 	annotations           []string
+	afterNamespaces       []string
 	Namespaces            Namespaces
 	SyncWindows           bool
 	argocdNamespace       string
@@ -123,6 +124,8 @@ func (g *Gate) bind(f *pflag.FlagSet) {
 		"namespace in which Argo CD runs and has its AppProjects, for --sync-windows")
 	f.StringSliceVar(&g.annotations, "allowed-annotations", settings.Annotations(),
 		"annotations by which an ApplicationSet may change how it is gated; stepgate reports the others and ignores them")
+	f.StringSliceVar(&g.afterNamespaces, "after-namespaces", nil,
+		"namespaces that the annotation "+settings.AfterAnnotation+" may name beside its own (repeatable)")
 	f.StringSliceVar((*[]string)(&g.Namespaces), "application-namespaces", nil,
 		"namespaces that hold Applications: names, or patterns as Argo CD has them, like team-* or /^team-[a-z]+$/; with "+
 			"names only, stepgate watches no other namespace; the webhook must be registered for no other (repeatable; "+
@@ -176,6 +179,13 @@ func (g *Gate) parse() (c settings.Config, err error) {
 			c.IgnoredAnnotations = append(c.IgnoredAnnotations, name)
 		}
 	}
+	for _, name := range g.afterNamespaces {
+		if !g.Namespaces.Gated(name) {
+			return c, command.Usage("--after-namespaces: %q is not among --application-namespaces: stepgate looks at no other",
+				name)
+		}
+	}
+	c.AfterNamespaces = g.afterNamespaces
 	c.GateRollbacks, c.AllowFailedOperations, c.Hold, c.Release = g.rollbacks, g.allowFailedOperations, g.hold, g.release
 	return c, nil
 }

@@ -25,6 +25,11 @@ func (e *Evaluator) ApplicationSet(_ context.Context, name types.NamespacedName)
 	return set, nil
 }
 
+// Named implements webhook.Evaluator.
+func (e *Evaluator) Named(_ context.Context, name types.NamespacedName) (judge.Named, error) {
+	return judge.NamedKnown(e.known, name), nil
+}
+
 // Evaluate implements webhook.Evaluator.
 func (e *Evaluator) Evaluate(_ context.Context, in policy.Input, open policy.Decision) (policy.Decision, error) {
 	in.Siblings = nil

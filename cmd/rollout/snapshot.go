@@ -34,6 +34,7 @@ type Snapshot struct {
 	*siblings.Histories
 	sets  map[types.NamespacedName]*argocd.ApplicationSet
 	owned map[types.UID][]*argocd.Projection
+	apps  map[types.NamespacedName]*argocd.Projection
 	// windows are the sync windows of AppProjects, by name.
 	windows map[string]argo.SyncWindows
 }
@@ -45,6 +46,7 @@ func NewSnapshot() *Snapshot {
 	return &Snapshot{
 		Histories: siblings.NewHistories(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{},
 		owned:   map[types.UID][]*argocd.Projection{},
+		apps:    map[types.NamespacedName]*argocd.Projection{},
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -71,11 +73,19 @@ func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
 }
 
 func (s *Snapshot) add(p *argocd.Projection) {
+	name := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if s.apps[name] != nil {
+		return
+	}
+	s.apps[name] = p
+	s.Trusted(p)
 	if p.Owner != "" {
 		s.owned[p.Owner] = append(s.owned[p.Owner], p)
-		s.Trusted(p)
 	}
 }
+
+// Application implements webhook.KnownSets.
+func (s *Snapshot) Application(name types.NamespacedName) *argocd.Projection { return s.apps[name] }
 
 // Set implements webhook.KnownSets.
 func (s *Snapshot) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
@@ -115,7 +125,8 @@ func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 	in := map[string]bool{}
 	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) {
 		s.Add(set)
-		if known, _ := s.Set(types.NamespacedName{Namespace: set.Namespace, Name: set.Name}); known.RollingSync {
+		known, _ := s.Set(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+		if _, follows := argocd.After(set.Namespace, known.Annotations); known.RollingSync || follows {
 			in[set.Namespace] = true
 		}
 	})
@@ -152,18 +163,82 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 	}
 	s := NewSnapshot()
 	s.sets[name] = set
+	if err := r.fill(ctx, s, name, set); err != nil {
+		return nil, err
+	}
+	return s, r.follow(ctx, s, name)
+}
+
+// follow reads what an ApplicationSet and its Applications come after, and what that comes after.
+func (r *Reader) follow(ctx context.Context, s *Snapshot, name types.NamespacedName) error {
+	seen := map[types.NamespacedName]bool{name: true}
+	for next := s.after(name); len(next) > 0; {
+		at := next[0]
+		next = next[1:]
+		if seen[at] || len(seen) > mostFollowed {
+			continue
+		}
+		seen[at] = true
+		app, err := r.live.Application(ctx, at)
+		if err != nil {
+			return err
+		}
+		if app != nil {
+			s.add(app)
+		}
+		set, err := r.live.ApplicationSet(ctx, at)
+		if err != nil {
+			return err
+		}
+		if set != nil && s.sets[at] == nil {
+			s.sets[at] = set
+			if err := r.fill(ctx, s, at, set); err != nil {
+				return err
+			}
+		}
+		next = append(next, s.after(at)...)
+	}
+	return nil
+}
+
+// mostFollowed bounds the names that are followed.
+const mostFollowed = 100
+
+// after are the names that an ApplicationSet or an Application, or one of its Applications, comes after.
+func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName) {
+	add := func(annotations map[string]string) {
+		names, _ := argocd.After(name.Namespace, annotations)
+		all = append(all, names...)
+	}
+	if p := s.apps[name]; p != nil {
+		add(p.Annotations)
+		if p.Set != "" {
+			all = append(all, types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+		}
+	}
+	if set := s.sets[name]; set != nil {
+		add(set.Annotations)
+		for _, p := range s.owned[types.UID(set.UID)] {
+			add(p.Annotations)
+		}
+	}
+	return all
+}
+
+// fill reads the Applications of an ApplicationSet.
+func (r *Reader) fill(ctx context.Context, s *Snapshot, name types.NamespacedName, set *argocd.ApplicationSet) error {
 	if len(set.Recorded) > maxGets {
 		total, err := live.CountApplications(ctx, r.objects, name.Namespace)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if total > 0 && len(set.Recorded)*fewOf > total {
-			return s, r.list(ctx, s, name.Namespace, set.UID)
+			return r.list(ctx, s, name.Namespace, set.UID)
 		}
 	}
 	versions, err := r.live.Versions(ctx, name.Namespace, labels.Everything())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var own []string
 	for _, v := range versions {
@@ -172,9 +247,9 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 		}
 	}
 	if len(own) > maxGets && len(own)*fewOf > len(versions) {
-		return s, r.list(ctx, s, name.Namespace, set.UID)
+		return r.list(ctx, s, name.Namespace, set.UID)
 	}
-	return s, r.each(ctx, s, name.Namespace, own)
+	return r.each(ctx, s, name.Namespace, own)
 }
 
 // list reads all Applications of a namespace, and keeps those of an ApplicationSet.

@@ -91,7 +91,7 @@ func (w *world) mayDeploy(m *member, app *argo.Application, revision string) boo
 	}
 	before := w.before(m.generated)
 	for _, e := range before {
-		since, ok := w.sinceOf(e, &o)
+		since, ok := w.sinceOf(e, &o, e.proof.since)
 		completed := w.api.apps[e.name]
 		if !ok || !hasRun(completed, revision) || since <= e.proof.broken || w.failed(e.name) ||
 			isBroken(completed.Status.Health.Status) ||

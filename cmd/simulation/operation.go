@@ -188,7 +188,10 @@ func (c *appController) end(name string, state *argo.OperationState, failed bool
 		next.RetryCount++
 	case failed:
 		next.Phase = synccommon.OperationFailed
-		m.proof.broken, m.truth.failed = c.w.now, m.operates
+		m.truth.failed = m.operates
+		if spec := c.w.api.apps[name].Spec; m.live.content != c.w.contentOf(&spec, c.w.heads(m)) || m.proof.applied {
+			m.proof.broken = c.w.now // else it has what the branch has by now, and only what it has not was tried
+		}
 		c.w.tell(Happening{Kind: Failed, Application: name})
 	default:
 		next.Phase = synccommon.OperationSucceeded

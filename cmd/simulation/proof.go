@@ -26,6 +26,8 @@ type proof struct {
 	// since is when each content had first been deployed and Healthy. One at which Argo CD has seen it not to be Healthy
 	// is not among them.
 	since map[content]time.Duration
+	// first is the same, with those at which it was Progressing since.
+	first map[content]time.Duration
 	// broken is when it last failed, or Argo CD last saw it Degraded or Missing.
 	broken time.Duration
 	// byHand are the revisions that users have synced it to.
@@ -66,10 +68,13 @@ func (w *world) becameHealthy(m *member) {
 // proves is called when an Application has something deployed and is Healthy.
 func (w *world) proves(m *member) {
 	if m.proof.since == nil {
-		m.proof.since = map[content]time.Duration{}
+		m.proof.since, m.proof.first = map[content]time.Duration{}, map[content]time.Duration{}
 	}
 	if _, known := m.proof.since[m.live.content]; !known {
 		m.proof.since[m.live.content] = max(m.proof.deployed, m.proof.healthy)
+	}
+	if _, known := m.proof.first[m.live.content]; !known {
+		m.proof.first[m.live.content] = m.proof.since[m.live.content]
 	}
 }
 
@@ -77,6 +82,9 @@ func (w *world) proves(m *member) {
 func (w *world) noticed(m *member, health, before argoHealth) {
 	if health != "Healthy" && !m.live.pending {
 		delete(m.proof.since, m.live.content)
+		if health != "Progressing" {
+			delete(m.proof.first, m.live.content)
+		}
 	}
 	if isBroken(health) || isBroken(before) {
 		m.proof.broken = w.now

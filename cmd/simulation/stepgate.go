@@ -111,8 +111,8 @@ func (r *replica) start() {
 	r.gate = webhook.NewGate(j, webhook.Dependencies{
 		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r,
 	})
-	r.mutator = webhook.NewMutator(r.gate, r)
-	r.releaser = release.New(j, r, recorder.Waiting(), r, r.w.delay)
+	r.mutator = webhook.NewMutator(r.gate, known{r})
+	r.releaser = release.New(j, known{r}, recorder.Waiting(), r, r.w.delay)
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)
 	}
@@ -292,6 +292,17 @@ func (r *replica) Application(_ context.Context, name types.NamespacedName) (*ar
 		return r.projection(app), nil
 	}
 	return nil, nil
+}
+
+// known is a replica as judge.KnownSets.
+type known struct{ *replica }
+
+// Application is judge.KnownSets.
+func (k known) Application(name types.NamespacedName) *argocd.Projection {
+	if app := k.cache.apps[name.Name]; app != nil {
+		return k.projection(app)
+	}
+	return nil
 }
 
 // Versions is siblings.Live.

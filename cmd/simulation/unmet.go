@@ -125,15 +125,22 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 		return unmet{}, false
 	}
 	for _, e := range w.before(o.step) {
-		since, unhealthy := max(e.proof.deployed, e.proof.healthy), w.isUnhealthy(e)
-		if completed, ok := w.sinceOf(e, o); ok && w.onTrain() {
-			since, unhealthy = max(completed, e.proof.broken), isBroken(w.api.apps[e.name].Status.Health.Status)
-		}
+		since, unhealthy, again := max(e.proof.deployed, e.proof.healthy), w.isUnhealthy(e), false
 		behind := min(0, w.skew(e.name))
+		if w.onTrain() {
+			completed, ok := w.sinceOf(e, o, e.proof.since)
+			if ok {
+				since, unhealthy = max(completed, e.proof.broken), isBroken(w.api.apps[e.name].Status.Health.Status)
+			}
+			// It was Progressing since, at another commit that has the same content. Nobody can tell that from a commit that
+			// it is on its way to.
+			first, ok := w.sinceOf(e, o, e.proof.first)
+			again = ok && w.now >= max(first, e.proof.broken)+wait+behind && !slices.Equal(e.proof.revisions, o.revisions)
+		}
 		if unreadable || unhealthy || w.now < since+wait+behind {
 			return unmet{
 				kind: "soak", text: fmt.Sprintf("%s has to be deployed and Healthy for %s, and is since %s", e.name, wait,
-					seconds(since)), behind: e.name,
+					seconds(since)), behind: e.name, limit: again && !unreadable,
 			}, true
 		}
 		if w.now < e.proof.moved+wait+behind {
@@ -146,10 +153,10 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 	return unmet{}, false
 }
 
-// sinceOf is since when an Application has had what an operation deploys, of the sources that both have and of the
+// sinceOf is since when it is proved that an Application has had what an operation deploys, of the sources that both have and of the
 // template.
-func (w *world) sinceOf(e *member, o *sought) (since time.Duration, ok bool) {
-	for had, at := range e.proof.since {
+func (w *world) sinceOf(e *member, o *sought, proved map[content]time.Duration) (since time.Duration, ok bool) {
+	for had, at := range proved {
 		same := had.values == o.content.values
 		for i, b := range e.sources {
 			for j, own := range o.m.sources {

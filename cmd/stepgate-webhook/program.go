@@ -122,7 +122,7 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		Address: o.Addresses.Webhook,
 		Handlers: map[string]admission.Handler{
 			webhook.ValidatePath: gate, webhook.MutatePath: webhook.NewMutator(gate, p.known),
-			webhook.MutateApplicationSetPath:   webhook.NewStamper(clock.RealClock{}),
+			webhook.MutateApplicationSetPath:   webhook.NewStamper(config, p.known, clock.RealClock{}),
 			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, metrics, clock.RealClock{}),
 		},
 		Wrap:           p.traces.serve,

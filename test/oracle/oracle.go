@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -73,6 +74,27 @@ func (r *Reader) Evaluate(ctx context.Context, in policy.Input, _ policy.Decisio
 		}
 	}
 	return policy.Evaluate(in), nil
+}
+
+// Named reads what there is of a name, with typed reads.
+func (r *Reader) Named(ctx context.Context, name types.NamespacedName) (n judge.Named, err error) {
+	var list argo.ApplicationList
+	if n.Set, err = r.ApplicationSet(ctx, name); err != nil {
+		return n, err
+	}
+	if err := r.live.List(ctx, &list, client.InNamespace(name.Namespace)); err != nil {
+		return n, fmt.Errorf("list Applications of namespace %s: %w", name.Namespace, err)
+	}
+	for i := range list.Items {
+		p := argocd.NewProjection(&list.Items[i])
+		if n.Set != nil && string(p.Owner) == n.Set.UID {
+			n.Members = append(n.Members, p)
+		}
+		if p.Name == name.Name {
+			n.Own = p
+		}
+	}
+	return n, nil
 }
 
 func (r *Reader) timed(kind string, read func() error) error {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // The accounts of Argo CD's parts.
@@ -91,6 +92,14 @@ func (c *Cluster) Evaluate(_ context.Context, in policy.Input, open policy.Decis
 	return policy.Weigh(in, open), nil
 }
 
+// Named is judge.Evaluator.
+func (c *Cluster) Named(_ context.Context, name types.NamespacedName) (judge.Named, error) {
+	if err := c.read(); err != nil {
+		return judge.Named{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	return judge.NamedKnown(Watched{c}, name), nil
+}
+
 // Untouchable is a judge.Evaluator for writes that need no read: a test that reads fails.
 type Untouchable struct{ T testing.TB }
 
@@ -104,6 +113,12 @@ func (u Untouchable) ApplicationSet(context.Context, types.NamespacedName) (*arg
 func (u Untouchable) Evaluate(context.Context, policy.Input, policy.Decision) (policy.Decision, error) {
 	u.T.Error("the siblings were read")
 	return policy.Decision{}, ErrRead
+}
+
+// Named is judge.Evaluator.
+func (u Untouchable) Named(context.Context, types.NamespacedName) (judge.Named, error) {
+	u.T.Error("something else was read")
+	return judge.Named{}, ErrRead
 }
 
 // Of makes argocd/guestbook with three steps and the Applications of a scenario: "STEP:NAME=HEALTH@REVISION",

@@ -22,6 +22,8 @@ type Watch struct {
 	OperatedAt time.Time
 	// Completed are the contents that Applications were seen to complete, by name.
 	Completed map[string][]policy.Source
+	// Stale are those that Past does not show to be compared freshly.
+	Stale map[types.UID]bool
 	// Around is what was around the sources of prod when it was deployed; empty when that was not seen.
 	Around string
 	// IsUnproven says that it is not known by what prod was deployed, and the times are what policy.History has.
@@ -59,6 +61,14 @@ func (s *Watch) Changed(types.UID, []policy.Source, argocd.Fingerprint) uint64 {
 // ComparedAt is judge.Histories.
 func (s *Watch) ComparedAt(types.UID, time.Time) uint64 { return s.Compared }
 
+// Past is judge.Histories. All that is not of guestbook is compared freshly, unless Stale says otherwise.
+func (s *Watch) Past(app types.UID, _, _ uint64) policy.Past {
+	if s.Stale[app] {
+		return policy.Past{}
+	}
+	return policy.Past{Freshness: policy.Fresh}
+}
+
 // History is judge.Histories.
 func (s *Watch) History(_ *policy.ApplicationSet, changed, compared uint64) policy.History {
 	return policy.History{Joined: s.Joined, Respecified: s.Respecified, Of: func(name string) policy.Past {
@@ -94,11 +104,21 @@ func (w Watched) Set(name types.NamespacedName) (*argocd.ApplicationSet, sibling
 func (w Watched) Owned(owner types.UID) []*argocd.Projection {
 	var all []*argocd.Projection
 	for _, app := range w.Apps {
-		if p := argocd.NewProjection(app); p.Owner == owner {
+		if p := argocd.NewProjection(app); p.Owner == owner || p.UID == owner && p.FollowsAlone() {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// Application is judge.KnownSets.
+func (w Watched) Application(name types.NamespacedName) *argocd.Projection {
+	for _, app := range w.Apps {
+		if app.Namespace == name.Namespace && app.Name == name.Name {
+			return argocd.NewProjection(app)
+		}
+	}
+	return nil
 }
 
 // Sets are all ApplicationSets.

@@ -18,6 +18,7 @@ type Application struct {
 		UID               types.UID         `json:"uid"`
 		Name              string            `json:"name"`
 		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
 		OwnerReferences   ownerReferences   `json:"ownerReferences"`
 		DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
 	} `json:"metadata"`

@@ -3,8 +3,8 @@ package argocd
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -12,8 +12,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// annotationPrefix is the prefix of all annotations of the gate. Other annotations are left out. They may be large:
-// kubectl apply keeps the whole object in one.
+// annotationPrefix is the prefix of all annotations of the gate.
 const annotationPrefix = "stepgate.io/"
 
 // ApplicationSet is the part of an ApplicationSet that a decision needs: the rule's part, and the annotations that
@@ -28,13 +27,7 @@ type ApplicationSet struct {
 
 // NewApplicationSet keeps the part of an ApplicationSet that a decision needs.
 func NewApplicationSet(set *argo.ApplicationSet) *ApplicationSet {
-	annotations := map[string]string{}
-	for key, value := range set.Annotations {
-		if strings.HasPrefix(key, annotationPrefix) {
-			annotations[key] = value
-		}
-	}
-	projected := &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: annotations}
+	projected := &ApplicationSet{ApplicationSet: ruleOf(set), Annotations: OurAnnotations(set.Annotations)}
 	if projected.RollingSync {
 		projected.MaxUpdate = maxUpdate(set.Spec.Strategy.RollingSync.Steps)
 	}
@@ -74,6 +67,7 @@ func ruleOf(set *argo.ApplicationSet) policy.ApplicationSet {
 		Deleting: set.DeletionTimestamp != nil, Failing: failing(set.Status.Conditions),
 	}
 	projected.FailingStep = deniedStep(projected.Failing)
+	projected.Generated = generated(set.Status.Conditions)
 	// IsRollingSyncStrategy of argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go.
 	if strategy := set.Spec.Strategy; strategy != nil && strategy.Type == "RollingSync" && strategy.RollingSync != nil {
 		projected.RollingSync = true
@@ -91,6 +85,13 @@ func failing(conditions []argo.ApplicationSetCondition) string {
 		}
 	}
 	return ""
+}
+
+// generated reports whether the ApplicationSet controller says that all Applications are as they should be.
+func generated(conditions []argo.ApplicationSetCondition) bool {
+	return slices.ContainsFunc(conditions, func(c argo.ApplicationSetCondition) bool {
+		return c.Type == argo.ApplicationSetConditionResourcesUpToDate && c.Status == argo.ApplicationSetConditionStatusTrue
+	})
 }
 
 // deniedHere finds the step in a denial of stepgate, as the API server gives it to the ApplicationSet controller.

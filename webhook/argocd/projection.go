@@ -21,6 +21,8 @@ type Projection struct {
 	Owner types.UID
 	// Set is the name of the ApplicationSet that controls it; empty when there is none.
 	Set string
+	// Annotations are those that configure the gate; nil if there are none.
+	Annotations map[string]string
 	// AutoSync says that Argo CD syncs it by itself.
 	AutoSync bool
 	// Compared stands for what it was compared with.
@@ -52,6 +54,7 @@ func NewProjection(app *argo.Application) *Projection {
 		ObjectMeta:   Identity(app),
 		Owner:        owner.UID,
 		Set:          owner.Name,
+		Annotations:  OurAnnotations(app.Annotations),
 		AutoSync:     app.Spec.SyncPolicy != nil && app.Spec.SyncPolicy.IsAutomatedSyncEnabled(),
 		Compared:     NewFingerprint(&app.Status.Sync),
 		Around:       around,
@@ -65,6 +68,20 @@ func NewProjection(app *argo.Application) *Projection {
 		WindowSubject: WindowSubjectOf(app),
 		Application:   Sibling(app),
 	}
+}
+
+// OurAnnotations are those that configure the gate; nil if there are none. Others may be large: kubectl apply keeps the
+// whole object in one.
+func OurAnnotations(all map[string]string) (ours map[string]string) {
+	for key, value := range all {
+		if strings.HasPrefix(key, annotationPrefix) {
+			if ours == nil {
+				ours = map[string]string{}
+			}
+			ours[key] = value
+		}
+	}
+	return ours
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

@@ -25,8 +25,8 @@ func (r *Record) complete(app *policy.Application, altered bool) {
 	case !app.SpecCompared || !app.LastSync.SameSources:
 		r.completions = nil
 		return
-	case app.OperationSet || app.LastOperation.Running() || !hydrated(app):
-		return // a dry source is compared before it is hydrated
+	case app.OperationSet || app.LastOperation.Running():
+		return
 	}
 	done, shown := r.shown(app)
 	same := func(c policy.Completion) bool { return slices.Equal(c.Sources, done.Sources) }
@@ -63,6 +63,8 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 		done.Since = app.HealthSince
 	}
 	switch {
+	case app.SyncStatus == "Synced" && !hydrated(app):
+		// A dry source is compared before it is hydrated.
 	case app.SyncStatus == "Synced" && !last.AtCompared:
 		done.Sources = app.Compared
 		return done, r.deployed != 0 && r.deployed == r.fingerprint
@@ -72,9 +74,9 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 		}
 		done.Sources, done.By = app.Compared, last.By
 		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
-	case app.SyncStatus == "OutOfSync" && !last.AtCompared && app.Hydration == "" && len(last.Other) == len(app.Compared):
+	case app.SyncStatus == "OutOfSync" && !last.AtCompared && len(last.Other) == len(app.Compared):
 		done.Sources, done.By = last.Other, last.By
-		return done, app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
+		return done, app.Hydration == "" && app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
 	}
 	return policy.Completion{}, false
 }

@@ -219,6 +219,7 @@ func checkRecord(t *rapid.T) {
 		case !app.SpecCompared || !app.LastSync.SameSources:
 			clear(proved)
 		case app.OperationSet || app.LastOperation.Running():
+		case app.SyncStatus == "Synced" && !hydrated(app):
 		case app.SyncStatus == "Synced":
 			proved[revision] = app.Health == "Healthy"
 		case app.SyncStatus == "OutOfSync" && !app.LastSync.AtCompared && len(app.LastSync.Other) == 1:

@@ -18,6 +18,10 @@ type SiblingReader interface {
 	Known(set *policy.ApplicationSet) []policy.Sibling
 	// Application reads one Application of the ApplicationSet live; nil without an error means that there is none.
 	Application(ctx context.Context, set *policy.ApplicationSet, name string) (*argocd.Projection, error)
+	// Alone reads an Application live, whoever controls it; nil without an error means that it does not exist.
+	Alone(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error)
+	// Members returns all live Applications of an ApplicationSet.
+	Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error)
 	// Current returns the live siblings of the steps before step. It does not read known siblings that are current, nor
 	// one that has just been read; read may be nil.
 	Current(ctx context.Context, set *policy.ApplicationSet, step int, read *argocd.Projection) ([]policy.Sibling, error)

@@ -33,6 +33,8 @@ type Histories interface {
 	// ComparedAt is the position at which the last comparison of an Application was seen, which was at a time; the
 	// newest position if that was not seen.
 	ComparedAt(app types.UID, reconciledAt time.Time) uint64
+	// Past is what was seen of one Application, by its comparisons since the position of a change and that of a comparison.
+	Past(app types.UID, changed, compared uint64) policy.Past
 	// History is what was seen of the Applications of an ApplicationSet, by their comparisons since the position of a
 	// change and that of a comparison.
 	History(set *policy.ApplicationSet, changed, compared uint64) policy.History

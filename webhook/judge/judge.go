@@ -24,12 +24,16 @@ type Evaluator interface {
 	// Evaluate decides on the siblings as they are now. It ignores the input's Siblings. open is what policy.Scope says
 	// of the input, without settling it.
 	Evaluate(ctx context.Context, in policy.Input, open policy.Decision) (policy.Decision, error)
+	// Named reads live what there is of a name.
+	Named(ctx context.Context, name types.NamespacedName) (Named, error)
 }
 
 // KnownSets gives ApplicationSets and their Applications as last watched, without a read.
 type KnownSets interface {
 	Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version)
 	Owned(owner types.UID) []*argocd.Projection
+	// Application is nil when it is not known.
+	Application(name types.NamespacedName) *argocd.Projection
 }
 
 // Dependencies are what a Judge works with.
@@ -67,7 +71,9 @@ func New(config settings.Config, dependencies Dependencies) *Judge {
 // Judge judges one write, as a member of each of its ApplicationSets. The strictest answer counts.
 func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 	start := time.Now()
-	if d, settled := policy.Relevant(w.Target); settled {
+	if d, settled := policy.Relevant(w.Target); d.Reason == policy.NotManaged && w.follows() {
+		worst = j.judgeAlone(ctx, w, d)
+	} else if settled {
 		worst = Verdict{Decision: d, Settings: j.Parser.Of(nil)}
 	} else {
 		worst = j.judgeMember(ctx, w, w.Owners[0])
@@ -110,7 +116,26 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if !settled {
 		d, err = j.Live.Evaluate(ctx, in, d)
 	}
+	if set != nil && err == nil {
+		own, problems := j.Parser.OfApplication(w.Namespace, w.App.Metadata.Annotations)
+		var circles []settings.Problem
+		d, circles, err = j.follow(ctx, w, in, set, s.After.And(own), d)
+		s.Problems = slices.Concat(s.Problems, problems, circles)
+	}
 	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: set != nil}
+}
+
+// judgeAlone judges the write of an Application that no ApplicationSet controls, and that comes after others. d says
+// that its steps have no say.
+func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Verdict {
+	set := argocd.Alone(w.Namespace, w.UID, argocd.OurAnnotations(w.App.Metadata.Annotations))
+	s := j.Parser.OfWrite(set, w.Claim())
+	in := j.Input(w, set, s)
+	in.History = j.History(w, &set.ApplicationSet)
+	d.Application = w.Target.Name
+	d, circles, err := j.follow(ctx, w, in, set, s.After, d)
+	s.Problems = slices.Concat(s.Problems, circles)
+	return Verdict{Decision: d, Settings: s, Err: err, Found: true}
 }
 
 // Input is what is known about a write without a read and without the past.

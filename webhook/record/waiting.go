@@ -26,7 +26,7 @@ const (
 
 // Known gives the state of Applications as last watched; it may be out of date. No decision is made from it here.
 type Known interface {
-	// Owned returns the Applications that an ApplicationSet controls.
+	// Owned returns the Applications that an ApplicationSet controls, or the one of this UID that none does.
 	Owned(owner types.UID) []*argocd.Projection
 }
 
@@ -70,12 +70,16 @@ type wait struct {
 // note remembers a write that was held or denied. Audit mode blocks nothing. Of one that is allowed it returns the wait
 // that is over.
 func (b *Waiting) note(w *judge.Write, v judge.Verdict) (over wait) {
-	if v.Err != nil || w.UID == "" || len(w.Owners) == 0 {
+	if v.Err != nil || w.UID == "" {
 		return wait{}
+	}
+	owner := w.UID // of an Application that no ApplicationSet controls
+	if len(w.Owners) > 0 {
+		owner = w.Owners[0].UID
 	}
 	switch {
 	case v.Rejects() && v.Reason != policy.AlreadySynced:
-		b.Wait(w.UID, w.Owners[0].UID, v.Decision)
+		b.Wait(w.UID, owner, v.Decision)
 		b.stop(w.UID)
 	case v.Outcome == policy.Allow && w.Target.Operation.Automated:
 		return b.release(w.UID)

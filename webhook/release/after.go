@@ -37,7 +37,7 @@ func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 	if w.DryRun || v.Err != nil || !v.Rejects() {
 		return
 	}
-	needed := needs(v.Decision, &w.Target)
+	needed := needs(v.Decision, &w.Target, w.Namespace)
 	if v.Held {
 		needed = needed[:min(len(needed), atOnce)]
 	}
@@ -45,7 +45,7 @@ func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 		// Where a refresh is pending, somebody has asked.
 		later := v.Held && (c.settling || c.synced) // by the Releaser
 		if !c.pending && !c.unpolled && !later {
-			refresh.Ask(types.NamespacedName{Namespace: w.Namespace, Name: c.app}, c.why, c.comparedAt)
+			refresh.Ask(c.app, c.why, c.comparedAt)
 		}
 	}
 }

@@ -6,12 +6,23 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Decide decides about the sync that an Application waits for, on what is known without a read. in is about its
 // ApplicationSet.
-func Decide(j *judge.Judge, in policy.Input, p *argocd.Projection) policy.Decision {
-	return decide(j, policy.Weigh, in, p, nil).best.Decision
+func Decide(
+	j *judge.Judge, in policy.Input, set *argocd.ApplicationSet, p *argocd.Projection, known judge.KnownSets,
+) policy.Decision {
+	d := decide(j, policy.Weigh, in, p, nil)
+	return d.after(j, set, j.Parser.Of(set).After, p, known)
+}
+
+// after is the best decision, as far as the Application comes after others.
+func (d *decided) after(
+	j *judge.Judge, set *argocd.ApplicationSet, after settings.After, p *argocd.Projection, known judge.KnownSets,
+) policy.Decision {
+	return j.FollowKnown(d.in, d.best.Decision, set, after, p, known)
 }
 
 // weigher is policy.Weigh.
@@ -22,6 +33,8 @@ type decided struct {
 	// best is what to deploy or to wait for: what it was last compared with or, on a train, the best candidate. newest is
 	// what it was compared with.
 	best, newest policy.Candidate
+	// in is the input.
+	in policy.Input
 	// train says that there may be other candidates than the compared one.
 	train bool
 	// at is when to look again, if nothing changes until then; zero when that is not known.
@@ -31,6 +44,7 @@ type decided struct {
 // decide is Decide, and what else there is to say.
 func decide(j *judge.Judge, weigh weigher, in policy.Input, p, blocker *argocd.Projection) (d decided) {
 	in = j.Waiting(in, p)
+	d.in = in
 	if d.train = in.Settings.Train; d.train {
 		all := policy.Candidates(in)
 		d.newest = all[0]

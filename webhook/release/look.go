@@ -30,6 +30,14 @@ type look struct {
 
 func (l *look) lookAfter(d time.Duration) { l.again = soonest(l.again, d) }
 
+// project is the Application of a need, as last watched; nil if it is not known.
+func (l *look) project(c need, known judge.KnownSets) *argocd.Projection {
+	if c.step == ofDependency {
+		return known.Application(c.app)
+	}
+	return l.byName[c.app.Name]
+}
+
 func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet) (again time.Duration) {
 	owned, s := r.known.Owned(types.UID(set.UID)), r.judge.Parser.Of(set)
 	l := &look{
@@ -48,10 +56,10 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 		}
 	}
 	for _, p := range owned {
-		if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {
+		if s.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {
 			l.lookAfter(reconcileEvery)
 			l.wanted = append(l.wanted, need{
-				app: p.Name, step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
+				app: nameOf(p), step: beforeSteps, why: notRecorded, comparedAt: p.Application.ReconciledAt, unrecorded: true,
 			})
 		}
 		starts := r.starts(p, &set.ApplicationSet, s)
@@ -60,18 +68,19 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 		}
 	}
 	l.wanted = append(l.wanted, unproven(set, owned, l.train)...)
-	return min(l.again, r.requestAll(inTurn(l.wanted), l.byName, before, now))
+	return min(l.again, r.requestAll(inTurn(l.wanted), l, before, now))
 }
 
 // lookAt looks at an Application that waits. starts says that stepgate starts its sync.
 func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	set := &l.set.ApplicationSet
 	found := decide(r.judge, r.weigh, l.in, p, l.byName[l.before.blockedBy[p.Name]])
+	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
 	d := found.best.Decision
 	if l.settings.Mode != settings.Enforce {
 		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 	}
-	if d.Reason == policy.NotSelected {
+	if (d.Reason == policy.NotSelected || d.Reason == policy.NotRollingSync) && !r.waiting.Waits(p.UID) {
 		return // nobody holds it
 	}
 	if overdue := r.overdue(l, d, p); overdue > 0 {
@@ -91,7 +100,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 		r.waiting.Wait(p.UID, types.UID(set.UID), d)
 	}
-	if len(d.Blockers) > 0 {
+	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application
 	}
 	if starts && d.Outcome == policy.Allow {
@@ -123,13 +132,13 @@ func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
 		return nil
 	}
 	target := judge.WaitingTarget(p, false)
-	all := needs(d, &target)
+	all := needs(d, &target, p.Namespace)
 	if a := &p.Application; d.Outcome != policy.Deny {
 		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []need{{app: p.Name, step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+		all = []need{{app: nameOf(p), step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
 	}
 	for i := range all {
-		all[i].pending = all[i].pending || all[i].app == p.Name && p.Application.RefreshRequested
+		all[i].pending = all[i].pending || all[i].app == nameOf(p) && p.Application.RefreshRequested
 	}
 	return all
 }

@@ -1,8 +1,11 @@
 package release
 
 import (
+	"cmp"
 	"math"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
@@ -11,8 +14,9 @@ import (
 
 // need is an Application that Argo CD has to compare again, so that a sync can go on.
 type need struct {
-	app string
-	// step is the step of the Application; beforeSteps where a sync of its own waits for nothing else.
+	app types.NamespacedName
+	// step is the step of the Application; beforeSteps where a sync of its own waits for nothing else, and ofDependency
+	// where it is of another ApplicationSet, or of none.
 	step int
 	// why is the reason and its detail.
 	why string
@@ -45,22 +49,27 @@ type need struct {
 //
 // They are in the order of the steps, up to the first step with a sibling that no comparison makes done: what comes
 // after that one has to wait anyway, and may have to be compared once more then.
-func needs(d policy.Decision, t *policy.Target) []need {
+func needs(d policy.Decision, t *policy.Target, namespace string) []need {
+	own := types.NamespacedName{Namespace: namespace, Name: d.Application}
 	if d.Reason == policy.TargetNotCompared || d.Reason == policy.TargetOutdated {
-		return []need{{app: d.Application, step: beforeSteps, why: string(d.Reason), comparedAt: t.ReconciledAt}}
+		return []need{{app: own, step: beforeSteps, why: string(d.Reason), comparedAt: t.ReconciledAt}}
 	}
 	if d.Reason == policy.AlreadySynced {
 		// Each sync is another reason: several rollouts may follow one another.
 		why := string(d.Reason) + ": it started at " + t.SyncStartedAt.UTC().Format(time.TimeOnly)
-		return []need{{app: d.Application, step: beforeSteps, why: why, comparedAt: t.ReconciledAt, synced: true}}
+		return []need{{app: own, step: beforeSteps, why: why, comparedAt: t.ReconciledAt, synced: true}}
 	}
 	var all []need
 	last := lastToCompare(d.Blockers)
 	for _, b := range d.Blockers {
 		if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {
 			n := need{
-				app: b.Application, step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
+				app:  types.NamespacedName{Namespace: cmp.Or(b.Namespace, namespace), Name: b.Application},
+				step: b.Step, why: string(b.Reason) + " " + b.Detail, comparedAt: b.ComparedAt,
 				pending: b.Reason == policy.RefreshPending, settling: b.Reason == policy.HealthStale, unpolled: !b.Reason.Stale(),
+			}
+			if b.Step < 0 {
+				n.step = ofDependency
 			}
 			if n.unpolled {
 				n.after = b.ComparedAt.Add(unpolledAfter)
@@ -71,8 +80,15 @@ func needs(d policy.Decision, t *policy.Target) []need {
 	return all
 }
 
-// beforeSteps goes before all steps.
-const beforeSteps = -1
+func nameOf(p *argocd.Projection) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// beforeSteps and ofDependency go before all steps.
+const (
+	beforeSteps  = -1
+	ofDependency = -2
+)
 
 // lastToCompare is the first step with a blocker that no comparison makes done. One that only soaks ends by itself.
 func lastToCompare(blockers []policy.Blocker) int {
@@ -97,7 +113,7 @@ func idle(d policy.Decision, known map[string]*argocd.Projection) []need {
 	for _, b := range d.Blockers {
 		if p := known[b.Application]; b.Reason == policy.OperationInProgress && p != nil && p.Application.OperationSet &&
 			!p.Application.LastOperation.Running() {
-			all = append(all, need{app: b.Application, why: notStarted, comparedAt: b.ComparedAt, idle: true})
+			all = append(all, need{app: nameOf(p), why: notStarted, comparedAt: b.ComparedAt, idle: true})
 		}
 	}
 	return all
@@ -118,7 +134,7 @@ func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) 
 		at := policy.StepOf(set.Steps, p.Application.Labels)
 		if missing, ok := history.Unproven(&p.Application); ok && 0 <= at && at < step {
 			all = append(all, need{
-				app: p.Name, step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
+				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
 				pending: p.Application.RefreshRequested, after: missing.Truncate(time.Second).Add(time.Second),
 				within: missing.Sub(p.Application.LastSync.FinishedAt) + time.Second,
 			})

@@ -154,8 +154,9 @@ func TestWhatADecisionNeeds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, c := range needs(policy.Decision{Reason: tc.blockers[0].Reason, Blockers: tc.blockers}, &policy.Target{}) {
-				got = append(got, c.app)
+			d := policy.Decision{Reason: tc.blockers[0].Reason, Blockers: tc.blockers}
+			for _, c := range needs(d, &policy.Target{}, "argocd") {
+				got = append(got, c.app.Name)
 			}
 			NewWithT(t).Expect(got).To(Equal(tc.want))
 		})
@@ -180,7 +181,7 @@ func TestOneComparisonServesAll(t *testing.T) {
 func TestEachRepetitionIsAnother(t *testing.T) {
 	g := NewWithT(t)
 	why := func(started time.Time) string {
-		all := needs(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started})
+		all := needs(policy.Decision{Reason: policy.AlreadySynced}, &policy.Target{SyncStartedAt: started}, "argocd")
 		g.Expect(all).To(HaveLen(1))
 		return all[0].why
 	}

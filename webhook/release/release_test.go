@@ -273,7 +273,8 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	r.clock.SetTime(scenario.Noon.Add(time.Second))
 	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "a reconciliation alone is no new opening")
 	for _, wait := range []time.Duration{2, 4, 8} {
-		asked := r.sets[guestbook].requests[needKey{app: "prod", why: turnHasCome}].askedAt
+		name := types.NamespacedName{Namespace: "argocd", Name: "prod"}
+		asked := r.sets[guestbook].requests[needKey{app: name, why: turnHasCome}].askedAt
 		r.clock.SetTime(asked.Add(time.Second))
 		recorder.Record(logr.Discard(), &judge.Write{
 			UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}},

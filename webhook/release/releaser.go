@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 )
 
@@ -92,13 +93,14 @@ type waitingSet struct {
 	first map[string]time.Time
 	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits
 	// for it.
-	asked map[string]bool
+	asked map[types.NamespacedName]bool
 }
 
 // needKey tells needs apart.
 type needKey struct {
-	app, why string
-	pending  bool
+	app     types.NamespacedName
+	why     string
+	pending bool
 }
 
 // request is a need that is needed, from the first reconciliation that finds this to the last.
@@ -121,6 +123,20 @@ func New(
 	}
 }
 
+// set is the ApplicationSet of a name, or the Application that is in none and comes after others; nil if it is not
+// known.
+func (r *Releaser) set(name types.NamespacedName) *argocd.ApplicationSet {
+	app, alone := argocd.IsAlone(name)
+	if !alone {
+		set, _ := r.known.Set(name)
+		return set
+	}
+	if p := r.known.Application(app); p != nil && p.FollowsAlone() {
+		return argocd.Alone(p.Namespace, p.UID, p.Annotations)
+	}
+	return nil
+}
+
 // StartWith makes the Releaser start what Argo CD does not start.
 func (r *Releaser) StartWith(s Starter) { r.starter = s }
 
@@ -134,10 +150,10 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 		before = &waitingSet{}
 	}
 	now, next := &waitingSet{
-		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[string]bool{},
+		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[types.NamespacedName]bool{},
 		due: map[string]*due{}, first: map[string]time.Time{}, starting: map[string]starting{},
 	}, time.Duration(0)
-	if set, _ := r.known.Set(name); set != nil {
+	if set := r.set(name); set != nil {
 		next = r.reconcile(set, before, now)
 	}
 	delete(r.sets, name)

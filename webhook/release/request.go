@@ -20,7 +20,7 @@ const atOnce = 40
 // of the earliest step.
 func inTurn(wanted []need) []need {
 	slices.SortStableFunc(wanted, func(a, b need) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app, b.app))
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.app.String(), b.app.String()))
 	})
 	return wanted
 }
@@ -31,12 +31,12 @@ func (c need) starts() bool { return !c.pending && !c.idle && !c.unrecorded && !
 // requestAll asks for the comparisons that are due, as many as may be under way at once. The others follow when those
 // have been made: each is a change, and so another reconciliation. It returns after how long the next one is due.
 func (r *Releaser) requestAll(
-	wanted []need, known map[string]*argocd.Projection, before, now *waitingSet,
+	wanted []need, l *look, before, now *waitingSet,
 ) (again time.Duration) {
 	again = reconcileEvery
-	underWay := map[string]bool{}
+	underWay := map[types.NamespacedName]bool{}
 	for _, c := range wanted {
-		p := known[c.app]
+		p := l.project(c, r.known)
 		if p == nil {
 			continue
 		}
@@ -114,11 +114,11 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		return q.next.Sub(clock), c.pending || c.starts() && clock.Sub(q.askedAt) < overlookedAfter || c.starts() &&
 			q.asked == 0
 	}
-	switch app := (types.NamespacedName{Namespace: p.Namespace, Name: c.app}); {
+	switch {
 	case c.pending:
-		r.refresh.AskAgain(app, c.comparedAt)
+		r.refresh.AskAgain(c.app, c.comparedAt)
 	case !now.asked[c.app] && (q.asked > 0 || !r.judge.Histories.RequestedSince(p.UID, q.position)):
-		r.refresh.Ask(app, q.reason(c), c.comparedAt)
+		r.refresh.Ask(c.app, q.reason(c), c.comparedAt)
 		now.asked[c.app] = true
 	}
 	q.asked++

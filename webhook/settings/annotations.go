@@ -1,5 +1,7 @@
 package settings
 
+import "github.com/stepgate/stepgate/webhook/argocd"
+
 // The annotations of an ApplicationSet that configure its gate. On an Application they would be useless: the
 // ApplicationSet controller removes them.
 const (
@@ -27,6 +29,11 @@ const (
 	// ApprovedByAnnotation says who has approved, and when. stepgate writes it.
 	ApprovedByAnnotation  = "stepgate.io/approved-by"
 	MaxFailuresAnnotation = "stepgate.io/max-failures"
+	// AfterAnnotation names ApplicationSets and Applications after which everything of the ApplicationSet comes, or the
+	// Application that has it.
+	AfterAnnotation = argocd.AfterAnnotation
+	// TrackAnnotation names the label by whose value the Applications of a step are told apart.
+	TrackAnnotation = "stepgate.io/track"
 )
 
 // Annotation is what there is to say about an annotation of an ApplicationSet.
@@ -67,6 +74,10 @@ func All() []Annotation {
 		{ApprovedByAnnotation, ApproveAnnotation, "approval, user and time", stepgate, "Says who has approved, and when."},
 		{MaxFailuresAnnotation, "", "a number, or a share of the step such as `10%`", people,
 			"Once more Applications of a step have failed, no other one of it starts."},
+		{AfterAnnotation, "", "names of ApplicationSets or Applications, separated by commas: `infra, platform/base`", people,
+			"Nothing of it starts before everything of those is done. It counts on an Application, too."},
+		{TrackAnnotation, "", "the key of a label", people,
+			"Steps, and what is counted in them, hold among the Applications that share its value."},
 	}
 }
 

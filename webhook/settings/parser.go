@@ -37,6 +37,8 @@ type Config struct {
 	BypassUsers []string
 	// IgnoredAnnotations change nothing: ApplicationSets may use only the others of Annotations.
 	IgnoredAnnotations []string
+	// AfterNamespaces are the namespaces that AfterAnnotation may name beside its own.
+	AfterNamespaces []string
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
@@ -63,6 +65,8 @@ type Settings struct {
 	Bypass string
 	// Exclusion says which Applications hold nobody up for now, until when and why; empty when none is excluded.
 	Exclusion string
+	// After is what everything of the ApplicationSet comes after.
+	After After
 	// Problems are the annotations whose value could not be read, of which the stricter reading counts, and those that
 	// are not allowed.
 	Problems []Problem
@@ -158,6 +162,8 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		a.note(PinAnnotation, err)
 	}
 	s.Conditions = a.conditions(c.FourEyes)
+	s.Track = a.track()
+	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Pin = pin != PinOff && s.Mode == Enforce
 	s.Train = s.Pin && pin == PinQualified
 	s.Problems = a.problems

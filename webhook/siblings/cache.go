@@ -16,7 +16,10 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
-const ownerIndex = "owner"
+const (
+	ownerIndex = "owner"
+	afterIndex = "after"
+)
 
 // Cache holds the part of every Application and ApplicationSet that decisions need, kept up to date by watches. It may
 // lag behind the API server by any time. It only ever makes a decision cheaper or stricter: live reads confirm what it
@@ -46,20 +49,55 @@ func NewCache(sources ...Source) *Cache {
 	for _, s := range sources {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{
-				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, afterIndex: after,
 			}),
-			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), nil),
+			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{afterIndex: after}),
 		})
 	}
 	return c
 }
 
+// owner is the UID of the ApplicationSet, or its own for an Application that has none and comes after others.
 func owner(object any) ([]string, error) {
 	p, ok := object.(*argocd.Projection)
-	if !ok || p.Owner == "" {
-		return nil, nil
+	switch {
+	case ok && p.Owner != "":
+		return []string{string(p.Owner)}, nil
+	case ok && p.FollowsAlone():
+		return []string{string(p.UID)}, nil
 	}
-	return []string{string(p.Owner)}, nil
+	return nil, nil
+}
+
+// after are the names that an object comes after.
+func after(object any) ([]string, error) {
+	switch o := object.(type) {
+	case *argocd.Projection:
+		return argocd.IndexAfter(o, o.Annotations), nil
+	case *setProjection:
+		return argocd.IndexAfter(o, o.set.Annotations), nil
+	}
+	return nil, nil
+}
+
+// followed tells those that come after one of these names that something of it has changed.
+func (c *Cache) followed(names ...types.NamespacedName) {
+	for _, s := range c.stores {
+		for _, name := range names {
+			apps, _ := s.applications.ByIndex(afterIndex, name.String()) // there is such an index
+			for _, o := range apps {
+				if p, ok := o.(*argocd.Projection); ok {
+					c.changed(p.Key())
+				}
+			}
+			sets, _ := s.sets.ByIndex(afterIndex, name.String())
+			for _, o := range sets {
+				if set, ok := o.(*setProjection); ok {
+					c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+				}
+			}
+		}
+	}
 }
 
 func (c *Cache) watch(
@@ -92,9 +130,10 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 		default:
 			c.Observe(p)
 		}
-		if p.Set != "" {
-			c.changed(types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
+		if p.Set != "" || p.FollowsAlone() {
+			c.changed(p.Key())
 		}
+		c.followed(p.Names()...)
 	})
 }
 
@@ -107,7 +146,9 @@ func (c *Cache) sets() cache.ResourceEventHandler {
 			} else {
 				c.Place(&set.set.ApplicationSet)
 			}
-			c.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+			name := types.NamespacedName{Namespace: set.Namespace, Name: set.Name}
+			c.changed(name)
+			c.followed(name)
 		}
 	})
 }

@@ -158,7 +158,8 @@ func (w *familyWorld) checkPlaces(g *WithT, set *policy.ApplicationSet) {
 		if p.Namespace == set.Namespace && string(p.Owner) == set.UID {
 			apps, placed = append(apps, p), append(placed, set.Place(&p.Application))
 			past := seen.Past(p.Name)
-			past.Step = 0 // see TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate
+			// See TestALabelThatWasWrittenBeforeIsNoWayRoundTheGate.
+			past.Step, past.Relabelled = 0, false
 			g.Expect(past).To(Equal(w.Histories.apps[p.UID].Past(0, 0)))
 		}
 	}

@@ -1,6 +1,7 @@
 package siblings
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -50,7 +51,8 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	e.Position, e.At = s.position, s.clock.Now()
 	before := s.apps[p.UID]
 	record, respecified := before.known().Next(p, e)
-	o := &member{name: p.Name, owner: Owner{p.Namespace, p.Owner}, Record: record}
+	o := &member{name: p.Name, owner: Owner{p.Namespace, p.Owner}, Record: record, labels: p.Application.Labels}
+	o.relabel(before, e.At)
 	s.apps[p.UID] = o
 	adopted := before != nil && before.owner != o.owner
 	if adopted {
@@ -81,6 +83,9 @@ type member struct {
 	// left is the latest step, 1-based, that it has come from, and leftAt when it last came from one.
 	left   int
 	leftAt time.Time
+	// labels are those that it has, and relabelledAt is when they were last seen to change; zero if they were not.
+	labels       map[string]string
+	relabelledAt time.Time
 }
 
 // leave remembers the step that the Application has come from, if it has moved now, beside those that it has left a
@@ -96,6 +101,17 @@ func (o *member) leave(before *member, from int, moved bool, now time.Time) {
 		o.left = 0
 	}
 	o.left, o.leftAt = max(o.left, from+1), now
+}
+
+// relabel notices that the labels are others than before.
+func (o *member) relabel(before *member, now time.Time) {
+	if before == nil {
+		return
+	}
+	o.relabelledAt = before.relabelledAt
+	if !maps.Equal(o.labels, before.labels) {
+		o.relabelledAt = now
+	}
 }
 
 // step is policy.Past.Step of an Application in a place.
@@ -189,6 +205,16 @@ func (s *Histories) RequestedSince(app types.UID, position uint64) bool {
 	return s.record(app).RequestedSince(position)
 }
 
+// Past is what was seen of one Application, by the position of a change and by that of a comparison.
+func (s *Histories) Past(app types.UID, changed, compared uint64) policy.Past {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.record(app); r != nil {
+		return r.Past(changed, compared)
+	}
+	return policy.Past{}
+}
+
 // Deployed is history.Record.Deployed of an Application.
 func (s *Histories) Deployed(app types.UID, compared argocd.Fingerprint, operatedAt time.Time) bool {
 	s.mu.Lock()
@@ -236,6 +262,7 @@ func (s *Histories) History(set *policy.ApplicationSet, changed, compared uint64
 			return policy.Past{}
 		}
 		past := all[i].Past(changed, compared)
+		past.Relabelled = !all[i].relabelledAt.IsZero() && now.Sub(all[i].relabelledAt) < policy.SettlingTime
 		if sameSteps {
 			past.Step = all[i].step(places[i], now)
 		}

@@ -132,6 +132,50 @@ func (r *Reader) Application(ctx context.Context, set *policy.ApplicationSet, na
 	return app, nil
 }
 
+// Alone reads an Application live, whoever controls it; nil without an error means that it does not exist.
+func (r *Reader) Alone(ctx context.Context, name types.NamespacedName) (*argocd.Projection, error) {
+	return r.live.Application(ctx, name)
+}
+
+// Members returns all live Applications of an ApplicationSet. It does not read the known ones that are still current. A
+// partial answer is an error.
+func (r *Reader) Members(ctx context.Context, set *policy.ApplicationSet) ([]*argocd.Projection, error) {
+	all := labels.Everything()
+	versions, err := r.versions.do(ctx, set.Namespace, all.String(), func(ctx context.Context) ([]Version, error) {
+		return r.live.Versions(ctx, set.Namespace, all)
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := byName(r.known.Owned(types.UID(set.UID)))
+	var current []*argocd.Projection
+	var outdated []string
+	for _, v := range versions {
+		switch p := known[v.Name]; {
+		case string(v.Owner) != set.UID:
+		case v.is(p):
+			current = append(current, p)
+		default:
+			outdated = append(outdated, v.Name)
+		}
+	}
+	anew, err := r.gets(ctx, set, outdated)
+	return append(current, anew...), err
+}
+
+// is reports whether a known Application is the live one.
+func (v *Version) is(p *argocd.Projection) bool {
+	return p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion
+}
+
+func byName(known []*argocd.Projection) map[string]*argocd.Projection {
+	names := make(map[string]*argocd.Projection, len(known)+1)
+	for _, p := range known {
+		names[p.Name] = p
+	}
+	return names
+}
+
 // Current returns the live siblings: those of the steps before step as they are now, the others perhaps with name and
 // labels only. It does not read the known siblings that are still current, nor one that the caller has just read; read
 // may be nil. A partial answer is an error.
@@ -184,19 +228,15 @@ func (r *Reader) isLong(set *policy.ApplicationSet, step int, selector labels.Se
 func (r *Reader) split(
 	versions []Version, set *policy.ApplicationSet, step int, read *argocd.Projection,
 ) (current []policy.Sibling, outdated []string) {
-	known := r.known.Owned(types.UID(set.UID))
-	byName := make(map[string]*argocd.Projection, len(known)+1)
-	for _, p := range known {
-		byName[p.Name] = p
-	}
+	known := byName(r.known.Owned(types.UID(set.UID)))
 	if read != nil {
-		byName[read.Name] = read
+		known[read.Name] = read
 	}
 	for _, v := range versions {
 		if string(v.Owner) != set.UID {
 			continue
 		}
-		if p := byName[v.Name]; p != nil && p.UID == v.UID && p.ResourceVersion == v.ResourceVersion {
+		if p := known[v.Name]; v.is(p) {
 			current = append(current, set.Place(&p.Application))
 			continue
 		}
@@ -227,8 +267,21 @@ func unlisted(versions []Version, set *policy.ApplicationSet, step int) []string
 	return names
 }
 
-// read reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
+// read reads Applications live, and gives them their places.
 func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []string) ([]policy.Sibling, error) {
+	found, err := r.gets(ctx, set, names)
+	if err != nil {
+		return nil, err
+	}
+	read := make([]policy.Sibling, 0, len(found))
+	for _, p := range found {
+		read = append(read, set.Place(&p.Application))
+	}
+	return read, nil
+}
+
+// gets reads Applications live; those that do not exist or are not controlled by the ApplicationSet are left out.
+func (r *Reader) gets(ctx context.Context, set *policy.ApplicationSet, names []string) ([]*argocd.Projection, error) {
 	found := make([]*argocd.Projection, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentGets)
@@ -241,11 +294,5 @@ func (r *Reader) read(ctx context.Context, set *policy.ApplicationSet, names []s
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var read []policy.Sibling
-	for _, p := range found {
-		if p != nil {
-			read = append(read, set.Place(&p.Application))
-		}
-	}
-	return read, nil
+	return slices.DeleteFunc(found, func(p *argocd.Projection) bool { return p == nil }), nil
 }

@@ -56,6 +56,9 @@ securityContext:
 {{- end }}
 - --approve-four-eyes={{ .Values.approvals.fourEyes }}
 - --allowed-annotations={{ join "," .Values.config.allowedAnnotations }}
+{{- range .Values.config.afterNamespaces }}
+- --after-namespaces={{ . }}
+{{- end }}
 {{- range .Values.argocd.applicationNamespaces }}
 - --application-namespaces={{ . }}
 {{- end }}

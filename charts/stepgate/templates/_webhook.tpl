@@ -157,6 +157,7 @@ matchConditions:
       has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
       || (oldObject != null && has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o,
       has(o.kind) && o.kind == 'ApplicationSet' && has(o.apiVersion) && o.apiVersion.startsWith('argoproj.io/')))
+      || (has(object.metadata.annotations) && 'stepgate.io/after' in object.metadata.annotations)
   {{- with .Values.webhook.exemptApplications }}
   - name: not-exempt
     expression: >-

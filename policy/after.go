@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Dependency is what a target waits for beside the earlier steps of its ApplicationSet: what one name of
+// stepgate.io/after stands for.
+type Dependency struct {
+	// Namespace and Name are of an ApplicationSet, of an Application, or of one of each.
+	Namespace, Name string
+	// Circle says that it waits for the target itself, by way of others. Then it holds nobody up.
+	Circle bool
+	// Set is the live ApplicationSet of the name; nil if there is none.
+	Set *ApplicationSet
+	// Members are the live Applications of the ApplicationSet, and Own is the live Application of the name; nil if there
+	// is none.
+	Members []*Application
+	Own     *Application
+	// Past returns what was seen of one of these Applications. Its Freshness is by the comparisons since the change that
+	// the target deploys was seen.
+	Past func(a *Application) Past
+}
+
+// exemptRows settle a write that waits for no Dependency either.
+var exemptRows = []settling{notAnOperationWrite, dryRunOperation, deleting, gateOff, bypassed, targetDeleting, rollback, selfHeal}
+
+// Follows reports whether a target has to wait for its Dependencies. The input's ApplicationSet is not nil; for an
+// Application of its own it has the Application's place only.
+func Follows(in Input) bool {
+	for i := range exemptRows {
+		if exemptRows[i].settles(&in, -1) {
+			return false
+		}
+	}
+	return true
+}
+
+// Follow decides about a target that its steps allow, or do not hold: d says so. It is denied until everything that its
+// Dependencies stand for is done at what that was last compared with. No common revision is asked for: they may be of
+// other repositories. unreadable says that the annotation cannot be read.
+func Follow(in Input, d Decision, dependencies []Dependency, unreadable string) Decision {
+	var blockers []Blocker
+	first := ""
+	for i := range dependencies {
+		dep := &dependencies[i]
+		found := dep.blockers(in)
+		if len(blockers) == 0 && len(found) > 0 {
+			first = dep.named(in.ApplicationSet.Namespace)
+		}
+		blockers = append(blockers, found...)
+	}
+	switch {
+	case unreadable != "":
+		d.Outcome, d.Reason = Deny, DependencyNotFound
+		d.Detail = "the annotation stepgate.io/after cannot be read: " + unreadable
+		return d
+	case len(blockers) == 0:
+		return d
+	}
+	denied := d.blocked(blockers)
+	denied.Outcome, denied.Reason, denied.Detail = Deny, DependencyNotDone, first
+	return denied
+}
+
+// named is the name, with the namespace where that is another one.
+func (dep *Dependency) named(namespace string) string {
+	if dep.Namespace == namespace {
+		return clean(dep.Name)
+	}
+	return clean(dep.Namespace + "/" + dep.Name)
+}
+
+// blockers are what is not done of a Dependency.
+func (dep *Dependency) blockers(in Input) []Blocker {
+	if dep.Circle {
+		return nil
+	}
+	if dep.Set == nil && dep.Own == nil {
+		return dep.labelled(in, []Blocker{notFound(dep.Name, "does not exist")})
+	}
+	var found []Blocker
+	if dep.Own != nil {
+		if dep.Own.Deleting {
+			found = append(found, notFound(dep.Name, "is being deleted"))
+		} else {
+			found = dep.weigh(in, found, &ApplicationSet{Namespace: dep.Namespace}, dep.Own)
+		}
+	}
+	if set := dep.Set; set != nil {
+		found = append(found, dep.ofSet(in)...)
+		for _, a := range dep.Members {
+			if a.Deleting || a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace ||
+				set.Recorded[a.Name].Step == -1 || dep.Own != nil && a.Name == dep.Own.Name {
+				continue
+			}
+			found = dep.weigh(in, found, set, a)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(a.Application, b.Application) })
+	return dep.labelled(in, found)
+}
+
+// ofSet says what of the ApplicationSet itself is not done.
+func (dep *Dependency) ofSet(in Input) (found []Blocker) {
+	set := dep.Set
+	switch {
+	case set.Deleting:
+		return []Blocker{notFound(set.Name, "is being deleted")}
+	case set.Failing != "" && in.Settings.Require.asks(applicationSetFailing.level):
+		found = append(found, Blocker{Application: set.Name, Reason: ApplicationSetFailing, Detail: clean(set.Failing)})
+	case len(dep.Members) == 0 && !set.Generated:
+		found = append(found, notFound(set.Name, "has generated no Application yet"))
+	}
+	live := map[string]bool{}
+	for _, a := range dep.Members {
+		live[a.Name] = true
+	}
+	for name, r := range set.Recorded {
+		if r.Step > 0 && !live[name] {
+			found = append(found, doesNotExist(name, r))
+		}
+	}
+	return found
+}
+
+// notFound is the blocker for a name of which there is nothing to look at.
+func notFound(name, why string) Blocker {
+	return Blocker{Application: clean(name), Reason: DependencyNotFound, Detail: why}
+}
+
+// weigh adds an Application that is not done, or that is not known to be compared since the change.
+func (dep *Dependency) weigh(in Input, found []Blocker, set *ApplicationSet, a *Application) []Blocker {
+	past := dep.Past(a)
+	asked := Input{
+		ApplicationSet: set, Settings: Settings{
+			Require: in.Settings.Require, AllowFailedOperations: in.Settings.AllowFailedOperations,
+		},
+		History: History{Of: func(string) Past { return past }},
+	}
+	b, ok := NotDone(asked, a)
+	if !ok && past.Freshness < Fresh && in.Settings.Require.asks(comparisonOlder.level) {
+		b, ok = Blocker{
+			Application: a.Name, Cluster: a.Cluster, Reason: ComparisonOlder, ComparedAt: a.ReconciledAt,
+			Detail: "not known to be compared since the change was seen",
+		}, true
+	}
+	if ok {
+		found = append(found, b)
+	}
+	return found
+}
+
+// labelled are blockers of no step, with their namespace where that is another one.
+func (dep *Dependency) labelled(in Input, found []Blocker) []Blocker {
+	for i := range found {
+		found[i].Step = -1
+		if dep.Namespace != in.ApplicationSet.Namespace {
+			found[i].Namespace = dep.Namespace
+		}
+	}
+	return found
+}

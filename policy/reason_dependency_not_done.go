@@ -1,0 +1,10 @@
+package policy
+
+// DependencyNotDone means that something is not done after which the target comes.
+const DependencyNotDone Reason = "DependencyNotDone"
+
+var dependencyNotDone = row{
+	reason: DependencyNotDone,
+	when: "the annotation `stepgate.io/after`, of the ApplicationSet or of the Application, names something that is not done " +
+		"at what it was last compared with, or was not compared since the change",
+}

@@ -1,0 +1,13 @@
+package policy
+
+// DependencyNotFound means that there is nothing of the name that stepgate.io/after gives.
+const DependencyNotFound Reason = "DependencyNotFound"
+
+var dependencyNotFound = row{
+	reason: DependencyNotFound,
+	when: "`stepgate.io/after` cannot be read, or what it names does not exist, is being deleted, or is an ApplicationSet " +
+		"whose controller has not generated an Application yet",
+	short:   "it does not exist, or not yet, or not any more",
+	next:    "create what the annotation stepgate.io/after names, or correct that",
+	problem: func(d Decision) string { return d.Detail },
+}

@@ -1,0 +1,86 @@
+package argocd
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+)
+
+// AfterAnnotation names what an ApplicationSet or an Application comes after.
+const AfterAnnotation = annotationPrefix + "after"
+
+// After are the names in AfterAnnotation of an object in a namespace, as they are written: they may be no names. has
+// says that it is there.
+func After(namespace string, annotations map[string]string) (names []types.NamespacedName, has bool) {
+	text, has := annotations[AfterAnnotation]
+	if !has {
+		return nil, false
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name := types.NamespacedName{Namespace: namespace, Name: strings.TrimSpace(part)}
+		if other, rest, elsewhere := strings.Cut(name.Name, "/"); elsewhere {
+			name = types.NamespacedName{Namespace: other, Name: rest}
+		}
+		names = append(names, name)
+	}
+	return names, true
+}
+
+// Alone is an Application that no ApplicationSet controls in the form of an ApplicationSet of no steps that has its
+// annotations: it configures the gate for itself.
+func Alone(namespace string, uid types.UID, annotations map[string]string) *ApplicationSet {
+	return &ApplicationSet{
+		ApplicationSet: policy.ApplicationSet{Namespace: namespace, UID: string(uid)}, Annotations: annotations,
+	}
+}
+
+// aloneKey begins the key of an Application that no ApplicationSet controls, among the names of ApplicationSets. None of
+// these has a slash.
+const aloneKey = "application/"
+
+// AloneKey is the key of an Application among the names of ApplicationSets.
+func AloneKey(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: aloneKey + name}
+}
+
+// IsAlone is the name of the Application that a key is of.
+func IsAlone(key types.NamespacedName) (name types.NamespacedName, alone bool) {
+	rest, alone := strings.CutPrefix(key.Name, aloneKey)
+	return types.NamespacedName{Namespace: key.Namespace, Name: rest}, alone
+}
+
+// FollowsAlone reports whether no ApplicationSet controls the Application, and it comes after others.
+func (p *Projection) FollowsAlone() bool {
+	_, has := p.Annotations[AfterAnnotation]
+	return has && p.Owner == ""
+}
+
+// Key is the name of the ApplicationSet that controls the Application, or its own key.
+func (p *Projection) Key() types.NamespacedName {
+	if p.Set != "" {
+		return types.NamespacedName{Namespace: p.Namespace, Name: p.Set}
+	}
+	return AloneKey(p.Namespace, p.Name)
+}
+
+// Names are those under which it may be named in AfterAnnotation.
+func (p *Projection) Names() []types.NamespacedName {
+	own := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if p.Set == "" || p.Set == p.Name {
+		return []types.NamespacedName{own}
+	}
+	return []types.NamespacedName{own, {Namespace: p.Namespace, Name: p.Set}}
+}
+
+// IndexAfter is a cache.IndexFunc by the names that an object comes after.
+func IndexAfter(object metav1.Object, annotations map[string]string) []string {
+	names, _ := After(object.GetNamespace(), annotations)
+	keys := make([]string, 0, len(names))
+	for _, n := range names {
+		keys = append(keys, n.String())
+	}
+	return keys
+}

@@ -1,0 +1,168 @@
+package judge_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// chain is guestbook with dev in step 1, infra with net, which is Degraded, and lone, which nobody controls and which
+// is Degraded, too. Each word "A>B" makes A come after B.
+func chain(words string) *scenario.Cluster {
+	c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+	c.Sets = append(c.Sets, scenario.RollingSync("infra", "1"))
+	net, lone := scenario.App("net", "1", "Degraded", "a"), scenario.App("lone", "1", "Degraded", "a")
+	net.OwnerReferences, lone.OwnerReferences = []metav1.OwnerReference{scenario.OwnedBy("infra")}, nil
+	net.UID, lone.UID = "net", "lone"
+	c.Apps = append(c.Apps, net, lone)
+	for word := range strings.FieldsSeq(words) {
+		who, others, _ := strings.Cut(word, ">")
+		annotate(c, who, others)
+	}
+	return c
+}
+
+func annotate(c *scenario.Cluster, who, others string) {
+	var all []metav1.Object
+	for _, set := range c.Sets {
+		all = append(all, set)
+	}
+	for _, app := range c.Apps {
+		all = append(all, app)
+	}
+	for _, o := range all {
+		if o.GetName() == who {
+			o.SetAnnotations(map[string]string{settings.AfterAnnotation: others})
+			return
+		}
+	}
+	panic("nothing is called " + who)
+}
+
+func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch) judge.Verdict {
+	j := judge.New(settings.Config{Pin: settings.PinOff, AfterNamespaces: []string{"platform"}}, judge.Dependencies{
+		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon,
+	})
+	w, err := judge.NewWrite(scenario.SyncOf(c, name).Request())
+	if err != nil {
+		panic(err)
+	}
+	return j.Judge(context.Background(), w)
+}
+
+func afterProblems(c *scenario.Cluster, set *argo.ApplicationSet) []settings.Problem {
+	return judge.AfterProblems(settings.NewParser(settings.Config{}, scenario.AtNoon), scenario.Watched{Cluster: c},
+		argocd.NewApplicationSet(set))
+}
+
+func TestAfter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		words, app string
+		edit       func(c *scenario.Cluster)
+		want       string
+		problem    string
+	}{
+		"nothing says so":                              {"", "dev", nil, "allow FirstStep", ""},
+		"an ApplicationSet":                            {"guestbook>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"its later steps as well":                      {"guestbook>infra", "prod", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"an earlier step is named first":               {"guestbook>infra", "prod", func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = "Degraded" }, "deny NotHealthy dev=NotHealthy", ""},
+		"an Application that nobody controls":          {"guestbook>lone", "dev", nil, "deny DependencyNotDone lone=NotHealthy", ""},
+		"both":                                         {"guestbook>infra,lone", "dev", nil, "deny DependencyNotDone net=NotHealthy lone=NotHealthy", ""},
+		"one Application of an ApplicationSet says so": {"dev>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"another one does not":                         {"dev>infra", "prod", nil, "allow EarlierStepsDone", ""},
+		"an Application that nobody controls says so":  {"lone>infra", "lone", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"it is done":                                   {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[2].Status.Health.Status = "Healthy" }, "not_gated NotManaged", ""},
+		"it has no steps": {"guestbook>infra", "dev", func(c *scenario.Cluster) { c.Sets[0].Spec.Strategy = nil },
+			"deny DependencyNotDone net=NotHealthy", ""},
+		"nobody of the name":          {"guestbook>infr", "dev", nil, "deny DependencyNotDone infr=DependencyNotFound", ""},
+		"a namespace that is allowed": {"guestbook>platform/base", "dev", nil, "deny DependencyNotDone platform/base=DependencyNotFound", ""},
+		"a namespace that is not":     {"guestbook>kube-system/x", "dev", nil, "deny DependencyNotFound", `namespace "kube-system" may not be named`},
+		"what cannot be read":         {"lone>a,,b", "lone", nil, "deny DependencyNotFound", "is no name"},
+		"itself":                      {"guestbook>guestbook", "prod", nil, "allow EarlierStepsDone", "a circle: it comes after argocd/guestbook"},
+		"one of its own":              {"prod>dev", "prod", func(c *scenario.Cluster) { c.Sets[0].Spec.Strategy = nil }, "not_gated NotRollingSync", ""},
+		"a circle of two":             {"guestbook>infra infra>guestbook", "dev", nil, "allow FirstStep", "argocd/infra, which comes after argocd/guestbook"},
+		"a circle by way of members":  {"guestbook>lone lone>net net>guestbook", "dev", nil, "allow FirstStep", "argocd/lone, which comes after argocd/net, which comes after argocd/guestbook"},
+		"a circle elsewhere":          {"guestbook>infra infra>lone lone>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
+		"it is bypassed": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
+			c.Sets[0].Annotations[settings.BypassUntilAnnotation] = "2026-03-01T13:00:00Z"
+			c.Sets[0].Annotations[settings.BypassReasonAnnotation] = "INC-1"
+		}, "not_gated Bypassed", ""},
+		"it is off": {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[3].Annotations[settings.ModeAnnotation] = "off" }, "not_gated NotManaged", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := chain(tc.words)
+			if tc.edit != nil {
+				tc.edit(c)
+			}
+			v := judgeIn(c, tc.app, &scenario.Watch{At: 5})
+			g.Expect(v.Err).NotTo(HaveOccurred())
+			got := []string{v.Outcome.String(), string(v.Reason)}
+			for _, b := range v.Blockers {
+				got = append(got, strings.TrimPrefix(b.Namespace+"/", "/")+b.Application+"="+string(b.Reason))
+			}
+			g.Expect(strings.Join(got, " ")).To(Equal(tc.want), v.Message())
+			g.Expect(strings.Join(v.Settings.ProblemTexts(), " ")).To(ContainSubstring(tc.problem))
+			if tc.problem == "" {
+				g.Expect(v.Settings.Problems).To(BeEmpty())
+			}
+		})
+	}
+}
+
+// TestAfterIsReadLive fails each of the reads in turn: there is no decision then.
+func TestAfterIsReadLive(t *testing.T) {
+	g := NewWithT(t)
+	whole := chain("guestbook>infra infra>guestbook")
+	judgeIn(whole, "prod", &scenario.Watch{At: 5})
+	g.Expect(whole.Reads).To(BeNumerically(">", 3), "the circle is read as well")
+	for n := range whole.Reads {
+		c := chain("guestbook>infra infra>guestbook")
+		c.FailAt = n + 1
+		g.Expect(judgeIn(c, "prod", &scenario.Watch{At: 5}).Err).To(MatchError(scenario.ErrRead), "read %d", n+1)
+	}
+}
+
+// TestAfterWantsAFreshComparison as an ordered step does.
+func TestAfterWantsAFreshComparison(t *testing.T) {
+	g := NewWithT(t)
+	c := chain("guestbook>infra")
+	c.Apps[2].Status.Health.Status = "Healthy"
+	g.Expect(judgeIn(c, "dev", &scenario.Watch{At: 5}).Outcome).To(Equal(policy.Allow))
+	stale := &scenario.Watch{At: 5, Stale: map[types.UID]bool{"net": true}}
+	g.Expect(judgeIn(c, "dev", stale).Message()).To(Equal("step 1 of ApplicationSet argocd/guestbook may not sync yet: it " +
+		"comes after infra, which is not done: net (ComparisonOlder: not known to be compared since the change was seen). Next: " +
+		"refresh net: argocd app get net --refresh"))
+}
+
+// TestWhoeverWritesTheAnnotationIsWarned of an ApplicationSet that is being created, too.
+func TestWhoeverWritesTheAnnotationIsWarned(t *testing.T) {
+	for others, want := range map[string]string{
+		"infra": "", "lone": "", "nobody": "annotation stepgate.io/after is waiting for argocd/nobody, which does not exist: nothing starts until it does",
+		"back": "annotation stepgate.io/after is a circle: it comes after argocd/back, which comes after argocd/new: it holds nobody up",
+	} {
+		c := chain("")
+		back := scenario.RollingSync("back", "1")
+		back.Annotations = map[string]string{settings.AfterAnnotation: "new"}
+		c.Sets = append(c.Sets, back)
+		created := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "argocd", Name: "new", Annotations: map[string]string{settings.AfterAnnotation: others},
+		}}
+		var got []string
+		for _, p := range afterProblems(c, created) {
+			got = append(got, p.String())
+		}
+		NewWithT(t).Expect(strings.Join(got, "\n")).To(Equal(want), others)
+	}
+}
