@@ -183,7 +183,7 @@ func (r *rollout) denied(err error, causes ...string) {
 	r.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "not a 403: %v", err)
 	var status *apierrors.StatusError
 	r.Expect(errors.As(err, &status)).To(BeTrue())
-	r.Expect(status.Status().Message).To(HavePrefix(`admission webhook "operation.stepgate.io" denied the request: step `))
+	r.Expect(status.Status().Message).To(HavePrefix(`admission webhook "operation.stepgate.io" denied the request: `))
 	var got []string
 	for _, c := range status.Status().Details.Causes {
 		got = append(got, string(c.Type)+" "+c.Field)
