@@ -71,6 +71,8 @@ func (c *cli) validate() error {
 	return nil
 }
 
+var errNoCluster = errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
+
 // cluster makes the clients. It calls the API server only when they are used.
 func (c *cli) cluster() (*kube.Cluster, error) {
 	if *c.kube.APIServer == "" {
@@ -79,7 +81,7 @@ func (c *cli) cluster() (*kube.Cluster, error) {
 		}
 	}
 	if !c.configured() {
-		return nil, errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
+		return nil, errNoCluster
 	}
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
@@ -162,8 +164,11 @@ func (c *cli) explained(cmd *cobra.Command, err error) error {
 		return err
 	case errors.As(err, &empty):
 		return c.nothing(cmd, empty)
+	case errors.Is(err, errNoCluster):
+		return fmt.Errorf("%w%s", err, fileMeant(cmd))
 	case errors.As(err, &missing):
-		return fmt.Errorf("%w%s", err, c.elsewhere(cmd, missing.Kind, missing.Namespace, missing.Names))
+		return fmt.Errorf("%w%s", err, cmp.Or(fileMeant(cmd), c.otherKind(cmd.Context(), missing),
+			c.elsewhere(cmd, missing.Kind, missing.Namespace, missing.Names)))
 	case errors.As(err, &unanswered):
 		return fmt.Errorf("%w; the API server does not answer: is it the right one (context %s), and can you reach it?", err,
 			cmp.Or(c.context(), "of this Pod"))

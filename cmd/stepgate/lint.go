@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/live"
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // linter is stepgate lint.
@@ -145,8 +146,11 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 	}
 	for _, name := range names {
 		set := &argo.ApplicationSet{}
-		if err := c.Objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
-			return fmt.Errorf("ApplicationSet %s/%s: %w", namespace, name, err)
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		if err := c.Objects.Get(ctx, key, set); siblings.IsMissing(err) {
+			return noSet(key)
+		} else if err != nil {
+			return fmt.Errorf("ApplicationSet %s: %w", key, err)
 		}
 		in.AddLive(set)
 	}

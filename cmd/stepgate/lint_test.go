@@ -134,7 +134,7 @@ func TestLintLive(t *testing.T) {
 		"a name":                        {[]string{"guestbook"}, false, 1, "ApplicationSet argocd/guestbook (2 steps, 1 Application)", ""},
 		"all namespaces":                {[]string{"-A"}, false, 1, "1 warning, 1 note in 1 ApplicationSet\n", ""},
 		"errors only":                   {[]string{"--severity", "error"}, false, 0, "step-without-applications", ""},
-		"a name that does not exist":    {[]string{"payments"}, false, 2, "", "ApplicationSet argocd/payments"},
+		"a name that does not exist":    {[]string{"payments"}, false, 2, "", `no ApplicationSet "payments" in namespace argocd`},
 		"no right to list Applications": {nil, true, 0, "not checked: the live Applications: you have no right to list applications.argoproj.io", ""},
 		"a namespace without any": {
 			[]string{"-n", "default"}, false, 2, "",

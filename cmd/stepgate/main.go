@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,15 +71,26 @@ func filesAreFlags(cmd *cobra.Command, args []string) error {
 	}
 	for _, arg := range args {
 		isFile := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
-		isPath := arg == "." || slices.ContainsFunc([]string{"./", "../", "/"}, func(start string) bool {
-			return strings.HasPrefix(arg, start)
-		})
-		if isFile || isPath {
+		if isFile || arg == "." || strings.Contains(arg, "/") {
 			return command.Usage("%q is a file and not the name of an ApplicationSet; did you mean %s -f %s?", arg,
 				cmd.CommandPath(), arg)
 		}
 	}
 	return nil
+}
+
+// fileMeant is a hint at a file or directory that was given without -f. It may have the name of an ApplicationSet, so
+// this is asked after the cluster.
+func fileMeant(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("filename"); f == nil || f.Changed {
+		return ""
+	}
+	for _, arg := range cmd.Flags().Args() {
+		if _, err := os.Stat(arg); err == nil {
+			return fmt.Sprintf("; %s is a file or directory here: did you mean %s -f %s?", arg, cmd.CommandPath(), arg)
+		}
+	}
+	return ""
 }
 
 // calledAs is the name by which the program was called: kubectl and argocd run plugins by the names of their files.

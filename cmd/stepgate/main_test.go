@@ -28,6 +28,7 @@ func TestBadCommandLines(t *testing.T) {
 		"help about a typo":           {[]string{"help", "docter"}, `stepgate has no command "docter"; did you mean doctor?`},
 		"a file without -f":           {[]string{"lint", "appset.yaml"}, `"appset.yaml" is a file and not the name of an ApplicationSet; did you mean stepgate lint -f appset.yaml?`},
 		"a directory without -f":      {[]string{"simulate", "./appsets"}, `"./appsets" is a file and not the name of an ApplicationSet; did you mean stepgate simulate -f ./appsets?`},
+		"a path without -f":           {[]string{"lint", "apps/guestbook"}, `"apps/guestbook" is a file and not the name of an ApplicationSet; did you mean stepgate lint -f apps/guestbook?`},
 		"a step that is no number":    {[]string{"pause", "guestbook", "--step", "x"}, `invalid argument "x" for "--step" flag: it has to be a whole number; see stepgate pause --help`},
 		"a time without a unit":       {[]string{"wait", "guestbook", "--timeout", "5"}, `invalid argument "5" for "--timeout" flag: it has to be a duration such as 30s, 5m or 1h; see stepgate wait --help`},
 		"selftest without namespace":  {[]string{"selftest"}, "--namespace: name a namespace that stepgate gates (the chart's value test.namespace)"},

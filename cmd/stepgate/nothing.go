@@ -91,6 +91,24 @@ func (c *cli) elsewhere(cmd *cobra.Command, kind, namespace string, names []stri
 	return "; did you mean -n " + strings.Join(has, ", -n ") + more + orAll
 }
 
+// otherKind is a hint at an Application where an ApplicationSet was asked for, and the other way round.
+func (c *cli) otherKind(ctx context.Context, missing *live.NotFoundError) string {
+	kind, verb := "ApplicationSet", "get"
+	switch missing.Kind {
+	case "Application":
+	case "ApplicationSet":
+		kind, verb = "Application", "explain"
+	default:
+		return ""
+	}
+	has, _, err := c.namespacesWith(ctx, kind, missing.Names)
+	if err != nil || len(missing.Names) != 1 || !slices.Contains(has, missing.Namespace) {
+		return ""
+	}
+	return fmt.Sprintf("; there is an %s of this name: stepgate %s %s -n %s", kind, verb, missing.Names[0],
+		missing.Namespace)
+}
+
 // namespacesWith are the namespaces that have objects of a kind with one of these names, or any, and how many objects
 // of the kind there are.
 func (c *cli) namespacesWith(ctx context.Context, kind string, names []string) (has []string, total int, err error) {

@@ -168,6 +168,11 @@ func TestNothingSeen(t *testing.T) {
 		"resume in another namespace":   {sets: there, args: "resume guestbook", code: 2, says: "did you mean -n argocd"},
 		"approve in another namespace":  {sets: there, args: "approve guestbook", code: 2, says: "did you mean -n argocd"},
 		"approve in an empty cluster":   {args: "approve guestbook", code: 2, says: "no namespace has one: is this the right cluster? The context is night"},
+		"lint in another namespace":     {sets: there, args: "lint guestbook", code: 2, says: `no ApplicationSet "guestbook" in namespace default; did you mean -n argocd, or -A for all?`},
+		"simulate in another namespace": {sets: there, args: "simulate guestbook", code: 2, says: `no ApplicationSet "guestbook" in namespace default; did you mean -n argocd?`},
+		"lint of a file here":           {sets: there, args: "lint main.go", code: 2, says: `no ApplicationSet "main.go" in namespace default; main.go is a file or directory here: did you mean stepgate lint -f main.go?`},
+		"explain an ApplicationSet":     {sets: there, args: "explain guestbook -n argocd", code: 2, says: `no Application "guestbook" in namespace argocd; there is an ApplicationSet of this name: stepgate get guestbook -n argocd`},
+		"get of an Application":         {apps: []string{"argocd/prod"}, sets: there, args: "get prod -n argocd", code: 2, says: `no ApplicationSet "prod" in namespace argocd; there is an Application of this name: stepgate explain prod -n argocd`},
 		"a watch of a name that is not": {sets: there, args: "get payments --watch", code: 2, says: "did you mean -n team-a"},
 	} {
 		t.Run(name, func(t *testing.T) {

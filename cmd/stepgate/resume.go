@@ -24,8 +24,8 @@ func newResume(streams genericiooptions.IOStreams) *cobra.Command {
 	r := &resume{verb: verb{cli: newCLI(streams)}}
 	cmd := r.command("resume APPSET", "End the pause of a rollout, or of some of its steps",
 		exactly("the name of an ApplicationSet"), r.run)
-	cmd.Long = `End the pause of an ApplicationSet, or with --step the pause of one step. stepgate then starts the
-syncs that wait, in their order.
+	cmd.Long = `End the pause of an ApplicationSet, or with --step the pause of one step. The syncs that
+wait then start by themselves, in their order.
 
 It changes annotations of the ApplicationSet, as this does:
 
@@ -66,7 +66,7 @@ func (r *resume) resume(ctx context.Context, clients *kube.Cluster, name types.N
 	if len(made) == 0 {
 		return r.show(name, made, text+"; there is nothing to resume.")
 	}
-	return r.show(name, made, text+". stepgate starts the syncs that wait, in their order.")
+	return r.show(name, made, text+". The syncs that wait start by themselves, in their order.")
 }
 
 // decide takes from the pause that there is.

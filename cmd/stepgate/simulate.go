@@ -18,6 +18,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/cmd/simulate"
 	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // simulate plays a rollout offline.
@@ -162,6 +163,9 @@ func (s *simulator) read(objects *simulate.Objects, file string) error {
 		return err
 	}
 	defer func(in io.Closer) { _ = in.Close() }(in)
+	if info, err := in.Stat(); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory: give the files in it, each with -f", file)
+	}
 	return objects.Read(file, in)
 }
 
@@ -176,7 +180,10 @@ func (s *simulator) fetch(ctx context.Context, objects *simulate.Objects, name s
 		return err
 	}
 	set := &argo.ApplicationSet{}
-	if err := cluster.Objects.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, set); err != nil {
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if err := cluster.Objects.Get(ctx, key, set); siblings.IsMissing(err) {
+		return noSet(key)
+	} else if err != nil {
 		return fmt.Errorf("get ApplicationSet %s in namespace %s: %w", name, namespace, err)
 	}
 	objects.Sets = append(objects.Sets, set)

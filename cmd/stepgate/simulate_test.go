@@ -49,6 +49,7 @@ func TestSimulateExitCodes(t *testing.T) {
 		"its name":           {[]string{"-f", simulated, "guestbook"}, 0, "complete"},
 		"another name":       {[]string{"-f", simulated, "podinfo"}, command.ExitError, "the files have no ApplicationSet podinfo, but guestbook"},
 		"no such file":       {[]string{"-f", "nothing.yaml"}, command.ExitError, "open nothing.yaml: no such file"},
+		"a directory":        {[]string{"-f", "."}, command.ExitError, ". is a directory: give the files in it, each with -f"},
 		"nothing":            {nil, command.ExitUsage, "simulate needs a file, -f FILE, or the name of an ApplicationSet in the cluster"},
 		"mode":               {[]string{"-f", simulated, "--mode", "off"}, command.ExitUsage, `--mode: "off" is not one of enforce, audit`},
 		"fail":               {[]string{"-f", simulated, "--fail", "a=b"}, command.ExitUsage, `--fail: "a=b" is not APP, APP=health or APP=sync`},

@@ -181,7 +181,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
-	const goesOn = " stepgate starts the syncs that wait, in their order."
+	const goesOn = " The syncs that wait start by themselves, in their order."
 	for name, tc := range map[string]struct {
 		before map[string]string
 		steps  []int
