@@ -17,13 +17,17 @@ import (
 	"github.com/stepgate/stepgate/test/guestbook"
 )
 
-// createGuestbook creates a rollout in Argo CD's namespace: prod has to wait for dev, which is Progressing.
+// createGuestbook creates a rollout in Argo CD's namespace, after one that is on record: prod has to wait for dev, which
+// is Progressing.
 func createGuestbook(t *testing.T) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(shared.CreateNamespace(ctx, cluster.ArgoNamespace)).To(Succeed())
 	_, err := guestbook.Create(ctx, shared.Admin, cluster.ArgoNamespace, guestbook.Lately,
 		func(made *guestbook.Rollout, _ string, app *argo.Application) {
+			app.Operation = guestbook.RollingSync()
+			guestbook.Start(app, made.Tick())
+			guestbook.Finish(app, made.Tick(), guestbook.OldCommit)
 			guestbook.Compare(app, made.Tick(), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync,
 				health.HealthStatusProgressing)
 		})

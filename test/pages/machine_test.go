@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 )
 
 // machine is the one on which somebody reads the pages: a checkout, a shell, and the programs that the pages name.
@@ -77,13 +79,39 @@ func (m *machine) run(t *testing.T, command string) string {
 	command = m.texts.Replace(command)
 	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
 	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
-	shell.Dir, shell.Env = shared.Root, m.env
+	shell := m.shell(ctx, command)
 	text, err := shell.CombinedOutput()
 	t.Logf("$ %s\n%s", command, text)
+	if ctx.Err() != nil {
+		t.Fatalf("%s: it has not ended within %s; is it one that serves?", command, commandTimeout)
+	}
 	// Where `stepgate` answers a question, 1 is an answer.
 	if err != nil && (shell.ProcessState.ExitCode() != 1 || !strings.HasPrefix(command, "stepgate ")) {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// serve runs a command that serves, until its output has a text, and ends it as Ctrl-C does. It returns the output.
+func (m *machine) serve(t *testing.T, command, shows string) string {
+	t.Helper()
+	g := NewWithT(t)
+	shell := m.shell(t.Context(), "exec "+m.texts.Replace(command))
+	output := gbytes.NewBuffer()
+	shell.Stdout, shell.Stderr = output, output
+	g.Expect(shell.Start()).To(Succeed())
+	defer func() { _ = shell.Process.Kill() }() // if it has not ended
+	g.Eventually(output).Should(gbytes.Say(regexp.QuoteMeta(shows)))
+	g.Expect(shell.Process.Signal(os.Interrupt)).To(Succeed())
+	err := shell.Wait()
+	t.Logf("$ %s\n%s", command, output.Contents())
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(output.Contents())
+}
+
+// shell runs a command in the checkout.
+func (m *machine) shell(ctx context.Context, command string) *exec.Cmd {
+	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
+	shell.Dir, shell.Env = shared.Root, m.env
+	return shell
 }

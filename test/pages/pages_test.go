@@ -34,6 +34,8 @@ type play struct {
 	before func(*testing.T, *machine)
 	// shows is a part of the last command's output.
 	shows string
+	// serves says that the last command runs until Ctrl-C, which it gets when it has shown that.
+	serves bool
 	// gate is what it does afterwards: it warns, if this is empty.
 	gate string
 }
@@ -48,6 +50,7 @@ var plays = map[string]play{
 	"helm upgrade stepgate CHART --namespace stepgate --reset-then-reuse-values --set config.mode=enforce": {gate: denies},
 	"stepgate approve guestbook -n argocd":                                                                 {before: needApproval, shows: guestbook.NewCommit},
 	"helm uninstall stepgate --namespace stepgate":                                                         {gate: off},
+	"stepgate dashboard": {serves: true, shows: "The dashboard is at http://127.0.0.1:"},
 }
 
 // TestPages runs every console block of every page. stepgate is installed when a page begins, unless its block installs
@@ -133,6 +136,10 @@ func (m *machine) play(t *testing.T, commands []string) {
 	for i, command := range commands {
 		if i == len(commands)-1 && p.before != nil {
 			p.before(t, m)
+		}
+		if i == len(commands)-1 && p.serves {
+			output = m.serve(t, command, p.shows)
+			continue
 		}
 		output = m.run(t, command)
 	}
