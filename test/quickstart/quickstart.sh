@@ -70,13 +70,20 @@ within() {
   done
 }
 
+# await waits until all three Applications are at a commit, and else says where to look.
+await() {
+  within "$wait_for" complete "$1" && return
+  echo "not all Applications are at ${1:0:7} after $wait_for seconds: stepgate get guestbook -n argocd says for whom they wait" >&2
+  return 1
+}
+
 refresh() { kubectl annotate applications "$@" --namespace argocd --overwrite argocd.argoproj.io/refresh=normal >/dev/null; }
 
 create_sample() {
   local revision
   revision=$(commit)
   sed "s|$url|${QUICKSTART_URL:-$url}|" "$sample" | kubectl apply -f -
-  within "$wait_for" complete "$revision"
+  await "$revision"
   echo "all three Applications are at ${revision:0:7}"
 }
 
@@ -91,7 +98,7 @@ roll_out() {
   echo "commit ${revision:0:7} lands, and Argo CD hears about prod first"
   refresh guestbook-prod
   within 10 complete "$revision" || refresh guestbook-dev guestbook-qa
-  within "$wait_for" complete "$revision"
+  await "$revision"
   local order
   order=$(awk -v r="$revision" '$6 == r && !seen[$1]++ {print $1}' "$log")
   awk '{print "  " NR ". sync starts: " $1}' <<<"$order"
