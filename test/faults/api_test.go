@@ -151,7 +151,7 @@ func TestF7_SilentWatch(t *testing.T) {
 
 const (
 	// drained is after how long the API server has no call left that goes to a replica that gets no new connections: a
-	// call that was sent there takes 80 % of the webhook's timeout to fail.
+	// call that was sent there takes 70 % of the webhook's timeout to fail.
 	drained = 2 * webhookTimeout
 )
 
