@@ -106,6 +106,7 @@ func (o object) items() []*yaml.Node {
 func (in *Input) object(o object) {
 	items := o.items()
 	kind := render.Kind(o.raw)
+	other := render.OtherVersion(o.raw)
 	switch {
 	case items != nil:
 		var list struct {
@@ -128,6 +129,11 @@ func (in *Input) object(o object) {
 			}
 			in.object(entry)
 		}
+	case kind == render.ApplicationSet && other != "":
+		in.Failures = append(in.Failures, Failure{
+			File: o.file, Document: o.document, Line: o.node.Line,
+			Message: fmt.Sprintf("an ApplicationSet of %s: the API server knows only %s", short(other), argo.SchemeGroupVersion),
+		})
 	case kind == render.ApplicationSet:
 		in.applicationSet(o)
 	case kind == render.Application:

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
 // The kinds of objects that Kind tells.
@@ -35,6 +37,17 @@ func Kind(raw []byte) string {
 		return Application
 	}
 	return ""
+}
+
+// OtherVersion is the apiVersion of an object that Kind tells, if no API server knows it; else it is empty.
+func OtherVersion(raw []byte) string {
+	var o struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if err := json.Unmarshal(raw, &o); err != nil || o.APIVersion == argo.SchemeGroupVersion.String() {
+		return ""
+	}
+	return o.APIVersion
 }
 
 // helm are the marks of a template that Helm has to render first. The templates of an ApplicationSet are quoted.

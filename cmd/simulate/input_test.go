@@ -30,7 +30,9 @@ func TestBadInput(t *testing.T) {
 		"another name":         {set: "other", want: "the files have no ApplicationSet other, but guestbook"},
 		"two ApplicationSets":  {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
 		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
-		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "its strategy is not RollingSync"},
+		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
+		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "has no steps: Argo CD keeps no order"},
+		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml, document 1: an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
 		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "generator 1 (matrix) cannot be evaluated: found less than two generators"},
 		"a matrix of clusters": {change: replaced("    - list:\n        elements:", "    - matrix: {generators: [{clusters: {}}, {git: {repoURL: x}}]}\n    - list:\n        elements:"), want: "its Applications come from a clusters and a git generator"},
@@ -43,7 +45,7 @@ func TestBadInput(t *testing.T) {
 				text = replaced("    - list:\n", "    - clusters: {}\n      list:\n")(text)
 				return replaced("type: RollingSync", "type: AllAtOnce")(text)
 			},
-			want: "its strategy is not RollingSync",
+			want: "has no steps: Argo CD keeps no order",
 		},
 		"no generators":        {change: func(text string) string { return cut(text, "  generators:", "  strategy:") }, want: "it has no generators"},
 		"no elements":          {change: func(text string) string { return cut(text, "          - {name: dev", "  strategy:") }, want: "has no Applications to play"},

@@ -11,6 +11,7 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	yamlreader "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/render"
@@ -64,7 +65,10 @@ func (o *Objects) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return errors.New("it is no Kubernetes object")
 	}
-	switch kind := render.Kind(raw); {
+	kind, other := render.Kind(raw), render.OtherVersion(raw)
+	switch {
+	case kind != "" && other != "":
+		return fmt.Errorf("an %s of %s: the API server knows only %s", kind, other, argo.SchemeGroupVersion)
 	case strings.HasSuffix(list.Kind, "List"):
 		return o.addAll(list.Items)
 	case kind == render.ApplicationSet:
@@ -89,7 +93,8 @@ func (o *Objects) addAll(several []json.RawMessage) error {
 }
 
 func decode(raw []byte, into interface{ GetName() string }) error {
-	if err := json.Unmarshal(raw, into); err != nil {
+	// As the API server reads it: a field in other letters is another field.
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
 		return err
 	}
 	if into.GetName() == "" {

@@ -37,7 +37,7 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 	if strategy == nil || strategy.Type != "RollingSync" || strategy.RollingSync == nil ||
 		len(strategy.RollingSync.Steps) == 0 {
 		return nil, fmt.Errorf(
-			"ApplicationSet %s has no steps: its strategy is not RollingSync, and Argo CD keeps no order; set "+
+			"ApplicationSet %s has no steps: Argo CD keeps no order; set "+
 				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", set.Name,
 		)
 	}

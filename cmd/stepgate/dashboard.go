@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -108,7 +109,7 @@ func (d *showing) open(address string) {
 	if d.noBrowser {
 		return
 	}
-	browser.Stdout, browser.Stderr = d.ErrOut, d.ErrOut
+	browser.Stdout, browser.Stderr = io.Discard, io.Discard // what xdg-open tried is no help
 	if err := browser.OpenURL(address); err != nil {
 		_ = d.print("No browser was opened (" + err.Error() + "): open the address yourself.")
 	}
