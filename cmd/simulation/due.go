@@ -89,7 +89,7 @@ func (w *world) mayDeploy(m *member, app *argo.Application, revision string) boo
 	if o.content == m.live.content || len(w.unmet(&o)) > 0 {
 		return false
 	}
-	before := w.before(m.generated)
+	before := w.before(m, m.generated)
 	for _, e := range before {
 		since, ok := w.sinceOf(e, &o, e.proof.since)
 		completed := w.api.apps[e.name]

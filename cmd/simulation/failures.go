@@ -16,7 +16,7 @@ func (w *world) overBudget(o *sought) (unmet, bool) {
 		e := w.members[name]
 		app := w.api.apps[name]
 		switch {
-		case app == nil || e.generated != o.step && stepOf(app) != o.step:
+		case app == nil || e.generated != o.step && stepOf(app) != o.step || w.apart(e, o.m):
 			continue
 		case app.DeletionTimestamp != nil || e.generated != stepOf(app) || e.settled > w.now-sameMoment:
 			return unmet{}, false // it comes or goes

@@ -48,7 +48,7 @@ func (w *world) admittedInTime(o *sought) {
 		over("approval", a.at)
 	}
 	if wait, _ := w.conditions.soak(o.step); wait > 0 {
-		for _, e := range w.before(o.step) {
+		for _, e := range w.before(o.m, o.step) {
 			// Argo CD cuts its times to seconds.
 			over("soak", max(e.proof.revised, e.proof.healthy)+wait+time.Second+max(0, w.skew(e.name)))
 		}

@@ -96,6 +96,9 @@ func (a *Application) options(words []string) error {
 		case "from":
 			a.From = strings.Split(value, ",")
 			continue
+		case "track":
+			a.Track = value
+			continue
 		case "retries":
 			limit, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {

@@ -89,6 +89,8 @@ type Application struct {
 	Compared time.Duration
 	// Retries is its retry.limit; zero is the 5 of the ApplicationSet controller, and -1 no retry.
 	Retries int64
+	// Track is the value of its label "track"; empty if it has none.
+	Track string
 	// From are the branches that it deploys, at most two; none are those of the layout.
 	From []string
 }
@@ -162,6 +164,9 @@ func (s *Scenario) String() string {
 		}
 		if a.Retries != 0 {
 			fmt.Fprintf(&b, " retries=%d", a.Retries)
+		}
+		if a.Track != "" {
+			b.WriteString(" track=" + a.Track)
 		}
 		if len(a.From) > 0 {
 			b.WriteString(" from=" + strings.Join(a.From, ","))

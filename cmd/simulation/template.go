@@ -71,12 +71,28 @@ func (w *world) recreate() {
 	w.api.writeSet(&set)
 }
 
+// labelsOf are the labels that the generator gives an Application.
+func (w *world) labelsOf(name string, step int) map[string]string {
+	labels := map[string]string{"step": strconv.Itoa(step)}
+	if track := w.scenario.application(name).Track; track != "" {
+		labels["track"] = track
+	}
+	return labels
+}
+
+// apart reports whether two Applications are in different tracks, by the generator: then no step holds for both. Labels
+// that users write count for nothing.
+func (w *world) apart(e, m *member) bool {
+	one, other := w.scenario.application(e.name).Track, w.scenario.application(m.name).Track
+	return w.conditions.texts["track"] == "track" && one != "" && other != "" && one != other
+}
+
 func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
 	set := w.scenario.set()
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: map[string]string{"step": strconv.Itoa(step)}, OwnerReferences: ownedBy(set.Name, w.api.setUID),
+			Labels: w.labelsOf(name, step), OwnerReferences: ownedBy(set.Name, w.api.setUID),
 			ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,

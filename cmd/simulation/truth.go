@@ -68,7 +68,8 @@ type admitting struct {
 // drifts after it was done, or is rolled back, has been done. States that a branch points to once more are new ones.
 //
 // E is of an earlier step if it exists, is generated, and its step was lower than the step of P, by its live label as
-// by the generator, already two seconds before the operation was admitted.
+// by the generator, already two seconds before the operation was admitted. With tracks, it is not if the generator gives
+// it another one.
 //
 // A sync is never early if P is in the first step, or has run that state before, or has it deployed, or if it is what
 // the last sync of P that succeeded has deployed: P heals drift, or goes back after a sync that failed. A user may also
@@ -291,7 +292,7 @@ func (w *world) earlier(e, m *member, i int) bool {
 	if m.generated > 0 {
 		step = min(step, m.generated)
 	}
-	return max(e.generated, w.stepOf(e)) < step
+	return max(e.generated, w.stepOf(e)) < step && !w.apart(e, m)
 }
 
 // stepOf is the step of an Application by its label, but for labels that users have written.

@@ -124,7 +124,7 @@ func (w *world) soaks(o *sought) (unmet, bool) {
 	if wait == 0 {
 		return unmet{}, false
 	}
-	for _, e := range w.before(o.step) {
+	for _, e := range w.before(o.m, o.step) {
 		since, unhealthy, again := max(e.proof.deployed, e.proof.healthy), w.isUnhealthy(e), false
 		behind := min(0, w.skew(e.name))
 		if w.onTrain() {
@@ -170,14 +170,15 @@ func (w *world) sinceOf(e *member, o *sought, proved map[content]time.Duration) 
 	return since, ok
 }
 
-// before are the Applications of the earlier steps, without those that have come just now.
-func (w *world) before(step int) []*member {
+// before are the Applications of the steps before that of an Application, and of its track, without those that have come
+// just now.
+func (w *world) before(m *member, step int) []*member {
 	var all []*member
 	for _, name := range w.names {
 		e := w.members[name]
 		app := w.api.apps[name]
 		if app != nil && app.DeletionTimestamp == nil && e.generated > 0 && e.generated < step &&
-			stepOf(app) == e.generated && e.settled < w.now-sameMoment {
+			stepOf(app) == e.generated && e.settled < w.now-sameMoment && !w.apart(e, m) {
 			all = append(all, e)
 		}
 	}
@@ -208,7 +209,7 @@ func (w *world) unapproved(o *sought) (unmet, bool) {
 // hasStarted reports whether a user starts this by hand, or has started the same in an earlier step: also where
 // something else has been deployed or compared since, if gone is set.
 func (w *world) hasStarted(user string, o *sought, gone bool) bool {
-	return o.user == user || slices.ContainsFunc(w.before(o.step), func(e *member) bool {
+	return o.user == user || slices.ContainsFunc(w.before(o.m, o.step), func(e *member) bool {
 		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool {
 			return b.user == user && (gone || !b.gone && slices.Equal(b.revisions, w.api.apps[e.name].Status.GetRevisions())) &&
 				w.shareRevisions(e, b.revisions, o)
@@ -217,8 +218,8 @@ func (w *world) hasStarted(user string, o *sought, gone bool) bool {
 }
 
 // hasSyncedBefore reports whether a user has synced anything of an earlier step by hand.
-func (w *world) hasSyncedBefore(user string, step int) bool {
-	return slices.ContainsFunc(w.before(step), func(e *member) bool {
+func (w *world) hasSyncedBefore(user string, m *member, step int) bool {
+	return slices.ContainsFunc(w.before(m, step), func(e *member) bool {
 		return slices.ContainsFunc(e.proof.byHand, func(b byHand) bool { return b.user == user })
 	})
 }
@@ -279,7 +280,7 @@ func (w *world) waitsFor(m *member) string {
 		return ""
 	case w.mayHaveApprovedOther(m, a):
 		return "approval"
-	case w.scenario.FourEyes && w.hasSyncedBefore(a.by, o.step):
+	case w.scenario.FourEyes && w.hasSyncedBefore(a.by, o.m, o.step):
 		return "four eyes" // stepgate does not ask whether that one has a source in common
 	}
 	return ""

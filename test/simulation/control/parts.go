@@ -112,7 +112,7 @@ func ofFindings() []part {
 		take("Idle", release, `append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)`,
 			`append(l.wanted, r.needed(d, p)...)`),
 		take("Places", "webhook/release/places.go", `return taken < s.most`, `return true`),
-		take("Unrecorded", release, `if s.Mode == settings.Enforce && unrecorded(p, &set.ApplicationSet) {`,
+		take("Unrecorded", release, `if s.Mode == settings.Enforce && set.RollingSync && unrecorded(p, &set.ApplicationSet) {`,
 			`if false && unrecorded(p, &set.ApplicationSet) {`),
 		take("Refresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
 			`if false && b.Step <= last {`),
@@ -121,7 +121,8 @@ func ofFindings() []part {
 		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
-		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.behind)`, ``),
+		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.behind || in.completedSinceChange(a))`, ``),
+		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
 		take("AppliedBefore", operation,

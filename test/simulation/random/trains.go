@@ -66,6 +66,12 @@ func Trains(version string) *rapid.Generator[*simulation.Scenario] {
 				s.Events = append(s.Events, simulation.Event{After: d.gap(), Do: d.event()})
 			}
 		}
+		if pick(t, "tracks", false, false, false, true) {
+			for i := range s.Applications {
+				s.Applications[i].Track = pick(t, "track", "a", "b", "")
+			}
+			s.Events = append([]simulation.Event{{Do: "annotate track track"}}, s.Events...)
+		}
 		return s
 	})
 }
