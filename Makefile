@@ -284,6 +284,10 @@ page-check: page ## Check that the page that is committed is what comes out
 dashboard-look: tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM, on a real API server with a real stepgate
 	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/dashboard
 
+.PHONY: dashboard-argocd
+dashboard-argocd: tools argocd-tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM while the real Argo CD rolls a commit out
+	CHROMIUM='$(CHROMIUM)' $(E2E) TestDashboard -argocd $(ARGOCD_VERSION) $(E2E_FLAGS)
+
 .PHONY: extension-look
 extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19; pictures go to bin/extension-look
 	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run TestInABrowser -pictures $(BIN)/extension-look

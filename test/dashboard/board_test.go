@@ -2,8 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"os/exec"
-	"regexp"
 	"testing"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/stepgate/stepgate/test/browser"
 	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/guestbook"
-	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/release"
 	"github.com/stepgate/stepgate/test/scenario"
 )
@@ -67,25 +64,13 @@ func nowIs(made *scenario.Cluster, now time.Time) *scenario.Cluster {
 	return made
 }
 
-var printed = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#token=\w+`)
-
 // serve runs `stepgate dashboard` as a user, and opens nothing.
 func serve(t *testing.T, namespace, user string) *board {
 	t.Helper()
 	b := &board{WithT: NewWithT(t), t: t, namespace: namespace}
 	kubeconfig, err := shared.AdminKubeconfig()
 	b.Expect(err).NotTo(HaveOccurred())
-	command := exec.CommandContext(t.Context(), shared.Binary, "dashboard", "--kubeconfig", kubeconfig, "-n", namespace,
-		"--as", user, "--port", "0", "--no-browser")
-	out := &process.Output{}
-	command.Stdout, command.Stderr = out, out
-	b.Expect(command.Start()).To(Succeed())
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	b.Eventually(out.String).Should(MatchRegexp(printed.String()))
-	b.address = printed.FindString(out.String())
+	b.address = browser.Dashboard(t, shared.Binary, "--kubeconfig", kubeconfig, "-n", namespace, "--as", user)
 	b.Browser = browser.Start(t)
 	return b
 }

@@ -110,7 +110,7 @@ func TestTheWorkflows(t *testing.T) {
 	m := parse(read(g, "Makefile"))
 	changes := jobs(read(g, ".github/workflows/ci.yaml"))
 	g.Expect(changes).To(ConsistOf(append(m.needs["test-all"], "vulncheck", "kubernetes-versions", "site-look",
-		"dashboard-look")))
+		"dashboard-look", "dashboard-argocd", "extension-look")))
 	nightly := read(g, ".github/workflows/nightly.yaml")
 	g.Expect(nightly).To(MatchRegexp(`schedule:\n +- cron: "\d+ \d+ \* \* \*"`))
 	_, long, _ := strings.Cut(m.text, "##@ The long suites")
@@ -139,7 +139,7 @@ var run = map[string]struct{ file, text string }{
 	"stepgate audit":         {"test/integration/cli_test.go", `"audit"`},
 	"stepgate lint":          {"test/integration/cli_test.go", `"lint"`},
 	"stepgate simulate":      {"test/integration/cli_test.go", `"simulate"`},
-	"stepgate dashboard":     {"test/dashboard/board_test.go", `"dashboard"`},
+	"stepgate dashboard":     {"test/browser/dashboard.go", `"dashboard"`},
 	"stepgate doctor":        {"test/chart/doctor_test.go", `"doctor"`},
 	"helm install":           {"test/chart/certmanager_test.go", `"install", "stepgate"`},
 	"helm test":              {"test/chart/serve_test.go", `"test", release`},

@@ -2,9 +2,10 @@ import { Dialog } from "./Dialog";
 import { ExplanationView } from "./ExplanationView";
 import { Sign } from "./Sign";
 import { Moment, Revisions, Text } from "./Text";
+import { useSeldom } from "./seldom";
 import { useAsked, useSource } from "./source";
 import { wordFor } from "./words";
-import type { Detail } from "./wire";
+import type { Detail, Rollout, Step } from "./wire";
 
 interface Props {
   detail: Detail;
@@ -13,15 +14,19 @@ interface Props {
   refresh?: () => void;
 }
 
-// ApplicationPanel explains one Application. It asks again when what the rollout says of it changes.
+// explainEvery is how long an explanation counts at least, in ms: it is the reading of a whole ApplicationSet.
+const explainEvery = 2_000;
+
+// ApplicationPanel explains one Application. It asks again when what the rollout says of it, or of what it waits for,
+// changes.
 export function ApplicationPanel({ detail, name, close, refresh }: Props) {
   const source = useSource();
   const { rollout, said } = detail;
   const step = rollout.steps?.find((s) => s.applications?.some((a) => a.name === name));
   const a = step?.applications?.find((application) => application.name === name);
   const now = said[name];
-  const key = JSON.stringify([name, now, a?.health, a?.sync, a?.runs, step?.conditions]);
-  const asked = useAsked(() => source.explain(rollout.namespace, name), key);
+  const key = JSON.stringify([name, now, a?.health, a?.sync, a?.runs, step?.conditions, step && notDone(rollout, step)]);
+  const asked = useAsked(() => source.explain(rollout.namespace, name), useSeldom(key, explainEvery));
   return (
     <Dialog kind="panel" title={<Text>{name}</Text>} close={close}>
       <div className="sg-dialog-body">
@@ -49,4 +54,10 @@ export function ApplicationPanel({ detail, name, close, refresh }: Props) {
       )}
     </Dialog>
   );
+}
+
+// notDone is what stands in the way of a step, and why.
+function notDone(rollout: Rollout, step: Step) {
+  return (rollout.steps ?? []).filter((s) => s.number < step.number)
+    .flatMap((s) => (s.applications ?? []).filter((a) => !a.done).map((a) => [a.name, a.reason, a.detail]));
 }

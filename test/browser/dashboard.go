@@ -1,0 +1,35 @@
+package browser
+
+import (
+	"os/exec"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/test/process"
+)
+
+var printed = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#token=\w+`)
+
+// startWithin is how long `stepgate dashboard` may take until it prints its address.
+const startWithin = time.Minute
+
+// Dashboard runs `stepgate dashboard` on a free port, and ends it with the test. It opens nothing, and returns the
+// address that it prints.
+func Dashboard(t *testing.T, binary string, flags ...string) (address string) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	command := exec.CommandContext(t.Context(), binary,
+		append([]string{"dashboard", "--port", "0", "--no-browser"}, flags...)...)
+	out := &process.Output{}
+	command.Stdout, command.Stderr = out, out
+	g.Expect(command.Start()).To(gomega.Succeed())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	g.Eventually(out.String, startWithin).Should(gomega.MatchRegexp(printed.String()))
+	return printed.FindString(out.String())
+}
