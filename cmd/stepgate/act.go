@@ -35,7 +35,7 @@ func (b *board) Act(ctx context.Context, a dashboard.Action) dashboard.Answer {
 	var err error
 	switch a.Verb {
 	case dashboard.Pause:
-		err = (&pause{verb: v, steps: steps, reason: a.Reason}).pause(ctx, b.clients, name, b.gate)
+		err = (&pause{verb: v, steps: steps, reason: a.Reason}).pause(ctx, b.clients, name, *b.gate.Load())
 	case dashboard.Resume:
 		err = (&resume{verb: v, steps: steps}).resume(ctx, b.clients, name)
 	case dashboard.Approve:

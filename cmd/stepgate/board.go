@@ -23,6 +23,8 @@ import (
 const (
 	// connectionEvery is how often the dashboard asks whether the API server answers.
 	connectionEvery = 5 * time.Second
+	// settingsEvery is how often it reads how the gate is configured.
+	settingsEvery = 30 * time.Second
 	// rightsFor is how long an answer about rights counts, and candidatesFor one of the gate about candidates.
 	rightsFor     = time.Minute
 	candidatesFor = 5 * time.Second
@@ -36,7 +38,7 @@ type board struct {
 	*rollouts
 	cmd      *cobra.Command
 	shown    string
-	gate     installed
+	gate     atomic.Pointer[installed]
 	known    atomic.Pointer[siblings.Cache]
 	rights   *cache.LRUExpireCache
 	asked    *cache.LRUExpireCache
@@ -47,10 +49,30 @@ type board struct {
 }
 
 func newBoard(ctx context.Context, cmd *cobra.Command, r *rollouts, namespace string) *board {
-	return &board{
-		rollouts: r, cmd: cmd, shown: namespace, gate: installation(ctx, r.clients.Clientset, namespace),
-		rights: cache.NewLRUExpireCache(mostNamespaces), asked: cache.NewLRUExpireCache(mostAsked),
-		changed: make(chan struct{}), answered: time.Now(),
+	b := &board{
+		rollouts: r, cmd: cmd, shown: namespace, rights: cache.NewLRUExpireCache(mostNamespaces),
+		asked: cache.NewLRUExpireCache(mostAsked), changed: make(chan struct{}), answered: time.Now(),
+	}
+	gate := installation(ctx, r.clients.Clientset, namespace)
+	b.gate.Store(&gate)
+	return b
+}
+
+// follow shows what the watches know, until ended returns an error. ready is called when they know something. Where the
+// settings name another namespace of AppProjects, other watches begin.
+func (b *board) follow(ctx context.Context, ended func() error, ready func()) error {
+	for {
+		gate := *b.gate.Load()
+		err := b.watch(ctx, b.shown, gate, 0, func(known *siblings.Cache, _ bool) (bool, error) {
+			if first := b.known.Swap(known) == nil; first {
+				ready()
+			}
+			b.tell()
+			return b.gate.Load().projects != gate.projects, ended()
+		})
+		if err != nil {
+			return err
+		}
 	}
 }
 
@@ -94,6 +116,27 @@ func (b *board) lookAtConnection(ctx context.Context) {
 	}
 }
 
+// lookAtSettings reads from time to time how the gate is configured.
+func (b *board) lookAtSettings(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settingsEvery):
+			b.readSettings(ctx)
+		}
+	}
+}
+
+// readSettings reads how the gate is configured. What is known stays if that cannot be read.
+func (b *board) readSettings(ctx context.Context) {
+	asking, cancel := context.WithTimeout(ctx, connectionEvery)
+	defer cancel()
+	if gate, err := readInstallation(asking, b.clients.Clientset, b.shown); err == nil {
+		b.gate.Store(&gate)
+	}
+}
+
 func (b *board) connected(err error) {
 	text := ""
 	if err == nil {
@@ -116,7 +159,7 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	if known == nil {
 		return nil
 	}
-	preview := b.preview(b.gate, known)
+	preview := b.preview(*b.gate.Load(), known)
 	var all []*rollout.Rollout
 	for _, set := range known.Sets() {
 		if r := rollout.Judge(preview, known, set); r.Phase != rollout.Ungated {
@@ -139,7 +182,7 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 	if set == nil {
 		return nil
 	}
-	preview := b.preview(b.gate, known)
+	preview := b.preview(*b.gate.Load(), known)
 	r := rollout.Judge(preview, known, set)
 	if preview.Settings(set).Train {
 		problem := ""

@@ -17,7 +17,6 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/dashboard"
 	"github.com/stepgate/stepgate/cmd/page"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
 // dashboardPort is the port of `stepgate dashboard`.
@@ -72,18 +71,15 @@ func (d *showing) run(ctx context.Context, cmd *cobra.Command) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	go b.lookAtConnection(ctx)
-	err = r.watch(ctx, namespace, b.gate, 0, func(known *siblings.Cache, _ bool) (bool, error) {
-		if first := b.known.Swap(known) == nil; first {
-			d.open("http://" + host + "/#token=" + token)
-		}
-		b.tell()
+	go b.lookAtSettings(ctx)
+	err = b.follow(ctx, func() error {
 		select {
 		case err := <-served:
-			return true, err
+			return err
 		default:
-			return false, nil
+			return nil
 		}
-	})
+	}, func() { d.open("http://" + host + "/#token=" + token) })
 	_ = server.Close() // the streams never end
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // the user has seen enough

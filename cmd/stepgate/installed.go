@@ -32,9 +32,18 @@ type installed struct {
 // installation looks for the installation that gates a namespace, and reads its flags. Where there is none, or it
 // cannot be read, the defaults of `stepgate-webhook serve` count.
 func installation(ctx context.Context, clientset kubernetes.Interface, namespace string) installed {
-	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
+	gate, err := readInstallation(ctx, clientset, namespace)
 	if err != nil {
 		return defaults("the default settings of stepgate, because its Deployment cannot be read: " + err.Error())
+	}
+	return gate
+}
+
+// readInstallation is installation, with an error if no Deployment can be read.
+func readInstallation(ctx context.Context, clientset kubernetes.Interface, namespace string) (installed, error) {
+	list, err := clientset.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: installedSelector})
+	if err != nil {
+		return installed{}, err
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
@@ -45,14 +54,14 @@ func installation(ctx context.Context, clientset kubernetes.Interface, namespace
 		config, err := o.Config()
 		if err != nil {
 			return defaults(fmt.Sprintf("the default settings of stepgate, because those of Deployment %s/%s are not valid: %s",
-				d.Namespace, d.Name, err))
+				d.Namespace, d.Name, err)), nil
 		}
 		return installed{
 			config: config, projects: o.Gate.Projects(),
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
-		}
+		}, nil
 	}
-	return defaults("the default settings of stepgate, because no installation was found")
+	return defaults("the default settings of stepgate, because no installation was found"), nil
 }
 
 func defaults(by string) installed {
