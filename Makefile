@@ -242,7 +242,7 @@ verify: generated ## Check that every go.mod and go.sum is as go mod tidy leaves
 
 .PHONY: extension-test
 extension-test: tools argocd-tools ## The extension in the real argocd-server: log in, RBAC, /extensions.js, and what the proxy answers
-	go test -count=1 -timeout 15m -v ./test/extension -skip TestInABrowser
+	go test -count=1 -timeout 15m -v ./test/extension -skip 'TestInABrowser|TestManyApplications'
 
 .PHONY: pages
 pages: tools $(BIN)/helm $(BIN)/kubectl ## Run the console blocks of the pages from their text
@@ -282,15 +282,15 @@ page-check: page ## Check that the page that is committed is what comes out
 
 .PHONY: dashboard-look
 dashboard-look: tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM, on a real API server with a real stepgate
-	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/dashboard
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/dashboard $(WRITE_RESULTS)
 
 .PHONY: dashboard-argocd
 dashboard-argocd: tools argocd-tools test/browser/node_modules/.package-lock.json ## Open `stepgate dashboard` in CHROMIUM while the real Argo CD rolls a commit out
 	CHROMIUM='$(CHROMIUM)' $(E2E) TestDashboard -argocd $(ARGOCD_VERSION) $(E2E_FLAGS)
 
 .PHONY: extension-look
-extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19; pictures go to bin/extension-look
-	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run TestInABrowser -pictures $(BIN)/extension-look
+extension-look: tools argocd-tools test/browser/node_modules/.package-lock.json test/extension/node_modules/.package-lock.json ## Open the extension that the real argocd-server serves in CHROMIUM, with React 16, 18 and 19
+	CHROMIUM='$(CHROMIUM)' go test -count=1 -timeout 30m -v ./test/extension -run 'TestInABrowser|TestManyApplications' $(WRITE_RESULTS)
 
 ##@ The long suites (CI runs them every night)
 

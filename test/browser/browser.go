@@ -143,12 +143,6 @@ func (b *Browser) Evaluate(expression string, into any) {
 	b.do(into, "evaluate", map[string]any{"text": expression})
 }
 
-// Picture takes a picture of what is visible.
-func (b *Browser) Picture(path string) {
-	b.t.Helper()
-	b.do(nil, "picture", map[string]any{"path": path})
-}
-
 // Complaints are the errors that the page has caused in the browser's console.
 func (b *Browser) Complaints() (texts []string) {
 	b.t.Helper()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/guestbook"
 	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/test/report"
 )
 
 const (
@@ -41,9 +43,16 @@ var (
 	shared *environment.Environment
 	server *argocd.Server
 	direct string
+	// results is where figures go.
+	results = report.Flag(flag.CommandLine)
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := results.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	root, err := checkout.Root()
 	var o argocd.Options
 	if err == nil {

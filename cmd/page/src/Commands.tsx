@@ -10,6 +10,7 @@ export function Commands({ rollout }: { rollout: Rollout }) {
     ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.number}`),
     ...(lacks("Paused").length ? [`stepgate resume ${of}`] : []),
     ...(rollout.phase === "Complete" ? [] : [`stepgate pause ${of}`]),
+    `stepgate audit ${of}`, // the last rollouts: whoever answers the extension has not watched them
   ];
   return (
     <section className="sg-section" aria-labelledby="sg-commands">
