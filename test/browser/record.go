@@ -7,6 +7,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/stepgate/stepgate/test/process"
 	"github.com/stepgate/stepgate/test/report"
 )
 
@@ -25,6 +26,9 @@ func NewRecord(t *testing.T, results *report.Results, section string) *Record {
 		if t.Failed() {
 			problem = errors.New("the output of the test says why")
 		}
+		load, err := process.LoadAverage()
+		gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+		page.Line("\nThe load average over 1, 5 and 15 minutes was %s at the end.", load)
 		gomega.NewWithT(t).Expect(page.Close(problem)).To(gomega.Succeed())
 	})
 	page.Line("| Applications | all tiles are there after | longest frame while one of them changes |\n|---|---|---|")
