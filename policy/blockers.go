@@ -74,7 +74,7 @@ func (s *Sibling) blocker(why stop) Blocker {
 // isEarlier reports whether a sibling has to be done before a target of the step.
 func (in *Input) isEarlier(sibling Sibling, step int) bool {
 	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name &&
-		!in.Settings.Excluded[sibling.Name] && in.sharesTrack(sibling.Application)
+		!in.Settings.Excluded[sibling.Name] && (in.Settings.Track == "" || in.sharesTrack(sibling.Application))
 }
 
 // Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a

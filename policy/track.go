@@ -4,12 +4,8 @@ package policy
 // value on both. One without the label is in every track. To change the label is no way round the gate: the target
 // counts by its old labels, too, and for SettlingTime after a change both count in every track.
 func (in *Input) sharesTrack(a *Application) bool {
-	key := in.Settings.Track
-	if key == "" {
-		return true
-	}
-	t := &in.Target
-	return in.History.Past(a.Name).Relabelled || in.History.Past(t.Name).Relabelled ||
+	key, t := in.Settings.Track, &in.Target
+	return key == "" || in.History.Past(a.Name).Relabelled || in.History.Past(t.Name).Relabelled ||
 		sameValue(a.Labels, t.Labels, key) || t.OldLabels != nil && sameValue(a.Labels, t.OldLabels, key)
 }
 
