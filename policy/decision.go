@@ -38,7 +38,8 @@ type Decision struct {
 	Step int
 	// Blockers are all siblings of earlier steps that are not done, by step and then by name; those that only have to
 	// prove themselves for longer come last. With TooManyFailures they are the siblings of the target's own step that
-	// have failed. Empty unless Deny, and where the target itself is not ready.
+	// have failed, and with MaxUpdateReached those that are under way. Empty unless Deny, and where the target itself is
+	// not ready.
 	Blockers []Blocker
 	// NotBefore is when a denial ends by itself, if nothing changes until then; zero when that is not known.
 	NotBefore time.Time

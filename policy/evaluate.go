@@ -25,7 +25,7 @@ var (
 	// stepRows deny although every sibling is done.
 	stepRows = []waiting{
 		specSettling, applicationSetFailing, targetOutdated, alreadySynced, notProven, tooManyFailures, notApproved,
-		windowClosed,
+		windowClosed, maxUpdateReached,
 	}
 )
 

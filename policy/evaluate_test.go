@@ -60,7 +60,7 @@ func rows() map[string]row {
 		scopeRows(), labelRows(), blockerRows(), siblingRows(), revisionRows(), freshRows(), messageRows(), againRows(),
 		provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
-		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(),
+		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), placeRows(),
 	} {
 		for name := range maps.Keys(table) {
 			if _, twice := all[name]; twice {

@@ -21,7 +21,9 @@ type Input struct {
 	// StartedBy is who starts the sync, if that is a person; else empty.
 	StartedBy string
 	// History is what the watches have seen of the siblings and the target.
-	History  History
+	History History
+	// Places are those of the target's step; nil where nobody counts them, or where they are counted later.
+	Places   *Places
 	Settings Settings
 
 	// pending says which of the Target's Wanted are a change of it, and behind that it deploys a change of its spec at

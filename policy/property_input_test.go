@@ -52,6 +52,9 @@ func inputFrom(data []byte) policy.Input {
 		in.Window = policy.Window{Closed: true, OpensAt: c.time(), Detail: of(c, "deny window", c.hostile())}
 	}
 	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
+	if c.rarely(8) {
+		in.Places = &policy.Places{Most: c.upTo(2)} // the others of the step are counted elsewhere
+	}
 	return in
 }
 

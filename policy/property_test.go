@@ -22,7 +22,7 @@ var targetReasons = []policy.Reason{
 	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
 	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotProven,
 	policy.NotApproved,
-	policy.WindowClosed,
+	policy.WindowClosed, policy.MaxUpdateReached,
 }
 
 // FuzzEvaluate asks of any Input what checkProperties asks. `go test -fuzz FuzzEvaluate ./policy` looks for more.
@@ -122,7 +122,7 @@ func checkText(g *WithT, text string) {
 // denies.
 func checkConditions(g *WithT, in policy.Input, d policy.Decision) {
 	without := in
-	without.Settings.Conditions, without.Window = policy.Conditions{}, policy.Window{}
+	without.Settings.Conditions, without.Window, without.Places = policy.Conditions{}, policy.Window{}, nil
 	if plain := policy.Evaluate(without); d.Outcome != policy.Deny {
 		g.Expect(plain.Outcome).To(Equal(d.Outcome), "without conditions it is %+v", plain)
 	}

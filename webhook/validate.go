@@ -34,6 +34,8 @@ type Dependencies struct {
 	Lookup Lookup
 	// Refresh is used with Config.Release only.
 	Refresh release.Refresher
+	// Places are used with Config.MaxUpdate only.
+	Places Places
 }
 
 // Gate answers the requests of the validating webhook.
@@ -59,7 +61,8 @@ var _ webhook.AdmissionHandler = (*Gate)(nil)
 //     offers no transaction over two objects. Argo CD itself has this gap, and there it is the age of a cache.
 //   - a sibling may become done. The target is then refused although it could go: a wrong deny. The sender asks again;
 //     the ApplicationSet controller does so when a sibling's health, sync status or operation changes.
-//   - two Applications of one step may be admitted together: the gate does not count maxUpdate.
+//   - two Applications of one step may be admitted together. With Config.MaxUpdate each takes a place of the step first,
+//     and then no more are admitted than maxUpdate says: see Gate.placed.
 //
 // The revision that the target deploys may also change after the write, unless the operation names it. Up to Argo CD
 // 3.5 the ApplicationSet controller's operation names none: the application controller resolves targetRevision when it
@@ -76,7 +79,7 @@ func (g *Gate) Handle(ctx context.Context, req webhook.AdmissionRequest) webhook
 	}
 	v, judged := g.passes.take(w)
 	if !judged {
-		v = g.judge.Judge(ctx, w)
+		v = g.placed(ctx, w, g.judge.Judge(ctx, w))
 	}
 	g.conclude(ctx, logr.FromContextOrDiscard(ctx).WithValues("application", policy.ClientText(req.Name)), w, v)
 	return answer(v)

@@ -16,6 +16,7 @@ import (
 type Application struct {
 	Metadata struct {
 		UID               types.UID         `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
 		Name              string            `json:"name"`
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
@@ -134,6 +135,9 @@ func (o *Operation) equals(other *Operation) bool {
 	return bytes.Equal(o.sent, other.sent)
 }
 
+// Fingerprint stands for the operation, as far as Argo CD's types have it.
+func (o *Operation) Fingerprint() Fingerprint { return hashOf(o.Operation) }
+
 // Decode decodes an Application with the API server's own decoder: field names are case-sensitive, so the object that
 // is judged is the object that is stored. It returns nil if there is no object, as before a CREATE.
 func Decode(raw []byte) (*Application, error) {
@@ -152,6 +156,9 @@ func (a *Application) AutoSyncs() bool {
 	p := a.Spec.SyncPolicy
 	return p != nil && p.Automated != nil && (p.Automated.Enabled == nil || *p.Automated.Enabled)
 }
+
+// OutOfSync reports whether Argo CD has found it OutOfSync.
+func (a *Application) OutOfSync() bool { return a.Status.Sync.Status == argo.SyncStatusCodeOutOfSync }
 
 // Deploys is what the Application deploys by its spec: what is around its sources, and what stands for all of it.
 func (a *Application) Deploys() (around string, content Fingerprint) {

@@ -5,7 +5,7 @@ import (
 )
 
 // Fingerprint stands for a content: what an Application was compared with (sources, revisions, destination and ignored
-// differences), or what its spec says.
+// differences), what its spec says, or an operation.
 type Fingerprint uint64
 
 // NewFingerprint returns the fingerprint of a comparison.

@@ -122,7 +122,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, circles, err = j.follow(ctx, w, in, set, s.After.And(own), d)
 		s.Problems = slices.Concat(s.Problems, problems, circles)
 	}
-	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: set != nil}
+	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: set != nil, Set: set}
 }
 
 // judgeAlone judges the write of an Application that no ApplicationSet controls, and that comes after others. d says

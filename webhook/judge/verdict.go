@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -17,8 +18,9 @@ type Verdict struct {
 	// Initiator is the metric label for who wrote.
 	Initiator string
 	Took      time.Duration
-	// Found says that the ApplicationSet was read, and exists.
+	// Found says that the ApplicationSet was read, and exists. Set is the ApplicationSet then.
 	Found bool
+	Set   *argocd.ApplicationSet
 	// Repeated says that the operation repeats a sync that has run in its turn.
 	Repeated bool
 	// Held says that the write goes ahead without its operation, and Released that a Releaser has it written again.
@@ -39,6 +41,13 @@ func (v Verdict) OrRepeated() Verdict {
 // written again.
 func (v Verdict) HeldBack(released bool) Verdict {
 	v.Held, v.Released = true, released
+	return v
+}
+
+// Placed is the verdict after a place was asked for: full are the places of the step where none is free, and an error
+// means that there is no decision.
+func (v Verdict) Placed(full *policy.Places, err error) Verdict {
+	v.Decision, v.Err = v.Crowded(full), err
 	return v
 }
 

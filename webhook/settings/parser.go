@@ -51,6 +51,8 @@ type Config struct {
 	Release bool
 	// Start has stepgate start what is due and Argo CD does not start.
 	Start bool
+	// MaxUpdate keeps the maxUpdate of steps, whoever starts a sync. It needs places.
+	MaxUpdate bool
 	// Account is the user name of stepgate itself, if it starts syncs; else empty.
 	Account string
 }

@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// MaxUpdateReached means that as many Applications of the step are under way as its maxUpdate says. The blockers are
+// siblings of the target's own step.
+const MaxUpdateReached Reason = "MaxUpdateReached"
+
+var maxUpdateReached = waiting{
+	row: row{
+		reason: MaxUpdateReached,
+		level:  RequireHealth,
+		when: "with `--max-update`, and whatever else would allow it: as many Applications of the target's own step are " +
+			"under way as the step's `maxUpdate` says",
+		condition: true,
+		message: func(d Decision) string {
+			if len(d.Blockers) == 0 {
+				return d.of() + " may not sync by itself (MaxUpdateReached: its maxUpdate is 0). Next: sync it by hand"
+			}
+			return fmt.Sprintf("%s may not sync yet (MaxUpdateReached: its maxUpdate is %s): %s. Next: wait until one of them "+
+				"is Healthy", d.of(), d.Detail, d.Names())
+		},
+	},
+	denies: func(in *Input, d Decision) (denied Decision, ok bool) { return d.crowded(in.Places) },
+}
+
+// Places are how many Applications of the target's step may be under way at once, and which others are.
+type Places struct {
+	Most int
+	// Taken are the others, by name.
+	Taken []Blocker
+}
+
+// Free is how many more may start.
+func (p *Places) Free() int { return max(0, p.Most-len(p.Taken)) }
+
+// Crowded is the decision if the places count: an allow without a free place is a denial.
+func (d Decision) Crowded(p *Places) Decision {
+	if denied, full := d.crowded(p); d.Outcome == Allow && full {
+		denied.Outcome, denied.Reason = Deny, MaxUpdateReached
+		return denied
+	}
+	return d
+}
+
+// crowded completes a denial where no place is free.
+func (d Decision) crowded(p *Places) (denied Decision, ok bool) {
+	if p == nil || p.Free() > 0 {
+		return d, false
+	}
+	d.Blockers, d.Detail = p.Taken, strconv.Itoa(p.Most)
+	return d, true
+}

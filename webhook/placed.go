@@ -1,0 +1,38 @@
+package webhook
+
+import (
+	"context"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// Places keep the maxUpdate of steps. places.Store is one.
+type Places interface {
+	// Take takes a place for a write that the rule allows. It returns nil if the write has one or needs none, and else the
+	// places, of which none is free. On an error there is no decision.
+	Take(ctx context.Context, c places.Claim) (full *policy.Places, err error)
+}
+
+// placed is the verdict on a write that needs one of the places of its step, if the rule allows it: no place is a
+// denial. What is bypassed, exempt or not gated takes none, but counts while it is under way.
+//
+// A place is taken when the write is judged, by whichever webhook is called first, and so before it is stored. If
+// another webhook refuses the write, the place is free again when it is certain that the write is not stored. The other
+// webhook of stepgate, a retry of the API server and a retry of the sender find the place taken for them already.
+func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
+	if !g.judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
+		v.Settings.Mode != settings.Enforce {
+		return v
+	}
+	c := places.Claim{
+		Set: v.Set, Application: w.Target.Name, UID: w.UID, Step: v.Step, Operation: w.App.Operation.Fingerprint(),
+		ByHand: !w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User),
+	}
+	if w.Old != nil {
+		c.Version, c.OutOfSync = w.Old.Metadata.ResourceVersion, w.Old.OutOfSync()
+	}
+	return v.Placed(g.Places.Take(ctx, c))
+}

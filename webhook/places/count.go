@@ -1,0 +1,122 @@
+package places
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// UnderWay reports whether an Application takes a place of its step by its state alone, and why: an operation is asked
+// for or runs, or the ApplicationSet controller counts it as one that it has synced.
+//
+// What it counts mirrors UpdateApplicationSetApplicationStatus and UpdateApplicationSetApplicationStatusProgress of
+// argo-cd v3.5.7, applicationset/progressivesync/progressive_sync.go:441-493 and 612-621. There an Application that was
+// synced, or that is found Synced at a new revision, is Progressing until it is Healthy and Synced, and counts until
+// then, whatever came of its sync. So one that has failed keeps its place until it is repaired, or a new revision makes
+// it Waiting. Two things differ. One that is Healthy and not Synced is done here: where only pruning is left, the
+// controller would count it for good. And one that is Pending counts only where reserved says so.
+func UnderWay(a *policy.Application, recorded policy.Recorded) (why policy.Reason, is bool) {
+	switch {
+	case a.OperationSet || a.LastOperation.Running():
+		return policy.OperationInProgress, true
+	case a.Deleting || a.Health == "Healthy":
+		return "", false
+	case recorded.Started && !recorded.Healthy:
+		return policy.NotHealthy, true
+	case a.SyncStatus == "Synced" && (!recorded.Healthy || recorded.Behind(a.Compared)):
+		return policy.NotHealthy, true // it is recorded as Progressing, or is about to be
+	}
+	return "", false
+}
+
+// needs reports whether the state of an Application still needs the place that it has, and why. It does not say that
+// its operation was stored: see Store.settle.
+//
+// Until Argo CD has compared it after its operation, its health is the one of before. Times are of seconds: a comparison
+// in the second in which the operation ended counts if it is the one that found it Synced.
+func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why policy.Reason, is bool) {
+	if why, is = UnderWay(a, recorded); is || a.Deleting {
+		return why, is
+	}
+	ended := a.LastOperation.FinishedAt
+	switch {
+	case ended.IsZero(), a.ReconciledAt.After(ended):
+	case p.OutOfSync && a.SyncStatus == "Synced" && !a.ReconciledAt.Before(ended):
+	default:
+		return policy.HealthStale, true
+	}
+	if recorded.Pending && a.Health != "Healthy" || a.SyncStatus == "Synced" && a.Health == "Progressing" {
+		return policy.NotHealthy, true // it is about to be recorded as Progressing, or has been synced once more
+	}
+	return "", false
+}
+
+// counting counts the Applications of a step that are under way.
+type counting struct {
+	set   *policy.ApplicationSet
+	claim *Claim
+	// size is the number of Applications of the step.
+	size int
+	// taken are the places that are taken by others, and pending those others for which the ApplicationSet controller
+	// asks and that have none yet.
+	taken   []policy.Blocker
+	pending []policy.Blocker
+}
+
+// is counts an Application of the step, which is under way for a reason unless that is empty.
+func (c *counting) is(a *policy.Application, why policy.Reason) {
+	b := policy.Blocker{
+		Application: a.Name, Cluster: a.Cluster, Step: c.claim.Step, Reason: why, ComparedAt: a.ReconciledAt,
+	}
+	switch recorded := c.set.Recorded[a.Name]; {
+	case a.Name == c.claim.Application:
+	case why != "":
+		if why == policy.NotHealthy {
+			b.Detail = policy.Printable(a.Health, maxHealth)
+		}
+		c.taken = append(c.taken, b)
+	case recorded.Pending && !a.Deleting:
+		b.Reason, b.Detail = policy.MaxUpdateReached, "the ApplicationSet controller is about to sync it"
+		c.pending = append(c.pending, b)
+	}
+}
+
+// maxHealth bounds the text of a health.
+const maxHealth = 60
+
+// places are those that are taken: also by the Applications that the ApplicationSet controller is about to sync. If the
+// target is one of these, only those that come before it by name: one of them can always go.
+func (c *counting) places() *policy.Places {
+	most, _ := limit(c.claim.Set, c.claim.Step, c.size)
+	taken := c.taken
+	for _, b := range c.pending {
+		if !c.set.Recorded[c.claim.Application].Pending || b.Application < c.claim.Application {
+			taken = append(taken, b)
+		}
+	}
+	slices.SortFunc(taken, func(a, b policy.Blocker) int { return strings.Compare(a.Application, b.Application) })
+	return &policy.Places{Most: most, Taken: taken}
+}
+
+// Seen are the places of a step that are taken by what is known of its Applications, without those that are known to
+// the object alone; nil if the step has no maxUpdate. It is a guess for whoever waits for a place.
+func Seen(set *argocd.ApplicationSet, all []policy.Sibling, claim *Claim) *policy.Places {
+	if !Limited(set, claim.Step) {
+		return nil
+	}
+	c := counting{set: &set.ApplicationSet, claim: claim}
+	for i := range all {
+		s := &all[i]
+		if !inStep(s, claim.Step) {
+			continue
+		}
+		if !s.Deleting {
+			c.size++
+		}
+		why, _ := UnderWay(s.Application, set.Recorded[s.Name])
+		c.is(s.Application, why)
+	}
+	return c.places()
+}

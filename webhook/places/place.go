@@ -1,0 +1,137 @@
+package places
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+)
+
+// Place is a place of a step that an Application has taken.
+type Place struct {
+	Application string `json:"application"`
+	// UID is empty where the write creates the Application.
+	UID   types.UID `json:"uid,omitempty"`
+	Step  int       `json:"step"`
+	Track string    `json:"track,omitempty"`
+	// Operation stands for the operation as it was admitted.
+	Operation argocd.Fingerprint `json:"operation,string"`
+	// Version is the resourceVersion of the Application when the write was judged; empty where it is created.
+	Version string `json:"version,omitempty"`
+	// OutOfSync says that it was OutOfSync then: once it is Synced, Argo CD has compared it since.
+	OutOfSync bool `json:"outOfSync,omitempty"`
+	// At is when the write was judged last.
+	At time.Time `json:"at"`
+}
+
+// repeats reports whether a place is the one of the same write: a webhook that is called again, or a request that is
+// tried again. It has to be a recent one: see storedWithin.
+func (p *Place) repeats(c *Claim, now time.Time) bool {
+	return p.UID == c.UID && p.Step == c.Step && p.Track == c.Track && p.Operation == c.Operation &&
+		p.Version == c.Version && now.Sub(p.At).Abs() < renewedAfter
+}
+
+// table is what the object of an ApplicationSet holds.
+type table struct {
+	// Set is the namespace and the name of the ApplicationSet.
+	Set    string  `json:"applicationSet"`
+	Places []Place `json:"places"`
+}
+
+func parse(text string) (t table, err error) {
+	if text == "" {
+		return t, nil
+	}
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return t, fmt.Errorf("places: %w", err)
+	}
+	return t, nil
+}
+
+func (t *table) text() (string, error) {
+	text, err := json.Marshal(t)
+	return string(text), err
+}
+
+// of is the place of an Application; nil if it has none.
+func (t *table) of(application string) *Place {
+	if i := slices.IndexFunc(t.Places, func(p Place) bool { return p.Application == application }); i >= 0 {
+		return &t.Places[i]
+	}
+	return nil
+}
+
+// with is the table after a claim: without the places that are free, and with the claimed one.
+func (t *table) with(c *Claim, free map[string]bool, now time.Time) table {
+	next := table{Set: c.Set.Namespace + "/" + c.Set.Name}
+	for _, p := range t.Places {
+		if p.Application != c.Application && !free[p.Application] {
+			next.Places = append(next.Places, p)
+		}
+	}
+	next.Places = append(next.Places, Place{
+		Application: c.Application, UID: c.UID, Step: c.Step, Track: c.Track, Operation: c.Operation, Version: c.Version,
+		OutOfSync: c.OutOfSync, At: now,
+	})
+	slices.SortFunc(next.Places, func(a, b Place) int { return strings.Compare(a.Application, b.Application) })
+	return next
+}
+
+// Claim is a write that wants a place: the rule allows it.
+type Claim struct {
+	// Set is the ApplicationSet as it was read live.
+	Set         *argocd.ApplicationSet
+	Application string
+	UID         types.UID
+	Step        int
+	// Track is empty where the ApplicationSet has no tracks. Places are counted within one.
+	Track     string
+	Operation argocd.Fingerprint
+	Version   string
+	OutOfSync bool
+	// ByHand says that no controller asks for the sync.
+	ByHand bool
+}
+
+// counts reports whether a place is one of those among which one is claimed.
+func (c *Claim) counts(p *Place) bool { return p.Step == c.Step && p.Track == c.Track }
+
+// placeOf is the place of an Application among those; nil if it has none.
+func (c *Claim) placeOf(application string, t *table) *Place {
+	if p := t.of(application); p != nil && c.counts(p) {
+		return p
+	}
+	return nil
+}
+
+// limit is what the step's maxUpdate says about so many Applications; false if it has none.
+func limit(set *argocd.ApplicationSet, step, applications int) (most int, limited bool) {
+	if step < 0 || step >= len(set.MaxUpdate) {
+		return 0, false
+	}
+	return argocd.MostAtOnce(set.MaxUpdate[step], applications)
+}
+
+// Limited reports whether a step has a maxUpdate.
+func Limited(set *argocd.ApplicationSet, step int) bool {
+	_, limited := limit(set, step, 0)
+	return limited
+}
+
+// neverByItself reports whether a step has a maxUpdate of none: Argo CD then leaves its syncs to people, and counts
+// nothing.
+func neverByItself(set *argocd.ApplicationSet, step int) bool {
+	most, limited := limit(set, step, 1)
+	return limited && most == 0
+}
+
+// inStep reports whether a sibling counts as one of a step: by its labels, or by what the ApplicationSet records.
+func inStep(s *policy.Sibling, step int) bool {
+	return s.RecordedStep != -1 && (s.Step == step || s.RecordedStep == step+1)
+}
