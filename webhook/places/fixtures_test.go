@@ -206,3 +206,14 @@ func (f *family) Current(
 	}
 	return all, f.fails
 }
+
+// sets are Sets with one ApplicationSet.
+type sets struct {
+	set *argocd.ApplicationSet
+	err error
+}
+
+// ApplicationSet is Sets.
+func (s *sets) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
+	return s.set, s.err
+}
