@@ -28,6 +28,7 @@ type Options struct {
 	Tracing      Tracing
 	Barrier      Barrier
 	Start        Start
+	MaxUpdate    MaxUpdate
 	UI           UI
 }
 
@@ -43,13 +44,14 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Tracing.bind(f)
 	o.Barrier.bind(f)
 	o.Start.bind(f)
+	o.MaxUpdate.bind(f)
 	o.UI.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
 	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.UI} {
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.UI} {
 		if err := group.validate(); err != nil {
 			return err
 		}
@@ -71,7 +73,7 @@ func (o *Options) Config() (settings.Config, error) {
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
-	config.FourEyes, config.Start = o.Approvals.fourEyes, o.Start.Enabled
+	config.FourEyes, config.Start, config.MaxUpdate = o.Approvals.fourEyes, o.Start.Enabled, o.MaxUpdate.Enabled
 	return config, nil
 }
 

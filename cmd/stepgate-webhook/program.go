@@ -23,6 +23,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/refresh"
 	"github.com/stepgate/stepgate/webhook/release"
@@ -40,6 +41,7 @@ type program struct {
 	refreshes *refresh.Queue
 	releases  *release.Controller
 	starts    *starts
+	sweeper   *places.Sweeper // nil without --max-update
 	endpoints []endpoint
 	traces    *tracer
 	// look has the Releaser look at an ApplicationSet.
@@ -87,13 +89,20 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, metrics, log, hostname, clock.RealClock{}), blocked)
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), metrics, p.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Objects, c.Versions, metrics)
+	reader := readerOf(&o.Barrier, live, p.known, c, metrics)
 	j := judge.New(config, judge.Dependencies{
-		Live: judge.NewLiveEvaluator(readerOf(&o.Barrier, live, p.known, c, metrics)), Known: p.known, Histories: p.known,
+		Live: judge.NewLiveEvaluator(reader), Known: p.known, Histories: p.known,
 		Windows: judge.ProjectWindows{Known: p.known}, Clock: clock.RealClock{},
 	})
-	gate := webhook.NewGate(j, webhook.Dependencies{
+	dependencies := webhook.Dependencies{
 		Record: p.recorder, Lookup: siblings.NewLookup(live, p.known.Histories), Refresh: p.refreshes,
-	})
+	}
+	if config.MaxUpdate {
+		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace)}
+		dependencies.Places = places.NewStore(objects, reader, clock.RealClock{})
+		p.sweeper = &places.Sweeper{Kept: objects, Sets: live}
+	}
+	gate := webhook.NewGate(j, dependencies)
 	registry.MustRegister(record.NewWatches(p.known.Watched, o.Gate.Namespaces.Watched()))
 	registry.MustRegister(record.NewExemptions(j.Parser, p.known, &scope{
 		Namespaces: o.Gate.Namespaces, versions: c.Versions,
@@ -164,6 +173,9 @@ func (p *program) run(ctx context.Context) error {
 	group.Go(func() error { p.recorder.Run(running); return nil })
 	group.Go(func() error { p.refreshes.Run(running); return nil })
 	group.Go(func() error { p.release(running); return nil })
+	if p.sweeper != nil {
+		group.Go(func() error { p.sweeper.Run(running); return nil })
+	}
 	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {
 		group.Go(func() error { return e.serve(running) })

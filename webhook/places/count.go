@@ -103,13 +103,16 @@ func (c *counting) places() *policy.Places {
 // Seen are the places of a step that are taken by what is known of its Applications, without those that are known to
 // the object alone; nil if the step has no maxUpdate. It is a guess for whoever waits for a place.
 func Seen(set *argocd.ApplicationSet, all []policy.Sibling, claim *Claim) *policy.Places {
-	if !Limited(set, claim.Step) {
+	switch {
+	case !Limited(set, claim.Step):
 		return nil
+	case neverByItself(set, claim.Step):
+		return &policy.Places{}
 	}
 	c := counting{set: &set.ApplicationSet, claim: claim}
 	for i := range all {
 		s := &all[i]
-		if !inStep(s, claim.Step) {
+		if !claim.inStep(s) {
 			continue
 		}
 		if !s.Deleting {

@@ -90,17 +90,21 @@ type Claim struct {
 	Application string
 	UID         types.UID
 	Step        int
-	// Track is empty where the ApplicationSet has no tracks. Places are counted within one.
-	Track     string
-	Operation argocd.Fingerprint
-	Version   string
-	OutOfSync bool
+	// Tracks is the key of the label that tells the tracks of the ApplicationSet apart, and Track its value on the
+	// Application; empty where there is none. Places are counted within a track, with those that are in every track.
+	Tracks, Track string
+	Operation     argocd.Fingerprint
+	Version       string
+	OutOfSync     bool
 	// ByHand says that no controller asks for the sync.
 	ByHand bool
 }
 
 // counts reports whether a place is one of those among which one is claimed.
-func (c *Claim) counts(p *Place) bool { return p.Step == c.Step && p.Track == c.Track }
+func (c *Claim) counts(p *Place) bool { return p.Step == c.Step && c.shares(p.Track) }
+
+// shares reports whether an Application of a track counts among those of the claim's.
+func (c *Claim) shares(track string) bool { return c.Track == "" || track == "" || track == c.Track }
 
 // placeOf is the place of an Application among those; nil if it has none.
 func (c *Claim) placeOf(application string, t *table) *Place {
@@ -131,7 +135,9 @@ func neverByItself(set *argocd.ApplicationSet, step int) bool {
 	return limited && most == 0
 }
 
-// inStep reports whether a sibling counts as one of a step: by its labels, or by what the ApplicationSet records.
-func inStep(s *policy.Sibling, step int) bool {
-	return s.RecordedStep != -1 && (s.Step == step || s.RecordedStep == step+1)
+// inStep reports whether a sibling counts as one of the claim's step, and of its track: by its labels, or by what the
+// ApplicationSet records.
+func (c *Claim) inStep(s *policy.Sibling) bool {
+	return s.RecordedStep != -1 && (s.Step == c.Step || s.RecordedStep == c.Step+1) &&
+		(c.Track == "" || c.shares(s.Labels[c.Tracks]))
 }

@@ -146,7 +146,7 @@ func (s *Store) known(ctx context.Context, c *Claim, t *table) (full *policy.Pla
 		if under && sibling.Name == c.Application {
 			return nil, nil // it may have a place
 		}
-		if inStep(sibling, c.Step) && !sibling.Deleting {
+		if c.inStep(sibling) && !sibling.Deleting {
 			count.size++
 		}
 		if under {
@@ -177,7 +177,7 @@ func (s *Store) state(sibling *policy.Sibling, c *Claim, t *table) (why policy.R
 	if own := c.placeOf(sibling.Name, t); own != nil {
 		return own.needs(sibling.Application, recorded)
 	}
-	if !inStep(sibling, c.Step) {
+	if !c.inStep(sibling) {
 		return "", false
 	}
 	return UnderWay(sibling.Application, recorded)
@@ -207,7 +207,7 @@ func (s *Store) live(ctx context.Context, c *Claim, t *table) (*lives, error) {
 			continue // it was not read
 		}
 		read[sibling.Name] = true
-		if inStep(sibling, c.Step) && !sibling.Deleting {
+		if c.inStep(sibling) && !sibling.Deleting {
 			l.size++
 		}
 		why, under := s.state(sibling, c, t)
@@ -220,7 +220,7 @@ func (s *Store) live(ctx context.Context, c *Claim, t *table) (*lives, error) {
 		}
 		// The record of the ApplicationSet is from before the read of the object, and so it gives the target no place.
 		l.has = l.has || sibling.Name == c.Application && under && (own != nil || why == policy.OperationInProgress)
-		if under || inStep(sibling, c.Step) {
+		if under || c.inStep(sibling) {
 			l.is(sibling.Application, why)
 		}
 	}

@@ -24,6 +24,8 @@ type look struct {
 	wanted []need
 	// placesOf are the places of each step.
 	placesOf map[int]*places
+	// turns are those of each step that were looked at and may go.
+	turns map[int][]policy.Blocker
 	// train is the last step of which something waits on a train.
 	train int
 }
@@ -42,7 +44,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 	owned, s := r.known.Owned(types.UID(set.UID)), r.judge.Parser.Of(set)
 	l := &look{
 		set: set, settings: s, owned: owned, byName: map[string]*argocd.Projection{}, placesOf: map[int]*places{},
-		before: before, now: now,
+		turns: map[int][]policy.Blocker{}, before: before, now: now,
 		in: policy.Input{
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
 		},
@@ -76,7 +78,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	set := &l.set.ApplicationSet
 	found := decide(r.judge, r.weigh, l.in, p, l.byName[l.before.blockedBy[p.Name]])
 	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
-	d := found.best.Decision
+	d := found.best.Decision.Crowded(r.room(l, p, &found.best))
 	if l.settings.Mode != settings.Enforce {
 		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 	}
@@ -102,6 +104,9 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	}
 	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application
+	}
+	if d.Outcome == policy.Allow {
+		r.reserve(l, p, d.Step)
 	}
 	if starts && d.Outcome == policy.Allow {
 		if !set.Recorded[p.Name].Pending && (hasFailed(p, &found.best) || wentBack(p, &found.best)) {

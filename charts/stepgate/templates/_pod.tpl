@@ -40,6 +40,10 @@ securityContext:
 - --hold={{ .Values.hold.enabled }}
 - --release={{ .Values.releaseWaiting.enabled }}
 - --start={{ ternary "true" "false" (ne (include "stepgate.starts" .) "") }}
+- --max-update={{ .Values.config.maxUpdate }}
+{{- if .Values.config.maxUpdate }}
+- --max-update-namespace={{ include "stepgate.namespace" . }}
+{{- end }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
 {{- if .Values.writeBarrier.enabled }}

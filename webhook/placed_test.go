@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// taking are Places that answer every claim alike, and remember them.
+type taking struct {
+	full   *policy.Places
+	err    error
+	claims []places.Claim
+}
+
+// Take is Places.
+func (p *taking) Take(_ context.Context, c places.Claim) (*policy.Places, error) {
+	p.claims = append(p.claims, c)
+	return p.full, p.err
+}
+
+// TestPlaces has a write ask for a place if the rule allows it, and only then.
+func TestPlaces(t *testing.T) {
+	full := taking{full: &policy.Places{Most: 1, Taken: []policy.Blocker{{Application: "prod-eu", Step: 2, Reason: policy.OperationInProgress}}}}
+	const open, shut = "1:dev=Healthy@b 3:prod=Healthy@b", "1:dev=Degraded@b 3:prod=Healthy@b"
+	for name, tc := range map[string]struct {
+		scenario   string
+		places     taking
+		config     func(*settings.Config)
+		attempt    func(*scenario.Attempt)
+		wantCode   int32
+		wantReason string
+		wantClaims int
+	}{
+		"one is free":             {scenario: open, wantReason: "EarlierStepsDone", wantClaims: 1},
+		"none is free":            {scenario: open, places: full, wantCode: http.StatusForbidden, wantReason: "MaxUpdateReached", wantClaims: 1},
+		"nobody knows":            {scenario: open, places: taking{err: errors.New("broken")}, wantCode: http.StatusServiceUnavailable, wantClaims: 1},
+		"the order does not hold": {scenario: shut, places: full, wantCode: http.StatusForbidden, wantReason: "NotHealthy"},
+		"audit mode":              {scenario: open, places: full, config: func(c *settings.Config) { c.Mode = settings.Audit }, wantReason: "EarlierStepsDone"},
+		"it is not switched on":   {scenario: open, places: full, config: func(c *settings.Config) { c.MaxUpdate = false }, wantReason: "EarlierStepsDone"},
+		"a dry run":               {scenario: open, places: full, attempt: func(a *scenario.Attempt) { a.DryRun = true }, wantReason: "EarlierStepsDone"},
+		"it is in no step":        {scenario: "1:dev=Healthy@b 0:prod=Healthy@b", places: full, wantReason: "NotSelected"},
+		"it is in the first step": {scenario: "1:prod=Healthy@b", places: full, wantCode: http.StatusForbidden, wantReason: "MaxUpdateReached", wantClaims: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of(tc.scenario)
+			config := scenario.Pinning()
+			config.MaxUpdate = true
+			if tc.config != nil {
+				tc.config(&config)
+			}
+			trial := newTrial(config, c)
+			trial.gate.Places = &tc.places
+			a := scenario.SyncOf(c, "prod")
+			a.After.Operation.Sync.Revision, a.After.Operation.Sync.Source = scenario.Commit("b"), a.After.Spec.Source
+			if tc.attempt != nil {
+				tc.attempt(a)
+			}
+			resp := trial.handle(a.Request())
+			g.Expect(tc.places.claims).To(HaveLen(tc.wantClaims))
+			g.Expect(resp.Allowed).To(Equal(tc.wantCode == 0))
+			if tc.wantCode != 0 {
+				g.Expect(resp.Result.Code).To(Equal(tc.wantCode), resp.Result.Message)
+			}
+			if tc.wantReason != "" {
+				g.Expect(resp.AuditAnnotations["reason"]).To(Equal(tc.wantReason))
+			}
+		})
+	}
+}
+
+// TestAPlaceIsTakenOnce has both webhooks called for a write of the ApplicationSet controller.
+func TestAPlaceIsTakenOnce(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+	config := scenario.Releasing()
+	config.MaxUpdate = true
+	trial := newTrial(config, c)
+	taken := &taking{}
+	trial.gate.Places = taken
+	mutator := NewMutator(trial.gate, scenario.Watched{Cluster: c})
+	write := func() webhook.AdmissionResponse {
+		return mutator.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: scenario.SyncOf(c, "prod").Request()})
+	}
+	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
+	allowed := scenario.SyncOf(c, "prod")
+	allowed.After.Operation.Sync.Revision, allowed.After.Operation.Sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
+	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
+	g.Expect(taken.claims).To(HaveLen(1))
+	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
+	g.Expect(taken.claims).To(HaveLen(2))
+	first, again := taken.claims[0], taken.claims[1]
+	g.Expect(again.Operation).To(Equal(first.Operation), "the pinned operation is the admitted one")
+	g.Expect([]any{again.Application, again.Step, again.UID, again.ByHand}).To(Equal(
+		[]any{first.Application, first.Step, first.UID, false}))
+
+	taken.full = &policy.Places{Most: 1, Taken: []policy.Blocker{{Application: "prod-eu", Step: 2, Reason: policy.OperationInProgress}}}
+	held := write()
+	g.Expect(held.Allowed).To(BeTrue())
+	g.Expect(held.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"), HaveKeyWithValue("reason", "MaxUpdateReached"),
+		HaveKeyWithValue("blockers", "prod-eu=OperationInProgress")))
+	taken.err = errors.New("broken")
+	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"), "the validating webhook says that nobody knows")
+}

@@ -1,0 +1,48 @@
+package release
+
+import (
+	"slices"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	taken "github.com/stepgate/stepgate/webhook/places"
+)
+
+// room are the places of the step of an Application that may go; nil if nobody counts them. It goes by what is known
+// without a read, and knows no place of a write that is not stored yet: the webhook counts those, and the sync is asked
+// for again. As many Applications have a turn as places are free.
+func (r *Releaser) room(l *look, p *argocd.Projection, c *policy.Candidate) *policy.Places {
+	if !r.judge.Config.MaxUpdate || c.Outcome != policy.Allow || c.Step < 0 {
+		return nil
+	}
+	s := &l.settings.Settings
+	claim := &taken.Claim{
+		Set: l.set, Step: c.Step, Application: p.Name, Tracks: s.Track, Track: s.TrackOf(p.Application.Labels),
+	}
+	seen := taken.Seen(l.set, l.in.Siblings, claim)
+	if seen == nil || seen.Most == 0 {
+		return seen
+	}
+	for _, b := range l.turns[c.Step] {
+		track := s.TrackOf(l.byName[b.Application].Application.Labels)
+		if claim.Track != "" && track != "" && track != claim.Track {
+			continue
+		}
+		if !slices.ContainsFunc(seen.Taken, func(t policy.Blocker) bool { return t.Application == b.Application }) {
+			seen.Taken = append(seen.Taken, b)
+		}
+	}
+	return seen
+}
+
+// reserve leaves one place less for the others while an Application has its turn, unless it has been asked for long ago,
+// and nobody syncs it.
+func (r *Releaser) reserve(l *look, p *argocd.Projection, step int) {
+	q := l.before.requests[needKey{app: nameOf(p), why: turnHasCome}]
+	if q != nil && q.asked > 0 && r.judge.Clock.Now().Sub(q.askedAt) >= overlookedAfter {
+		return
+	}
+	l.turns[step] = append(l.turns[step], policy.Blocker{
+		Application: p.Name, Step: step, Reason: policy.MaxUpdateReached, Detail: "its turn has come",
+	})
+}
