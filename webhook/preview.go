@@ -42,6 +42,11 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 	return p.judge.Parser.Of(set)
 }
 
+// AfterProblems are what is wrong with what an ApplicationSet comes after.
+func (p *Preview) AfterProblems(known judge.KnownSets, set *argocd.ApplicationSet) []settings.Problem {
+	return judge.AfterProblems(p.judge.Parser, known, set)
+}
+
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
 	in := policy.Input{

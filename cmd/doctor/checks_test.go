@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -252,6 +253,16 @@ func certificateRows() map[string]row {
 		}, certificate + "served chain", doctor.Unknown, "you may not create pods/portforward in namespace stepgate", nil},
 		"the port is closed": {func(_ *testing.T, w *world) { w.chainErr = errText("lost connection to pod") }, certificate + "served chain", doctor.Unknown, "lost connection to pod", nil},
 		"no Pod runs":        {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},
+		"after a namespace that is not allowed": {func(_ *testing.T, w *world) {
+			w.apps = append(w.apps, alone("lone", "platform/base"))
+		}, "Order: after", doctor.Problem, "1 annotation cannot be read, and nothing of it starts (no other namespace may be named)", nil},
+		"after something that does not exist": {func(_ *testing.T, w *world) {
+			w.guestbook.Annotations["stepgate.io/after"] = "infra"
+		}, "Order: after", doctor.Warning, "stepgate.io/after has 1 name that does not exist or closes a circle", nil},
+		"after each other": {func(_ *testing.T, w *world) {
+			w.guestbook.Annotations["stepgate.io/after"] = "lone"
+			w.apps = append(w.apps, alone("lone", "guestbook"))
+		}, "Order: after", doctor.Warning, "stepgate.io/after has 2 names that do not exist or close a circle", nil},
 		"the CA should be new": {func(t *testing.T, w *world) {
 			g := NewWithT(t)
 			ca := newAuthority(g, now.Add(-300*day), now.Add(30*day))
@@ -259,6 +270,23 @@ func certificateRows() map[string]row {
 			w.chain[0] = ca.leaf(g, "stepgate.stepgate.svc", now.Add(-2*day), now.Add(5*day))
 		}, certificate + "age of the CA", doctor.Warning, "It expires in 30 days", nil},
 	}
+}
+
+// alone is an Application that no ApplicationSet controls.
+func alone(name, after string) *argo.Application {
+	return &argo.Application{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "argocd", Name: name, UID: types.UID(name), Annotations: map[string]string{"stepgate.io/after": after},
+	}}
+}
+
+// TestOrderIsFine has an Application that comes after an ApplicationSet of the healthy cluster.
+func TestOrderIsFine(t *testing.T) {
+	g, w := NewWithT(t), healthy(t)
+	w.apps = append(w.apps, alone("lone", "guestbook"))
+	checks := w.sources(t).Gather(t.Context()).Examine().Checks
+	i := slices.IndexFunc(checks, func(c doctor.Check) bool { return c.Name == "after" })
+	g.Expect(checks[i].Result).To(Equal(doctor.OK), "%+v", checks[i])
+	g.Expect(checks[i].Found).To(Equal("1 object comes after others that exist (no other namespace may be named)."))
 }
 
 // TestManyApplicationSetsMakeALongList adds up those of a namespace.

@@ -40,6 +40,9 @@ func (f *Facts) exemptSets(r *Release) Check {
 				annotationOf(e.Kind)))
 		}
 		for _, p := range problems {
+			if p.Annotation == settings.AfterAnnotation {
+				continue // Facts.order says it
+			}
 			wrong = append(wrong, fmt.Sprintf("%s/%s: %s is %s", set.Namespace, set.Name, p.Annotation, p.Text))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -39,7 +40,9 @@ type Facts struct {
 
 	Namespaces      Read[[]corev1.Namespace]
 	ApplicationSets Read[[]argo.ApplicationSet]
-	ArgoCDs         Read[[]*ArgoCD]
+	// Applications are what the gate keeps of them.
+	Applications Read[[]*argocd.Projection]
+	ArgoCDs      Read[[]*ArgoCD]
 	// SelfTest is the outcome of the selftest, if it was run.
 	SelfTest *SelfTest
 }

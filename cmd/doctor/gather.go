@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/live"
+	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // Sources are what the doctor asks.
@@ -45,6 +46,9 @@ func (s *Sources) Gather(ctx context.Context) *Facts {
 	f.Kubernetes, f.BetaPolicies = s.kubernetes(), s.betaPolicies()
 	f.User = s.user(ctx)
 	f.ArgoCDs = s.argoCDs(ctx)
+	f.Applications.Err = live.Applications(ctx, s.Objects, "", func(app *argo.Application) {
+		f.Applications.Value = append(f.Applications.Value, argocd.NewProjection(app))
+	})
 	f.Rights = s.rights(ctx, f.rightsNeeded(), "")
 	for _, r := range f.Releases {
 		s.replicas(ctx, r)

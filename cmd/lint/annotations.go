@@ -10,16 +10,17 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-const annotationPrefix = "stepgate.io/"
+const (
+	annotationPrefix = "stepgate.io/"
+	// stricter begins the text of a problem of which a rule says better what it leads to.
+	stricter = "not valid, the stricter reading is used: "
+)
 
 // settings are what the webhook's own code reads in an installation that allows every annotation.
 func (c *checker) settings() settings.Settings {
-	var config settings.Config
-	if c.options.Installation != nil {
-		config = *c.options.Installation
-	}
-	parser := settings.NewParser(config, c.options.Clock)
-	return parser.Of(argocd.NewApplicationSet(c.Set))
+	set := argocd.NewApplicationSet(c.Set)
+	set.Namespace = namespaceOf(set.Namespace)
+	return c.parser(set.Namespace, set.Annotations).Of(set)
 }
 
 // annotations looks at the annotations of stepgate.
@@ -34,13 +35,21 @@ func (c *checker) annotations() {
 		companions[a.Name] = a.Beside
 	}
 	invalid := map[string]bool{}
+	_, follows := given[settings.AfterAnnotation]
 	for _, p := range read.Problems {
 		invalid[p.Annotation] = true
+		if p.Annotation == settings.AfterAnnotation {
+			continue // Input.ordered reports it
+		}
+		rule := "annotation-invalid"
+		text := fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text))
+		if p.Annotation == settings.TrackAnnotation {
+			rule, text = "track-invalid", fmt.Sprintf("%s: %s.", p.Annotation, short2(strings.TrimPrefix(p.Text, stricter)))
+		}
 		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
 			continue
 		}
-		c.found("annotation-invalid", at.and(p.Annotation),
-			fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
+		c.found(rule, at.and(p.Annotation), text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !strings.HasPrefix(name, annotationPrefix) {
@@ -51,7 +60,7 @@ func (c *checker) annotations() {
 		switch {
 		case !slices.Contains(known, name):
 			c.unknownAnnotation(path, name, known)
-		case len(c.steps) == 0:
+		case len(c.steps) == 0 && (!follows || name == settings.TrackAnnotation):
 			c.found("annotation-without-effect", path,
 				fmt.Sprintf("The annotation %s has no effect: the ApplicationSet has no steps, and stepgate gates nothing.", name))
 		case companions[name] != "" && !beside:
@@ -69,7 +78,7 @@ func (c *checker) annotations() {
 	}
 	for _, t := range c.templates() {
 		for _, name := range slices.Sorted(maps.Keys(t.template.Annotations)) {
-			if strings.HasPrefix(name, annotationPrefix) {
+			if strings.HasPrefix(name, annotationPrefix) && name != settings.AfterAnnotation {
 				c.found("annotation-on-application", t.path.and("metadata", "annotations", name),
 					fmt.Sprintf("The annotation %s has no effect on an Application.", short(name)))
 			}

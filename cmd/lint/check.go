@@ -30,12 +30,16 @@ type Subject struct {
 	// unknown are the paths of fields that Argo CD's types do not have, and invalid says why it does not fit them.
 	unknown []string
 	invalid *invalidObject
+	// alone says that it stands for an Application that no ApplicationSet controls.
+	alone bool
 }
 
 // Application is the part of an Application that its step depends on.
 type Application struct {
 	Name   string
 	Labels map[string]string
+	// After is its annotation stepgate.io/after; empty if it has none.
+	After string
 }
 
 // Options say what lint cannot know from the objects.
@@ -61,14 +65,20 @@ type checker struct {
 	result Result
 }
 
-// Check looks at one ApplicationSet.
-func Check(s *Subject, options Options) Result {
+// Check looks at one ApplicationSet by itself.
+func Check(s *Subject, options Options) Result { return check(s, options).sorted() }
+
+func check(s *Subject, options Options) *checker {
 	c := &checker{Subject: s, options: options, broken: map[int]bool{}, all: map[int]bool{}, result: Result{
 		Namespace: s.Set.Namespace, Name: s.Set.Name, File: s.File, Document: s.Document, Findings: []Finding{},
 	}}
 	if s.invalid != nil {
 		c.found("invalid-object", s.invalid.path, s.invalid.message)
-		return c.result
+		return c
+	}
+	if s.alone {
+		c.result.Kind = "Application"
+		return c
 	}
 	c.steps = argocd.NewApplicationSet(s.Set).Steps
 	c.result.Steps = len(c.steps)
@@ -78,6 +88,11 @@ func Check(s *Subject, options Options) Result {
 		c.checkSteps()
 	}
 	c.annotations()
+	return c
+}
+
+// sorted is the result, with the worst findings first.
+func (c *checker) sorted() Result {
 	slices.SortStableFunc(c.result.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Line, b.Line))
 	})
@@ -92,6 +107,7 @@ func (c *checker) checkSteps() {
 	c.selection()
 	groups := c.members()
 	c.maxUpdates(groups)
+	c.tracks(groups)
 	c.automatedSync()
 	c.updates()
 	if c.hidden != "" {

@@ -11,6 +11,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 
@@ -27,7 +28,12 @@ type Input struct {
 	// directory.
 	Exclude []string
 
+	// Partial says that only some of a cluster were asked for: only these are looked at, and others exist.
+	Partial bool
+
 	applications []owned
+	// others are the Applications of no ApplicationSet that is checked. They can be named.
+	others []types.NamespacedName
 	// live says that the objects come from a cluster, where it is no news that there are others.
 	live bool
 }
@@ -39,6 +45,10 @@ type owned struct {
 	owner     *metav1.OwnerReference
 	// orphan says that it has no owner at all.
 	orphan bool
+	// file, document and node say where it stands in a file.
+	file     string
+	document int
+	node     *yaml.Node
 }
 
 // Text reads the documents of one file.
@@ -210,7 +220,9 @@ func (in *Input) application(o object) {
 		})
 		return
 	}
-	in.applications = append(in.applications, ownedApplication(&a.Metadata))
+	owned := ownedApplication(&a.Metadata)
+	owned.file, owned.document, owned.node = o.file, o.document, o.node
+	in.applications = append(in.applications, owned)
 }
 
 // invalidObject is the part of an object that does not fit Argo CD's types.

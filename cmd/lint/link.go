@@ -1,8 +1,14 @@
 package lint
 
 import (
+	"slices"
+	"strings"
+
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // AddLive adds a live ApplicationSet. Its Applications come with AddLiveApplication.
@@ -11,11 +17,9 @@ func (in *Input) AddLive(set *argo.ApplicationSet) {
 	in.Subjects = append(in.Subjects, &Subject{Set: set, Live: true})
 }
 
-// AddLiveApplication keeps of a live Application what its step depends on, if an ApplicationSet controls it.
+// AddLiveApplication keeps of a live Application what its step and its order depend on.
 func (in *Input) AddLiveApplication(a *argo.Application) {
-	if owned := ownedApplication(&a.ObjectMeta); owned.owner != nil {
-		in.applications = append(in.applications, owned)
-	}
+	in.applications = append(in.applications, ownedApplication(&a.ObjectMeta))
 }
 
 // WithoutApplications says why there are no live Applications. The ApplicationSets are then checked by their
@@ -29,7 +33,9 @@ func (in *Input) WithoutApplications(why string) {
 
 func ownedApplication(meta *metav1.ObjectMeta) owned {
 	o := owned{
-		Application: Application{Name: meta.Name, Labels: meta.Labels}, namespace: meta.Namespace,
+		Application: Application{
+			Name: meta.Name, Labels: meta.Labels, After: meta.Annotations[settings.AfterAnnotation],
+		}, namespace: meta.Namespace,
 		orphan: len(meta.OwnerReferences) == 0,
 	}
 	if owner := metav1.GetControllerOf(meta); owner != nil && owner.Kind == "ApplicationSet" {
@@ -39,16 +45,25 @@ func ownedApplication(meta *metav1.ObjectMeta) owned {
 }
 
 // Link gives every ApplicationSet its Applications: those that it controls, and, to the only ApplicationSet of files,
-// those that nobody owns, as argocd appset generate prints them. It counts the others.
+// those that nobody owns, as argocd appset generate prints them. An Application that comes after others by itself is
+// looked at by itself. It counts the others.
 func (in *Input) Link() {
 	byName := map[string][]*Subject{}
 	for _, s := range in.Subjects {
 		byName[s.Set.Name] = append(byName[s.Set.Name], s)
 	}
+	var alone []*Subject
 	for _, a := range in.applications {
 		if s := in.ownerOf(a, byName); s != nil {
 			s.Applications, s.Known = append(s.Applications, a.Application), true
-		} else if !in.live {
+			continue
+		}
+		if a.owner == nil && a.After != "" && !in.Partial {
+			alone = append(alone, a.subject(in.live))
+			continue
+		}
+		in.others = append(in.others, types.NamespacedName{Namespace: a.namespace, Name: a.Name})
+		if !in.live {
 			in.Other++
 		}
 	}
@@ -57,10 +72,28 @@ func (in *Input) Link() {
 		// A live ApplicationSet that has no Applications yet is checked by its generators.
 		s.Known = len(s.Applications) > 0
 	}
+	in.Subjects = append(in.Subjects, alone...)
+}
+
+// givesAfter reports whether its Applications may have the annotation stepgate.io/after from a template.
+func (s *Subject) givesAfter() bool {
+	patch := s.Set.Spec.TemplatePatch
+	return patch != nil && strings.Contains(*patch, settings.AfterAnnotation) ||
+		slices.ContainsFunc((&checker{Subject: s}).templates(), func(t placed) bool { return t.after() != "" })
+}
+
+// subject is an Application that no ApplicationSet controls.
+func (a *owned) subject(live bool) *Subject {
+	return &Subject{
+		Set: &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.namespace, Name: a.Name, Annotations: map[string]string{settings.AfterAnnotation: a.After},
+		}},
+		Live: live, File: a.file, Document: a.document, node: a.node, alone: true,
+	}
 }
 
 func (in *Input) ownerOf(a owned, byName map[string][]*Subject) *Subject {
-	if a.orphan && len(in.Subjects) == 1 && !in.Subjects[0].Live {
+	if a.orphan && len(in.Subjects) == 1 && !in.Subjects[0].Live && (a.After == "" || in.Subjects[0].givesAfter()) {
 		return in.Subjects[0]
 	}
 	if a.owner == nil {
@@ -76,11 +109,16 @@ func (in *Input) ownerOf(a owned, byName map[string][]*Subject) *Subject {
 	return nil
 }
 
-// Check checks every ApplicationSet.
+// Check checks every ApplicationSet, and then what comes after what.
 func (in *Input) Check(options Options) *Report {
-	results := make([]Result, 0, len(in.Subjects))
+	checkers := make([]*checker, 0, len(in.Subjects))
 	for _, s := range in.Subjects {
-		results = append(results, Check(s, options))
+		checkers = append(checkers, check(s, options))
+	}
+	in.ordered(checkers)
+	results := make([]Result, 0, len(checkers))
+	for _, c := range checkers {
+		results = append(results, c.sorted())
 	}
 	return NewReport(results, in.Failures, in.Other)
 }

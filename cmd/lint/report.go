@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 	Summary         Summary `json:"summary"`
-	// ApplicationSets are those that have steps, or a finding.
+	// ApplicationSets are those that have steps, or a finding, and the Applications that have one.
 	ApplicationSets []Result `json:"applicationSets"`
 	// Failures are the inputs that could not be read.
 	Failures []Failure `json:"failures,omitempty"`
@@ -27,12 +28,16 @@ type Summary struct {
 	ApplicationSets int `json:"applicationSets"`
 	// WithoutSteps are the ApplicationSets among them that do not roll out in steps.
 	WithoutSteps int `json:"withoutSteps"`
+	// Applications are those that no ApplicationSet controls, and that come after others.
+	Applications int `json:"applications,omitempty"`
 	// OtherObjects are the objects of other kinds, and the Applications of no ApplicationSet that is checked.
 	OtherObjects int `json:"otherObjects"`
 }
 
 // Result says what was found in one ApplicationSet.
 type Result struct {
+	// Kind is Application for one that no ApplicationSet controls; empty for an ApplicationSet.
+	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// File is empty for a live ApplicationSet. Document is 1-based.
@@ -95,12 +100,18 @@ func NewReport(results []Result, failures []Failure, otherObjects int) *Report {
 	r := &Report{
 		TypeMeta: metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "LintReport"},
 		Summary: Summary{
-			ApplicationSets: len(results), OtherObjects: otherObjects,
+			OtherObjects: otherObjects,
 		}, Failures: failures, ApplicationSets: []Result{},
 	}
 	for _, result := range results {
-		if result.Steps == 0 {
+		switch {
+		case result.Kind != "":
+			r.Summary.Applications++
+		case result.Steps == 0:
 			r.Summary.WithoutSteps++
+			fallthrough
+		default:
+			r.Summary.ApplicationSets++
 		}
 		if result.Steps > 0 || len(result.Findings) > 0 {
 			r.ApplicationSets = append(r.ApplicationSets, result)
@@ -138,7 +149,7 @@ func (r *Report) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// title is the ApplicationSet as messages name it.
+// title is the ApplicationSet or Application as messages name it.
 func (r Result) title() string {
-	return "ApplicationSet " + short(strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))
+	return cmp.Or(r.Kind, "ApplicationSet") + " " + short(strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))
 }

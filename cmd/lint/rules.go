@@ -20,7 +20,7 @@ type Rule struct {
 // Rules are all rules, in the order of the documentation.
 func Rules() []Rule {
 	return slices.Concat(objectRules(), expressionRules(), membershipRules(), maxUpdateRules(), syncRules(),
-		annotationRules())
+		annotationRules(), orderRules())
 }
 
 // ruleOf finds a rule. Every identifier in the code has one; a test sees to it.
@@ -318,6 +318,47 @@ func annotationRules() []Rule {
 		{
 			"excluded-unknown", Warning, "An excluded Application that does not exist",
 			"stepgate excludes by exact name; this name excludes nobody.", "Correct the name.",
+		},
+	}
+}
+
+func orderRules() []Rule {
+	return []Rule{
+		{
+			"after-invalid", Error, "stepgate.io/after that cannot be read",
+			"Nothing that has the annotation starts until it is repaired.",
+			"Write names of ApplicationSets or Applications, separated by commas: infra, platform/base.",
+		},
+		{
+			"after-circle", Error, "A circle of stepgate.io/after",
+			"A circle holds nobody up: what comes after itself does not wait for it. Each sync gets a warning.",
+			"Take the name out of one of the annotations.",
+		},
+		{
+			"after-elsewhere", Note, "stepgate.io/after with a name that was not given",
+			"It may be in other files or in another namespace. While it does not exist, nothing starts.",
+			"Nothing, if it exists elsewhere. Otherwise correct the name, or give its file as well.",
+		},
+		{
+			"track-invalid", Error, "stepgate.io/track that is no key of a label",
+			"There are no tracks then: every Application of a step holds the next step up.",
+			"Write the key of a label of the Applications, such as app.",
+		},
+		{
+			"track-label-not-set", Warning, "A track label that no Application has",
+			"An Application without the label counts in every track: there is only one.",
+			"Set the label in spec.template.metadata.labels, or name one that is there.",
+		},
+		{
+			"track-label-missing", Note, "Applications without the track label",
+			"They count in every track: they wait for the earlier steps of all tracks, and all tracks wait for them.",
+			"Nothing, if this is intended. Otherwise give them the label.",
+		},
+		{
+			"track-needs-start", Note, "Tracks where the ApplicationSet controller starts the syncs",
+			"The ApplicationSet controller knows no tracks: it waits for the whole step.",
+			"Have stepgate start syncs with start.enabled=true of the chart, or use automated sync as in " +
+				screen.Page("docs/ordered-autosync.md") + ".",
 		},
 	}
 }

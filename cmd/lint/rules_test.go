@@ -488,6 +488,42 @@ var rows = map[string]row{
 			`annotation-without-effect 7 metadata.annotations["stepgate.io/soak"]: The annotation stepgate.io/soak has no effect: with one step, nothing soaks.`,
 		},
 	},
+	"after itself": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/after: guestbook"},
+		[]string{
+			`after-circle 7 metadata.annotations["stepgate.io/after"]: It comes after itself (guestbook), and so does not wait for that.`,
+		},
+	},
+	"after something else": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/after: platform/base"},
+		[]string{
+			`after-elsewhere 7 metadata.annotations["stepgate.io/after"]: It comes after platform/base, which is not among what was given.`,
+		},
+	},
+	"after no name": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/after: 'infra,'"},
+		[]string{
+			`after-invalid 7 metadata.annotations["stepgate.io/after"]: stepgate.io/after: "" is no name: write names such as "infra", or "platform/base" for one in another namespace.`,
+		},
+	},
+	"a track that is no label": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/track: the app"},
+		[]string{
+			`track-invalid 7 metadata.annotations["stepgate.io/track"]: stepgate.io/track: "the app" is not the key of a label such as "app".`,
+		},
+	},
+	"a track label that nothing has": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/track: app"},
+		[]string{
+			`track-label-not-set 7 metadata.annotations["stepgate.io/track"]: No Application has the label app: there are no tracks.`,
+		},
+	},
+	"tracks without start": {
+		[]string{"stepgate.io/require: synced", "stepgate.io/track: env"},
+		[]string{
+			`track-needs-start 7 metadata.annotations["stepgate.io/track"]: The ApplicationSet controller starts a step when all Applications of the one before are done, whatever their track.`,
+		},
+	},
 	"an annotation on the Applications": {
 		[]string{"      labels: {env:", "      annotations: {stepgate.io/mode: audit}\n      labels: {env:"},
 		[]string{
@@ -508,8 +544,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// liveOnly are the rules that need a cluster; TestLive and TestInstallation have them.
-var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "approve-without-pin"}
+// liveOnly are the rules that need a cluster or Applications; TestLive, TestInstallation and TestTracks have them.
+var liveOnly = []string{"progressive-syncs-off", "orphans-block", "excluded-unknown", "approve-without-pin", "track-label-missing"}
 
 // Every rule has a row, a help text and an identifier that nobody has to quote; every row has a rule.
 func TestRulesAreComplete(t *testing.T) {

@@ -31,7 +31,11 @@ func (r Result) lines(s screen.Screen) []string {
 	if r.File != "" {
 		title = r.File + ": " + title
 	}
-	lines := s.Wrap("", "  ", title+" ("+r.size()+")")
+	size := " (" + r.size() + ")"
+	if r.Kind != "" {
+		size = ""
+	}
+	lines := s.Wrap("", "  ", title+size)
 	lines[0] = strings.Replace(lines[0], title, s.Paint(screen.Bold, title), 1)
 	for _, f := range r.Findings {
 		head, style := f.head()
@@ -92,6 +96,9 @@ func (s Summary) String() string {
 		found = []string{"nothing found"}
 	}
 	text := strings.Join(found, ", ") + " in " + count(s.ApplicationSets, "ApplicationSet")
+	if s.Applications > 0 {
+		text += " and " + count(s.Applications, "Application")
+	}
 	var skipped []string
 	if s.WithoutSteps > 0 {
 		skipped = append(skipped, fmt.Sprintf("%d without steps", s.WithoutSteps))

@@ -23,7 +23,10 @@ func (e *Explanation) Lines(s screen.Screen, now time.Time) []string {
 	}
 	if e.ApplicationSet != "" {
 		where := "in no step"
-		if e.Step > 0 {
+		switch {
+		case e.Steps == 0:
+			where = "without steps"
+		case e.Step > 0:
 			where = fmt.Sprintf("step %d of %d", e.Step, e.Steps)
 		}
 		lines = append(lines, s.Paint(screen.Bold, "ApplicationSet")+"  "+e.ApplicationSet+", "+where)
@@ -43,6 +46,9 @@ func (e *Explanation) Verdict() string {
 		ApplicationSetController: "A sync by the ApplicationSet controller", AutoSync: "An automated sync",
 		User: "This operation",
 	}[e.By]
+	if e.By == User && e.ApplicationSet == "" {
+		sync = "A sync that somebody asks for"
+	}
 	return map[Outcome]string{
 		Running:  "An operation runs now. It was let through: the gate judges an operation when it is written.",
 		Idle:     "It has been synced in its turn. Argo CD has nothing to sync, and nothing waits.",
@@ -90,8 +96,7 @@ func (e *Explanation) blockers(s screen.Screen) []string {
 	for i, b := range blockers[:min(len(blockers), mostBlockers)] {
 		number := fmt.Sprintf("  %d. ", i+1)
 		indent := strings.Repeat(" ", len(number))
-		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+fmt.Sprintf(" (step %d%s): %s", b.Step,
-			in(b.Cluster), b.why()))
+		lines = append(lines, number+s.Paint(screen.Bold, b.Application)+b.where()+": "+b.why())
 		if b.Says != "" {
 			lines = append(lines, s.Wrap(indent, indent, "Argo CD: "+b.Says)...)
 		}
@@ -101,6 +106,14 @@ func (e *Explanation) blockers(s screen.Screen) []string {
 		lines = append(lines, fmt.Sprintf("  and %d more; -o yaml lists all", more))
 	}
 	return lines
+}
+
+// where is the step and the cluster of a blocker. What the ApplicationSet comes after is in no step of it.
+func (b *Blocker) where() string {
+	if b.Step > 0 {
+		return fmt.Sprintf(" (step %d%s)", b.Step, in(b.Cluster))
+	}
+	return " (comes before it" + in(b.Cluster) + ")"
 }
 
 // in names a cluster, if it is not the one in which Argo CD runs.

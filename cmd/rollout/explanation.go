@@ -147,10 +147,7 @@ func (e *Explanation) Judged(answer *webhook.Answer) {
 	}
 	e.Means = ""
 	for _, b := range d.Blockers {
-		e.Blockers = append(e.Blockers, Blocker{
-			Application: b.Application, Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
-			Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
-		})
+		e.Blockers = append(e.Blockers, blocker(b))
 	}
 	slices.SortStableFunc(e.Blockers, func(a, b Blocker) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.effort(), b.effort()))

@@ -22,17 +22,22 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	}
 	s := preview.Settings(set)
 	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
+	owned := known.Owned(types.UID(set.UID))
+	comesAfter, wrong := after(preview, known, set, owned)
+	r.After, r.Problems = comesAfter, append(r.Problems, wrong...)
+	waiting := preview.Waiting(set, owned)
+	r.waitAfter(waiting)
 	if !set.RollingSync || len(set.Steps) == 0 {
 		return r
 	}
-	owned := known.Owned(types.UID(set.UID))
 	slices.SortFunc(owned, func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
 	j := &judgment{
-		set: set, in: preview.Input(set, owned), waiting: preview.Waiting(set, owned), blockers: map[string]policy.Blocker{},
+		set: set, in: preview.Input(set, owned), waiting: waiting, blockers: map[string]policy.Blocker{},
 	}
 	for _, d := range j.waiting {
 		for _, b := range d.Blockers {
-			if b.Reason != policy.Soaking { // it is done, and has to prove itself for longer
+			// One that soaks is done, and has to prove itself for longer. One of no step is of what it comes after.
+			if b.Reason != policy.Soaking && b.Step >= 0 {
 				j.blockers[b.Application] = b
 			}
 		}
@@ -65,6 +70,7 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	r.Starves = j.starves(preview, owned)
 	r.sum(j)
 	r.Revisions = revisions(owned)
+	r.Track = j.in.Settings.Track
 	return r
 }
 
@@ -88,7 +94,7 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
 		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
 	}
-	shown.ran = revisionsOf(a.Ran)
+	shown.ran, shown.Track = revisionsOf(a.Ran), j.in.Settings.TrackOf(a.Labels)
 	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
 		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
@@ -108,8 +114,8 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 	case len(d.Blockers) == 0:
 		shown.Held = string(d.Reason)
 	default:
-		for _, b := range d.Blockers {
-			shown.WaitsFor = append(shown.WaitsFor, b.Application)
+		for _, b := range actFirst(d) {
+			shown.WaitsFor = append(shown.WaitsFor, blockerName(b))
 		}
 	}
 	if waits && d.Outcome == policy.Deny && d.Reason.Condition() {

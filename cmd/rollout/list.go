@@ -123,6 +123,9 @@ func (r *Rollout) WaitingFor() string {
 		}
 		return text
 	}
+	if text := r.waitsAfter(); text != "" && (r.Phase == Ungated || r.Phase == Waiting && len(r.broken()) == 0) {
+		return text
+	}
 	return r.blockedBy(r.Blockers)
 }
 

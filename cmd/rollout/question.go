@@ -47,7 +47,8 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
 	switch {
-	case q.Operation != nil:
+	case q.Operation != nil || q.Owner == "" && x.By == ApplicationSetController:
+		// No ApplicationSet syncs it: somebody does.
 		x.By, account = User, oneOf(q.Config.ServerAccounts)
 	case x.By == AutoSync:
 		account = oneOf(q.Config.ControllerAccounts)

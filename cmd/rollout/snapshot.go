@@ -169,6 +169,16 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 	return s, r.follow(ctx, s, name)
 }
 
+// Alone reads an Application that no ApplicationSet controls, if it comes after others, and what that is.
+func (r *Reader) Alone(ctx context.Context, app *argo.Application) (*Snapshot, error) {
+	s, p := NewSnapshot(), argocd.NewProjection(app)
+	if !p.FollowsAlone() {
+		return s, nil
+	}
+	s.add(p)
+	return s, r.follow(ctx, s, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+}
+
 // follow reads what an ApplicationSet and its Applications come after, and what that comes after.
 func (r *Reader) follow(ctx context.Context, s *Snapshot, name types.NamespacedName) error {
 	seen := map[types.NamespacedName]bool{name: true}

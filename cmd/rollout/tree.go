@@ -24,7 +24,7 @@ func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
 		lines = append(lines, "", r.Steps[i].head(s, r))
 		lines = append(lines, r.Steps[i].train(s)...)
 		lines = append(lines, conditions...)
-		lines = append(lines, r.Steps[i].rows(s, r.Step, max(fewestRows, mostRows-len(conditions)), all)...)
+		lines = append(lines, r.Steps[i].rows(s, r, max(fewestRows, mostRows-len(conditions)), all)...)
 	}
 	if n := len(r.Unselected); n > 0 {
 		lines = append(lines, "")
@@ -40,6 +40,8 @@ func (r *Rollout) Tree(s screen.Screen, now time.Time, all bool) []string {
 func (r *Rollout) head(s screen.Screen, now time.Time) []string {
 	status := string(r.Phase)
 	switch {
+	case r.Phase == Ungated && len(r.After) > 0:
+		status = "it has no steps of RollingSync, and comes after others"
 	case r.Phase == Ungated:
 		status = "it has no steps of RollingSync: there is no order to keep"
 	case r.Step > 0:
@@ -58,6 +60,7 @@ func (r *Rollout) head(s screen.Screen, now time.Time) []string {
 	if len(r.Revisions) > 0 {
 		lines = append(lines, s.Paint(screen.Bold, "Compared with")+"   "+shortAll(r.Revisions))
 	}
+	lines = append(lines, r.afterLines(s)...)
 	for _, text := range r.Exempt {
 		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Not gated")+"       ", "                ", text)...)
 	}
@@ -113,7 +116,8 @@ func (step *Step) revision() string {
 
 // rows are the Applications that are not done, and those about which the ApplicationSet controller is wrong. The others
 // are counted.
-func (step *Step) rows(s screen.Screen, current, most int, all bool) []string {
+func (step *Step) rows(s screen.Screen, r *Rollout, most int, all bool) []string {
+	current, track := r.Step, r.Track
 	var shown []*Application
 	done, waiting := 0, 0
 	for i := range step.Applications {
@@ -123,6 +127,7 @@ func (step *Step) rows(s screen.Screen, current, most int, all bool) []string {
 		case a.Done && a.Differs == "":
 			done++
 			continue
+		case a.Track != "" && a.MayStart:
 		case step.Number != current && a.Differs == "" && !a.Syncing && !a.broken():
 			waiting++
 			continue
@@ -140,6 +145,12 @@ func (step *Step) rows(s screen.Screen, current, most int, all bool) []string {
 		cells = append(cells, a.cells())
 	}
 	columns := []screen.Column{{}, {Cuts: screen.InMiddle}, {}, {}, {}, {Cuts: screen.AtEnd}}
+	if track != "" {
+		columns = slices.Insert(columns, 2, screen.Column{})
+		for i, a := range shown {
+			cells[i] = slices.Insert(cells[i], 2, a.trackCell(track))
+		}
+	}
 	lines := s.Table(2, columns, cells)
 	for i := len(shown) - 1; i >= 0; i-- {
 		if shown[i].Differs != "" {
@@ -183,7 +194,8 @@ func (r *Rollout) Next() (texts []string) {
 	for _, c := range unmet {
 		texts = append(texts, c.Reason+": "+c.Do)
 	}
-	if r.Phase == Progressing || len(unmet) > 0 {
+	texts = append(texts, r.nextAfter()...)
+	if r.Phase == Progressing || len(unmet) > 0 || len(r.WaitAfter) > 0 {
 		blockers = r.broken()
 	}
 	for _, b := range blockers {

@@ -64,6 +64,12 @@ type Rollout struct {
 	Exempt []string `json:"exempt,omitempty"`
 	// Problems are the annotations that could not be read.
 	Problems []string `json:"problems,omitempty"`
+	// After are what it, or one of its Applications, comes after, and Track is the key of the label that tells its tracks
+	// apart.
+	After []After `json:"after,omitempty"`
+	Track string  `json:"track,omitempty"`
+	// WaitAfter are the Applications whose syncs wait for something of After now.
+	WaitAfter []string `json:"waitAfter,omitempty"`
 	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
 	Starves string `json:"starves,omitempty"`
 }
@@ -108,6 +114,8 @@ type Blocker struct {
 // Application is one Application of a step.
 type Application struct {
 	Name string `json:"name"`
+	// Track is the value of the label that tells the tracks apart; absent for one in every track.
+	Track string `json:"track,omitempty"`
 	// Cluster is the one that it deploys to; absent for the one in which Argo CD runs.
 	Cluster string `json:"cluster,omitempty"`
 	Health  string `json:"health"`

@@ -162,7 +162,7 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	preview := b.preview(*b.gate.Load(), known)
 	var all []*rollout.Rollout
 	for _, set := range known.Sets() {
-		if r := rollout.Judge(preview, known, set); r.Phase != rollout.Ungated {
+		if r := rollout.Judge(preview, known, set); r.Phase != rollout.Ungated || len(r.After) > 0 {
 			all = append(all, r)
 		}
 	}

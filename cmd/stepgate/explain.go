@@ -96,11 +96,15 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 	if q.Owner, err = rollout.OwnerOf(live); err != nil {
 		return nil, err
 	}
-	known, owner := rollout.NewSnapshot(), types.NamespacedName{Namespace: name.Namespace, Name: q.Owner}
+	var known *rollout.Snapshot
+	owner := types.NamespacedName{Namespace: name.Namespace, Name: q.Owner}
 	if q.Owner != "" {
-		if known, err = orGone(r.reader.One(ctx, owner)); err != nil {
-			return nil, err
-		}
+		known, err = orGone(r.reader.One(ctx, owner))
+	} else {
+		known, err = r.reader.Alone(ctx, app)
+	}
+	if err != nil {
+		return nil, err
 	}
 	windows := r.addWindows(ctx, gate, known)
 	x, err := rollout.Explain(ctx, r.preview(gate, known), known, q)
@@ -111,7 +115,11 @@ func (e *explain) explain(ctx context.Context, r *rollouts, name types.Namespace
 		x.Problems = append(x.Problems, windows)
 	}
 	x.AskArgoCD(func(blocker string) *argo.Application {
-		_, app, err := r.application(ctx, types.NamespacedName{Namespace: name.Namespace, Name: blocker})
+		at := types.NamespacedName{Namespace: name.Namespace, Name: blocker}
+		if namespace, rest, elsewhere := strings.Cut(blocker, "/"); elsewhere {
+			at = types.NamespacedName{Namespace: namespace, Name: rest}
+		}
+		_, app, err := r.application(ctx, at)
 		if err != nil {
 			return nil // it may be gone; that it holds the sync up is known without it
 		}

@@ -102,7 +102,8 @@ func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *type
 		if name != nil && (set.Namespace != name.Namespace || set.Name != name.Name) {
 			continue
 		}
-		if judged := rollout.Judge(preview, known, set); name != nil || g.all || judged.Phase != rollout.Ungated {
+		if judged := rollout.Judge(preview, known, set); name != nil || g.all || judged.Phase != rollout.Ungated ||
+			len(judged.After) > 0 {
 			list.Items = append(list.Items, judged)
 		}
 	}

@@ -96,7 +96,7 @@ func (l *linter) run(ctx context.Context, names []string) error {
 	switch {
 	case len(report.Failures) > 0:
 		return notRead(report.Failures)
-	case report.Summary.ApplicationSets == 0 && !l.allowEmpty:
+	case report.Summary.ApplicationSets+report.Summary.Applications == 0 && !l.allowEmpty:
 		return l.nothing()
 	case report.Found(least):
 		return command.ErrFound
@@ -144,6 +144,7 @@ func (l *linter) readLive(ctx context.Context, in *lint.Input, names []string) e
 	if gate := installation(ctx, c.Clientset, namespace); gate.exists {
 		l.installed = &gate.config
 	}
+	in.Partial = len(names) > 0
 	for _, name := range names {
 		set := &argo.ApplicationSet{}
 		key := types.NamespacedName{Namespace: namespace, Name: name}

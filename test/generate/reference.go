@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -83,13 +84,16 @@ func annotationsPage() (string, error) {
 			"Lets this one sync through. The value is the reason."},
 		{code(siblings.BarrierAnnotation), "an annotation of stepgate's own Application", "stepgate",
 			"The write barrier (`--write-barrier`)."},
+		{code(places.Label), "a label of stepgate's own ConfigMaps", "stepgate",
+			"The places of the steps of an ApplicationSet (`--max-update`)."},
 		{code(webhook.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
 			"stepgate answers with a warning for each revision that could be deployed."},
 		{code(webhook.SelfTestInfo), "an entry of `operation.info` in a server dry run; a label of the objects of a self-test",
 			"the command line", "stepgate answers with a warning: the mutating webhook works."},
 	}
 	return "# Annotations\n\nThese annotations of an ApplicationSet change how it is gated. On an Application they have " +
-		"no effect. stepgate reports a value that it cannot read, and goes by the stricter reading.\n\n" +
+		"no effect, but for `stepgate.io/after`, and mode, require and bypass beside it on an Application that no " +
+		"ApplicationSet controls. stepgate reports a value that it cannot read, and goes by the stricter reading.\n\n" +
 		table([]string{"annotation", "values", "written by", "effect"}, rows) +
 		"\n## Other names\n\n" + table([]string{"name", "what it is", "written by", "effect"}, others), nil
 }

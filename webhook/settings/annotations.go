@@ -2,8 +2,8 @@ package settings
 
 import "github.com/stepgate/stepgate/webhook/argocd"
 
-// The annotations of an ApplicationSet that configure its gate. On an Application they would be useless: the
-// ApplicationSet controller removes them.
+// The annotations of an ApplicationSet that configure its gate. On its Applications they would be useless, but for
+// AfterAnnotation: the ApplicationSet controller removes those that its template does not have.
 const (
 	ModeAnnotation         = "stepgate.io/mode"
 	RequireAnnotation      = "stepgate.io/require"

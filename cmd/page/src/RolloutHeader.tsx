@@ -4,6 +4,7 @@ import { Progress } from "./Progress";
 import { Sign } from "./Sign";
 import { Age, Revisions, Text } from "./Text";
 import { phaseSign, phaseWord } from "./words";
+import type * as Wire from "./wire";
 import type { Rollout } from "./wire";
 
 interface Props {
@@ -34,14 +35,35 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
           <dd className="sg-col-done"><span className="sg-number">{r.done}/{r.total}</span><Progress done={r.done} total={r.total} /></dd>
         </div>
         {r.since && <div><dt>Has waited</dt><dd><Age at={r.since} /></dd></div>}
+        {!!r.after?.length && <div><dt>Comes after</dt><dd><After of={r.after} /></dd></div>}
+        {r.track && <div><dt>Tracks by</dt><dd><Text>{r.track}</Text></dd></div>}
         {!!r.revisions?.length && <div><dt>Compared with</dt><dd><Revisions of={r.revisions} /></dd></div>}
       </dl>
       {r.starves && <Note title="Starves">{r.starves}</Note>}
       {r.problems?.map((text) => <Note key={text} title="Problem">{text}</Note>)}
       {r.exempt?.map((text) => <Note key={text} title="Exempt">{text}</Note>)}
-      {r.phase === "NoSteps" && <Note title="No steps">This ApplicationSet has no steps, so there is no order to keep.</Note>}
+      {r.phase === "NoSteps" && !r.after?.length && <Note title="No steps">This ApplicationSet has no steps, so there is no order to keep.</Note>}
     </header>
   );
+}
+
+// After says of each name whether it is done, as `stepgate get` does.
+function After({ of: all }: { of: Wire.After[] }) {
+  return all.map((a, i) => (
+    <span key={a.name} className="sg-after">
+      <Sign name={a.circle ? "excluded" : a.done && !a.older ? "done" : "waits"} /> <Text>{a.name}</Text> {stateOf(a)}{i < all.length - 1 && ", "}
+    </span>
+  ));
+}
+
+function stateOf(a: Wire.After) {
+  if (a.circle) return "(a circle: it holds nobody up)";
+  if (a.older) return "(done; Argo CD has to compare it once more)";
+  if (a.done) return "(done)";
+  const first = a.blockers?.[0];
+  if (!first) return "(not done)";
+  const more = (a.blockers?.length ?? 0) - 1;
+  return <>(not done: <Text>{`${first.application} ${first.reason}`}</Text>{more > 0 && ` and ${more} more`})</>;
 }
 
 function isPaused(r: Rollout): boolean {

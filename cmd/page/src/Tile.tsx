@@ -7,6 +7,7 @@ import type { Kind } from "./wire";
 interface Props {
   name: string;
   cluster?: string;
+  track?: string;
   kind: Kind;
   text: string;
   compact: boolean;
@@ -16,8 +17,8 @@ interface Props {
 }
 
 // Tile is one Application. Its properties are plain values, so that an event draws only the tiles that it changes.
-export const Tile = memo(function Tile({ name, cluster, kind, text, compact, differs, stop, open }: Props) {
-  const title = [name, cluster && `on ${cluster}`, text, differs && `The ApplicationSet controller ${differs}`]
+export const Tile = memo(function Tile({ name, cluster, track, kind, text, compact, differs, stop, open }: Props) {
+  const title = [name, cluster && `on ${cluster}`, track && `track ${track}`, text, differs && `The ApplicationSet controller ${differs}`]
     .filter(Boolean).map((part) => printable(String(part))).join("\n");
   return (
     <li className={`sg-tile sg-tile-${kind}`}>
@@ -27,6 +28,7 @@ export const Tile = memo(function Tile({ name, cluster, kind, text, compact, dif
           {differs && compact && <Sign name="warning" />}
         </span>
         {!compact && cluster && <span className="sg-tile-text sg-faint">on <Text>{cluster}</Text></span>}
+        {!compact && track && <span className="sg-tile-text sg-faint">track <Text>{track}</Text></span>}
         {!compact && text && <span className="sg-tile-text"><Text>{text}</Text></span>}
         {differs && (
           <span className={compact ? "sg-hidden" : "sg-tile-text sg-differs"}>

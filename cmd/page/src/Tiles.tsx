@@ -36,7 +36,7 @@ export function Tiles({ applications, said, words, open }: Props) {
           <ul className={classOf(group)}>
             {group.items.map(({ application: a, text }) => (
               <Tile
-                key={a.name} name={a.name} cluster={a.cluster} kind={group.kind} text={text} compact={group.compact}
+                key={a.name} name={a.name} cluster={a.cluster} track={a.track} kind={group.kind} text={text} compact={group.compact}
                 differs={a.differs} stop={a.name === stop} open={open}
               />
             ))}

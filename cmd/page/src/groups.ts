@@ -23,7 +23,7 @@ export function matching(applications: Application[], said: Record<string, Said>
   if (wanted.length === 0) return applications;
   return applications.filter((a) => {
     const { kind, text } = said[a.name] ?? {};
-    const all = [a.name, a.cluster, kind && kindWord[kind], text].join(" ").toLowerCase();
+    const all = [a.name, a.cluster, a.track, kind && kindWord[kind], text].join(" ").toLowerCase();
     return wanted.every((word) => all.includes(word));
   });
 }

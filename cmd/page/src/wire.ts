@@ -47,6 +47,9 @@ export interface Rollout {
   unselected?: string[];
   exempt?: string[];
   problems?: string[];
+  after?: After[];
+  track?: string;
+  waitAfter?: string[];
   starves?: string;
 }
 
@@ -83,6 +86,7 @@ export interface Condition {
 
 export interface Application {
   name: string;
+  track?: string;
   cluster?: string;
   health: string;
   sync: string;
@@ -117,6 +121,14 @@ export interface Blocker {
   detail?: string;
   do: string;
   says?: string;
+}
+
+export interface After {
+  name: string;
+  done: boolean;
+  circle?: boolean;
+  older?: boolean;
+  blockers?: Blocker[];
 }
 
 export interface Said {

@@ -1,0 +1,125 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// everything is all ApplicationSets and Applications that were read.
+type everything struct {
+	sets  map[types.NamespacedName]*argocd.ApplicationSet
+	apps  map[types.NamespacedName]*argocd.Projection
+	owned map[types.UID][]*argocd.Projection
+}
+
+var _ judge.KnownSets = (*everything)(nil)
+
+// Set implements judge.KnownSets.
+func (e *everything) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return e.sets[name], siblings.Version{}
+}
+
+// Owned implements judge.KnownSets.
+func (e *everything) Owned(owner types.UID) []*argocd.Projection { return e.owned[owner] }
+
+// Application implements judge.KnownSets.
+func (e *everything) Application(name types.NamespacedName) *argocd.Projection { return e.apps[name] }
+
+// everything is what was read, in the form in which the gate knows it.
+func (f *Facts) everything() *everything {
+	e := &everything{
+		sets: map[types.NamespacedName]*argocd.ApplicationSet{}, apps: map[types.NamespacedName]*argocd.Projection{},
+		owned: map[types.UID][]*argocd.Projection{},
+	}
+	for i := range f.ApplicationSets.Value {
+		set := &f.ApplicationSets.Value[i]
+		e.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = argocd.NewApplicationSet(set)
+	}
+	for _, p := range f.Applications.Value {
+		e.apps[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+		if p.Owner != "" {
+			e.owned[p.Owner] = append(e.owned[p.Owner], p)
+		}
+	}
+	return e
+}
+
+// followers are the ApplicationSets and Applications with stepgate.io/after that a release gates: Applications in the
+// form of ApplicationSets of their name.
+func (f *Facts) followers(r *Release) (all []*argocd.ApplicationSet) {
+	for i := range f.ApplicationSets.Value {
+		set := &f.ApplicationSets.Value[i]
+		if _, has := argocd.After(set.Namespace, set.Annotations); has && r.gated(set.Namespace) {
+			all = append(all, argocd.NewApplicationSet(set))
+		}
+	}
+	for _, p := range f.Applications.Value {
+		if _, has := argocd.After(p.Namespace, p.Annotations); has && r.gated(p.Namespace) {
+			alone := argocd.Alone(p.Namespace, p.UID, p.Annotations)
+			alone.Name = p.Name
+			all = append(all, alone)
+		}
+	}
+	return all
+}
+
+// order says what is wrong with what comes after what.
+func (f *Facts) order(r *Release) Check {
+	const name = "after"
+	all := f.followers(r)
+	switch {
+	case f.ApplicationSets.Err != nil:
+		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
+	case len(all) == 0:
+		return skipped(name, "Nothing that was read has the annotation %s.", settings.AfterAnnotation)
+	case r.Flags == nil:
+		return r.unsettled(name)
+	case f.Applications.Err != nil:
+		return notRead(name, "the Applications", f.Applications.Err)
+	}
+	parser, known := settings.NewParser(r.Flags.Gate, settings.At(f.Now)), f.everything()
+	var unreadable, wrong []string
+	for _, set := range all {
+		for _, p := range parser.Of(set).Problems {
+			if p.Annotation == settings.AfterAnnotation {
+				unreadable = append(unreadable, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
+			}
+		}
+		for _, p := range judge.AfterProblems(parser, known, set) {
+			wrong = append(wrong, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
+		}
+	}
+	return r.orderFound(name, len(all), unreadable, wrong)
+}
+
+func (r *Release) orderFound(name string, all int, unreadable, wrong []string) Check {
+	var c Check
+	allowed := "no other namespace may be named"
+	if names := r.Flags.Gate.AfterNamespaces; len(names) > 0 {
+		allowed = "--after-namespaces: " + list(names)
+	}
+	switch {
+	case len(unreadable) > 0:
+		c = problem(name, "%s cannot be read, and nothing of it starts (%s).",
+			count(len(unreadable), "annotation", "annotations"), allowed).
+			do("Correct the annotation, or allow the namespace in config.afterNamespaces: " +
+				screen.Page("docs/after.md") + ".")
+	case len(wrong) > 0:
+		c = warning(name, "%s has %s.", settings.AfterAnnotation,
+			count(len(wrong), "name that does not exist or closes a circle", "names that do not exist or close a circle")).
+			do("Nothing starts that waits for a name that does not exist: create it, or take the name out. A circle holds " +
+				"nobody up: take one of its names out.")
+	default:
+		return ok(name, "%s after others that exist (%s).", count(all, "object comes", "objects come"), allowed)
+	}
+	c.Details = slices.Concat(unreadable, wrong)
+	return c
+}

@@ -1,0 +1,208 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/cmd/screen"
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
+)
+
+// After is a name that an ApplicationSet, or one of its Applications, comes after.
+type After struct {
+	// Name has the namespace before it where that is another one.
+	Name string `json:"name"`
+	Done bool   `json:"done"`
+	// Circle says that it waits for this ApplicationSet in turn, and so holds nobody up.
+	Circle bool `json:"circle,omitempty"`
+	// Older says that it is done, and that Argo CD is not known to have compared it since the change that waits.
+	Older bool `json:"older,omitempty"`
+	// Blockers are what is not done of it.
+	Blockers []Blocker `json:"blockers,omitempty"`
+}
+
+// Text is the name with its state: infra (not done: net NotHealthy).
+func (a *After) Text() string {
+	switch {
+	case a.Circle:
+		return a.Name + " (a circle: it holds nobody up)"
+	case a.Older:
+		return a.Name + " (done; Argo CD has to compare it once more)"
+	case a.Done:
+		return a.Name + " (done)"
+	}
+	var all []string
+	for _, b := range a.Blockers {
+		all = append(all, b.Application+" "+b.why())
+	}
+	return a.Name + " (not done: " + listed(all) + ")"
+}
+
+// after is what an ApplicationSet comes after, by what is known. That each comparison has to be newer than the change
+// that waits is not asked here: it depends on the Application that waits.
+func after(
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, owned []*argocd.Projection,
+) (all []After, problems []string) {
+	names := slices.Clone(preview.Settings(set).After.Names)
+	for _, p := range owned {
+		own, _ := argocd.After(p.Namespace, p.Annotations)
+		names = append(names, own...)
+	}
+	var said []string
+	for _, p := range preview.AfterProblems(known, set) {
+		said = append(said, p.Text)
+		problems = append(problems, p.Annotation+": "+p.Text)
+	}
+	seen := map[types.NamespacedName]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		circle := "a circle: it comes after " + name.String()
+		a := After{
+			Name: strings.TrimPrefix(name.String(), set.Namespace+"/"), Circle: slices.ContainsFunc(said, func(text string) bool {
+				rest, is := strings.CutPrefix(text, circle)
+				return is && (rest == "" || rest[0] == ',' || rest[0] == ':')
+			}),
+		}
+		if !a.Circle {
+			a.Blockers = notDoneOf(preview, known, set, name)
+		}
+		a.Done = !a.Circle && len(a.Blockers) == 0
+		all = append(all, a)
+	}
+	return all, problems
+}
+
+// notDoneOf is what is not done of a name.
+func notDoneOf(
+	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, name types.NamespacedName,
+) (all []Blocker) {
+	n := judge.NamedKnown(known, name)
+	dep := policy.Dependency{
+		Namespace: name.Namespace, Name: name.Name,
+		Past: func(*policy.Application) policy.Past { return policy.Past{Freshness: policy.Fresh} },
+	}
+	if n.Own != nil {
+		dep.Own = &n.Own.Application
+	}
+	if n.Set != nil {
+		dep.Set = &n.Set.ApplicationSet
+		for _, p := range n.Members {
+			dep.Members = append(dep.Members, &p.Application)
+		}
+	}
+	in := preview.Input(set, nil)
+	for _, b := range policy.Follow(in, policy.Decision{}, []policy.Dependency{dep}, "").Blockers {
+		all = append(all, blocker(b))
+	}
+	return all
+}
+
+// blocker is a Blocker of the rule with what to do.
+func blocker(b policy.Blocker) Blocker {
+	return Blocker{
+		Application: blockerName(b), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
+		Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
+	}
+}
+
+// blockerName has the namespace before it where that is another one.
+func blockerName(b policy.Blocker) string {
+	if b.Namespace == "" {
+		return b.Application
+	}
+	return b.Namespace + "/" + b.Application
+}
+
+// afterLines say what it comes after, and how its tracks are told apart.
+func (r *Rollout) afterLines(s screen.Screen) (lines []string) {
+	var texts []string
+	for i := range r.After {
+		texts = append(texts, r.After[i].Text())
+	}
+	if len(texts) > 0 {
+		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Comes after")+"     ", "                ",
+			strings.Join(texts, ", "))...)
+	}
+	if n := len(r.WaitAfter); n > 0 {
+		text := r.WaitAfter[0] + " waits for that (DependencyNotDone)"
+		if n > 1 {
+			text = listed(r.WaitAfter) + " wait for that (DependencyNotDone)"
+		}
+		lines = append(lines, s.Wrap("                ", "                ", text)...)
+	}
+	if r.Track != "" {
+		lines = append(lines, s.Wrap(s.Paint(screen.Bold, "Tracks")+"          ", "                ",
+			"by the label "+r.Track)...)
+	}
+	return lines
+}
+
+// waitAfter takes from the decisions about syncs which of them wait for something that comes before.
+func (r *Rollout) waitAfter(waiting map[string]policy.Decision) {
+	for _, name := range slices.Sorted(maps.Keys(waiting)) {
+		d := waiting[name]
+		if d.Reason != policy.DependencyNotDone {
+			continue
+		}
+		r.WaitAfter = append(r.WaitAfter, name)
+		for i := range r.After {
+			r.After[i].Older = r.After[i].Older || r.After[i].Done && r.After[i].Name == d.Detail
+		}
+	}
+}
+
+// nextAfter says what to do about what comes before.
+func (r *Rollout) nextAfter() (texts []string) {
+	if len(r.WaitAfter) == 0 {
+		return nil
+	}
+	for _, a := range r.After {
+		for _, b := range a.Blockers {
+			texts = append(texts, b.Application+" ("+b.why()+"): "+b.Do)
+		}
+	}
+	return texts
+}
+
+// waitsAfter is what a rollout waits for that comes before all of it.
+func (r *Rollout) waitsAfter() string {
+	if len(r.WaitAfter) == 0 {
+		return ""
+	}
+	for i := range r.After {
+		if a := &r.After[i]; (!a.Done || a.Older) && !a.Circle {
+			return a.Text()
+		}
+	}
+	return ""
+}
+
+// trackCell is the track of an Application: app=shop.
+func (a *Application) trackCell(key string) screen.Cell {
+	if a.Track == "" {
+		return screen.Cell{Text: "every track", Style: screen.Faint}
+	}
+	return screen.Text(key[strings.LastIndex(key, "/")+1:] + "=" + a.Track)
+}
+
+// actFirst are the blockers of a decision. Of what comes before, those stand first about which somebody has to do
+// something.
+func actFirst(d policy.Decision) []policy.Blocker {
+	if d.Reason != policy.DependencyNotDone {
+		return d.Blockers
+	}
+	return slices.SortedStableFunc(slices.Values(d.Blockers), func(a, b policy.Blocker) int {
+		x, y := blocker(a), blocker(b)
+		return cmp.Compare(x.effort(), y.effort())
+	})
+}
