@@ -144,6 +144,11 @@ func (s *Scenario) options(words []string) (err error) {
 			s.Hashes = true
 		case "start":
 			s.Start = true
+		case "max-update":
+			s.MaxUpdate = value
+			if value != keepMaxUpdate && value != countMaxUpdate {
+				err = fmt.Errorf("max-update is keep or count")
+			}
 		case "audit":
 			s.Audit = true
 		case "refuses":

@@ -45,6 +45,9 @@ type Scenario struct {
 	Pin string
 	// Start is --start of stepgate.
 	Start bool
+	// MaxUpdate is keep where stepgate keeps maxUpdate, count where it does not and more are a counterexample all the
+	// same, and empty where nobody counts.
+	MaxUpdate string
 	// RetryRefresh sets syncPolicy.retry.refresh.
 	RetryRefresh bool
 	// NoGrace is --refresh-grace-period-seconds=0 of the ApplicationSet controller of 3.6.
@@ -119,6 +122,9 @@ func (s *Scenario) String() string {
 	}
 	if s.Start {
 		b.WriteString(" start")
+	}
+	if s.MaxUpdate != "" {
+		b.WriteString(" max-update=" + s.MaxUpdate)
 	}
 	if s.Audit {
 		b.WriteString(" audit")

@@ -17,6 +17,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -30,6 +31,7 @@ type stepgate struct {
 	w        *world
 	replicas []*replica
 	lease    lease
+	objects  objects
 	turn     int
 	encoded  map[*argo.Application][]byte
 	// projected remembers the projection of an object, which is never changed. The Reader reads several at a time.
@@ -97,19 +99,21 @@ func (r *replica) start() {
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
 		Hold: !r.w.scenario.Refuses, Release: true, Start: r.w.scenario.Start,
-		Account: stepgateAccount,
+		Account: stepgateAccount, MaxUpdate: r.w.scenario.MaxUpdate == keepMaxUpdate,
 	}
 	if r.w.scenario.Audit {
 		config.Mode = settings.Audit
 	}
+	reader := siblings.NewReader(r, r)
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
 	// world.
 	j := judge.New(config, judge.Dependencies{
-		Live: judge.NewLiveEvaluator(siblings.NewReader(r, r)), Histories: r, Windows: r, Clock: virtualClock{r.w},
+		Live: judge.NewLiveEvaluator(reader), Histories: r, Windows: r, Clock: virtualClock{r.w},
 	})
 	recorder := r.records.recorder(virtualClock{r.w})
 	r.gate = webhook.NewGate(j, webhook.Dependencies{
 		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r,
+		Places: places.NewStore(&r.of.objects, reader, virtualClock{r.w}),
 	})
 	r.mutator = webhook.NewMutator(r.gate, known{r})
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), r, r.w.delay)

@@ -1,0 +1,52 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/stepgate/stepgate/webhook/places"
+)
+
+// The values of Scenario.MaxUpdate.
+const (
+	keepMaxUpdate  = "keep"
+	countMaxUpdate = "count"
+)
+
+// objects are places.Objects of the world's API server.
+type objects struct {
+	version int
+	stored  places.Stored
+}
+
+// Read is places.Objects.
+func (o *objects) Read(context.Context, types.UID) (places.Stored, error) { return o.stored, nil }
+
+// Write is places.Objects.
+func (o *objects) Write(_ context.Context, _ types.UID, s places.Stored) error {
+	if s.Version != o.stored.Version {
+		return places.ErrConflict
+	}
+	o.version++
+	o.stored = places.Stored{Text: s.Text, Version: strconv.Itoa(o.version)}
+	return nil
+}
+
+// countPlaces looks whether more Applications of a step are being synced, with one that is about to be stored, than its
+// maxUpdate says. It counts the operations that there are, and knows nothing of places. A maxUpdate of 0 limits nobody
+// who syncs by hand, and a second operation of an Application is not one more.
+func (w *world) countPlaces(m *member, v Verdict) {
+	most, taken, _ := w.places(m)
+	if app := w.api.apps[m.name]; w.scenario.MaxUpdate == "" || most == 0 || taken < most || app != nil && app.Operation != nil {
+		return
+	}
+	e := Early{
+		At: w.now, Target: m.name, Condition: true, Kind: "over", Reason: string(v.Reason),
+		Missing: fmt.Sprintf("%d of %d Applications of the step are being synced", taken, most),
+	}
+	w.early = append(w.early, e)
+	w.logf("%s", e)
+}
