@@ -218,7 +218,9 @@ func placeRows() map[string]row {
 		r.edit = func(in *policy.Input) {
 			in.Places = &policy.Places{Most: most}
 			for _, name := range taken {
-				in.Places.Taken = append(in.Places.Taken, policy.Blocker{Application: name, Step: 1, Reason: policy.OperationInProgress})
+				in.Places.Taken = append(in.Places.Taken, policy.Blocker{
+					Application: name, Step: 1, Reason: policy.OperationInProgress,
+				})
 			}
 		}
 		return r

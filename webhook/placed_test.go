@@ -28,9 +28,16 @@ func (p *taking) Take(_ context.Context, c places.Claim) (*policy.Places, error)
 	return p.full, p.err
 }
 
+// crowd are places of which the only one is taken.
+func crowd() *policy.Places {
+	return &policy.Places{Most: 1, Taken: []policy.Blocker{
+		{Application: "prod-eu", Step: 2, Reason: policy.OperationInProgress},
+	}}
+}
+
 // TestPlaces has a write ask for a place if the rule allows it, and only then.
 func TestPlaces(t *testing.T) {
-	full := taking{full: &policy.Places{Most: 1, Taken: []policy.Blocker{{Application: "prod-eu", Step: 2, Reason: policy.OperationInProgress}}}}
+	full := taking{full: crowd()}
 	const open, shut = "1:dev=Healthy@b 3:prod=Healthy@b", "1:dev=Degraded@b 3:prod=Healthy@b"
 	for name, tc := range map[string]struct {
 		scenario   string
@@ -94,7 +101,8 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	}
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"))
 	allowed := scenario.SyncOf(c, "prod")
-	allowed.After.Operation.Sync.Revision, allowed.After.Operation.Sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
+	sync := allowed.After.Operation.Sync
+	sync.Revision, sync.Source = scenario.Commit("b"), allowed.After.Spec.Source
 	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
 	g.Expect(taken.claims).To(HaveLen(1))
 	g.Expect(trial.handle(allowed.Request()).Allowed).To(BeTrue())
@@ -104,11 +112,11 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	g.Expect([]any{again.Application, again.Step, again.UID, again.ByHand}).To(Equal(
 		[]any{first.Application, first.Step, first.UID, false}))
 
-	taken.full = &policy.Places{Most: 1, Taken: []policy.Blocker{{Application: "prod-eu", Step: 2, Reason: policy.OperationInProgress}}}
+	taken.full = crowd()
 	held := write()
 	g.Expect(held.Allowed).To(BeTrue())
-	g.Expect(held.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"), HaveKeyWithValue("reason", "MaxUpdateReached"),
-		HaveKeyWithValue("blockers", "prod-eu=OperationInProgress")))
+	g.Expect(held.AuditAnnotations).To(And(HaveKeyWithValue("decision", "hold"),
+		HaveKeyWithValue("reason", "MaxUpdateReached"), HaveKeyWithValue("blockers", "prod-eu=OperationInProgress")))
 	taken.err = errors.New("broken")
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"), "the validating webhook says that nobody knows")
 }

@@ -40,7 +40,9 @@ func (o *objects) Write(_ context.Context, _ types.UID, s places.Stored) error {
 // who syncs by hand, and a second operation of an Application is not one more.
 func (w *world) countPlaces(m *member, v Verdict) {
 	most, taken, _ := w.places(m)
-	if app := w.api.apps[m.name]; w.scenario.MaxUpdate == "" || most == 0 || taken < most || app != nil && app.Operation != nil {
+	app := w.api.apps[m.name]
+	again := app != nil && app.Operation != nil
+	if w.scenario.MaxUpdate == "" || most == 0 || taken < most || again {
 		return
 	}
 	e := Early{

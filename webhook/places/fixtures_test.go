@@ -160,7 +160,7 @@ func (f *family) changed(name string, edit func(a *policy.Application)) {
 	f.apps[name] = p
 }
 
-// stores stores an operation, as an API server does: only on the object that it was judged on.
+// stores keeps an operation, as an API server does: only on the object that it was judged on.
 func (f *family) stores(name, version string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

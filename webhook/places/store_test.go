@@ -195,7 +195,9 @@ func TestWhoIsCountedWithoutAPlace(t *testing.T) {
 	g := NewWithT(t)
 	tr := newTrial(intstr.FromInt32(2))
 	tr.change("d", func(a *policy.Application) { a.OperationSet = true })
-	tr.set.Recorded["b"], tr.set.Recorded["c"] = policy.Recorded{Step: 1, Pending: true}, policy.Recorded{Step: 1, Pending: true}
+	for _, name := range []string{"b", "c"} {
+		tr.set.Recorded[name] = policy.Recorded{Step: 1, Pending: true}
+	}
 	g.Expect(tr.asks(t, tr.claim("a"))).To(Equal([]string{"b=MaxUpdateReached", "c=MaxUpdateReached", "d=OperationInProgress"}))
 	g.Expect(tr.asks(t, tr.claim("c"))).To(Equal([]string{"b=MaxUpdateReached", "d=OperationInProgress"}))
 	g.Expect(tr.asks(t, tr.claim("b"))).To(BeNil(), "one of them can always go")
@@ -232,7 +234,7 @@ func TestAFailureIsNoDecision(t *testing.T) {
 		want   string
 	}{
 		"the object cannot be read":       {func(tr *trial) { tr.server.fails = broken }, "get ConfigMap stepgate-places-set: broken"},
-		"the Applications cannot be read": {func(tr *trial) { tr.family.fails = broken }, "broken"},
+		"the Applications cannot be read": {func(tr *trial) { tr.fails = broken }, "broken"},
 		"the object is no JSON": {func(tr *trial) {
 			for _, o := range tr.server.objects {
 				o.Data[key] = "{"

@@ -78,7 +78,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	set := &l.set.ApplicationSet
 	found := decide(r.judge, r.weigh, l.in, p, l.byName[l.before.blockedBy[p.Name]])
 	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
-	d := found.best.Decision.Crowded(r.room(l, p, &found.best))
+	d := found.best.Crowded(r.room(l, p, &found.best))
 	if l.settings.Mode != settings.Enforce {
 		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 	}
