@@ -40,17 +40,21 @@ func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why poli
 	if why, is = UnderWay(a, recorded); is || a.Deleting {
 		return why, is
 	}
-	ended := a.LastOperation.FinishedAt
-	switch {
-	case ended.IsZero(), a.ReconciledAt.After(ended):
-	case p.OutOfSync && a.SyncStatus == "Synced" && !a.ReconciledAt.Before(ended):
-	default:
+	if !compared(a, p.OutOfSync) {
 		return policy.HealthStale, true
 	}
 	if recorded.Pending && a.Health != "Healthy" || a.SyncStatus == "Synced" && a.Health == "Progressing" {
 		return policy.NotHealthy, true // it is about to be recorded as Progressing, or has been synced once more
 	}
 	return "", false
+}
+
+// compared reports whether Argo CD has compared an Application since its last operation. outOfSync says that it was
+// OutOfSync before that.
+func compared(a *policy.Application, outOfSync bool) bool {
+	ended := a.LastOperation.FinishedAt
+	return ended.IsZero() || a.ReconciledAt.After(ended) ||
+		outOfSync && a.SyncStatus == "Synced" && !a.ReconciledAt.Before(ended)
 }
 
 // counting counts the Applications of a step that are under way.
@@ -118,7 +122,10 @@ func Seen(set *argocd.ApplicationSet, all []policy.Sibling, claim *Claim) *polic
 		if !s.Deleting {
 			c.size++
 		}
-		why, _ := UnderWay(s.Application, set.Recorded[s.Name])
+		why, under := UnderWay(s.Application, set.Recorded[s.Name])
+		if !under && !s.Deleting && !compared(s.Application, true) {
+			why = policy.HealthStale // it may have a place
+		}
 		c.is(s.Application, why)
 	}
 	return c.places()

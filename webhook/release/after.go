@@ -43,7 +43,8 @@ func AfterRefusal(refresh Refresher, w *judge.Write, v judge.Verdict) {
 	}
 	for _, c := range needed {
 		// Where a refresh is pending, somebody has asked.
-		later := v.Held && (c.settling || c.synced) // by the Releaser
+		// The Releaser does that later, but it does not know the places.
+		later := v.Held && (c.settling || c.synced) && v.Reason != policy.MaxUpdateReached
 		if !c.pending && !c.unpolled && !later {
 			refresh.Ask(c.app, c.why, c.comparedAt)
 		}
