@@ -104,8 +104,8 @@ func TestAnAnnotationThatCannotBeReadHoldsEverything(t *testing.T) {
 	d := policy.Follow(in, policy.Evaluate(in), nil, `"x y" is no name`)
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
 	g.Expect(d.Message()).To(Equal("step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (DependencyNotFound: " +
-		`the annotation stepgate.io/after cannot be read: "x y" is no name). Next: create what the annotation stepgate.io/after ` +
-		"names, or correct that"))
+		`the annotation stepgate.io/after cannot be read: "x y" is no name). Next: create what the annotation ` +
+		"stepgate.io/after names, or correct that"))
 }
 
 // TestWhoFollowsNobody is let through whatever is not done.
@@ -138,8 +138,8 @@ func checkFollow(g *WithT, in policy.Input, d policy.Decision) {
 	}
 	g.Expect(followed).To(Equal(d))
 	for _, s := range in.Siblings {
-		a := s.Application
-		if set := in.ApplicationSet; set != nil && !a.Deleting && a.Name != in.Target.Name && set.Recorded[a.Name].Step != -1 {
+		a, set := s.Application, in.ApplicationSet
+		if set != nil && !a.Deleting && a.Name != in.Target.Name && set.Recorded[a.Name].Step != -1 {
 			g.Expect(a.Health).To(Equal("Healthy"), "%+v", a)
 			g.Expect(a.OperationSet || a.LastOperation.Running()).To(BeFalse(), "%+v", a)
 		}

@@ -255,7 +255,8 @@ func certificateRows() map[string]row {
 		"no Pod runs":        {func(_ *testing.T, w *world) { w.pods = nil }, certificate + "served chain", doctor.Unknown, "no Pod runs", nil},
 		"after a namespace that is not allowed": {func(_ *testing.T, w *world) {
 			w.apps = append(w.apps, alone("lone", "platform/base"))
-		}, "Order: after", doctor.Problem, "1 annotation cannot be read, and nothing of it starts (no other namespace may be named)", nil},
+		}, "Order: after", doctor.Problem,
+			"1 annotation cannot be read, and nothing of it starts (no other namespace may be named)", nil},
 		"after something that does not exist": {func(_ *testing.T, w *world) {
 			w.guestbook.Annotations["stepgate.io/after"] = "infra"
 		}, "Order: after", doctor.Warning, "stepgate.io/after has 1 name that does not exist or closes a circle", nil},

@@ -156,7 +156,8 @@ func (all *orders) check(o *ordered, r reference) {
 			short(r.text)))
 	case way != nil:
 		c.foundOnce("after-circle", r.path,
-			fmt.Sprintf("It comes after %s: a circle, in which nobody waits.", short2(strings.Join(way, ", which comes after "))))
+			fmt.Sprintf("It comes after %s: a circle, in which nobody waits.",
+				short2(strings.Join(way, ", which comes after "))))
 	case !all.partial && !all.exists(r.name):
 		f := c.foundOnce("after-elsewhere", r.path,
 			fmt.Sprintf("It comes after %s, which is not among what was given.", short(r.text)))

@@ -99,7 +99,8 @@ func TestOrder(t *testing.T) {
 // An Application alone is something to look at.
 func TestAlone(t *testing.T) {
 	g := NewWithT(t)
-	r := checked(t, appAfter("lone", "base")+"---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: base}\n")
+	r := checked(t, appAfter("lone", "base")+"---\n"+
+		"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: base}\n")
 	g.Expect(r.Summary.String()).To(Equal("nothing found in 0 ApplicationSets and 1 Application (1 other object skipped)"))
 }
 

@@ -68,7 +68,8 @@ func after(
 		seen[name] = true
 		circle := "a circle: it comes after " + name.String()
 		a := After{
-			Name: strings.TrimPrefix(name.String(), set.Namespace+"/"), Circle: slices.ContainsFunc(said, func(text string) bool {
+			Name: strings.TrimPrefix(name.String(), set.Namespace+"/"),
+			Circle: slices.ContainsFunc(said, func(text string) bool {
 				rest, is := strings.CutPrefix(text, circle)
 				return is && (rest == "" || rest[0] == ',' || rest[0] == ':')
 			}),

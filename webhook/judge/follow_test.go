@@ -141,7 +141,8 @@ func TestAfterWantsAFreshComparison(t *testing.T) {
 	c.Apps[2].Status.Health.Status = "Healthy"
 	g.Expect(judgeIn(c, "dev", &scenario.Watch{At: 5}).Outcome).To(Equal(policy.Allow))
 	stale := &scenario.Watch{At: 5, Stale: map[types.UID]bool{"net": true}}
-	g.Expect(judgeIn(c, "dev", stale).Message()).To(Equal("step 1 of ApplicationSet argocd/guestbook may not sync yet: it " +
+	message := judgeIn(c, "dev", stale).Message()
+	g.Expect(message).To(Equal("step 1 of ApplicationSet argocd/guestbook may not sync yet: it " +
 		"comes after infra, which is not done: net (ComparisonOlder: not known to be compared since the change was seen). Next: " +
 		"refresh net: argocd app get net --refresh"))
 }

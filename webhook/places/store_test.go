@@ -198,7 +198,9 @@ func TestWhoIsCountedWithoutAPlace(t *testing.T) {
 	for _, name := range []string{"b", "c"} {
 		tr.set.Recorded[name] = policy.Recorded{Step: 1, Pending: true}
 	}
-	g.Expect(tr.asks(t, tr.claim("a"))).To(Equal([]string{"b=MaxUpdateReached", "c=MaxUpdateReached", "d=OperationInProgress"}))
+	g.Expect(tr.asks(t, tr.claim("a"))).To(Equal([]string{
+		"b=MaxUpdateReached", "c=MaxUpdateReached", "d=OperationInProgress",
+	}))
 	g.Expect(tr.asks(t, tr.claim("c"))).To(Equal([]string{"b=MaxUpdateReached", "d=OperationInProgress"}))
 	g.Expect(tr.asks(t, tr.claim("b"))).To(BeNil(), "one of them can always go")
 	tr.change("c", func(a *policy.Application) { a.Labels = map[string]string{"env": "prod"} })

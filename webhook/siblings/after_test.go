@@ -66,7 +66,8 @@ func TestWhoComesAfterIsToldOfEveryEvent(t *testing.T) {
 	g.Eventually(func() []types.NamespacedName {
 		heard = append(heard, lasting()...)
 		return heard
-	}).WithTimeout(10 * time.Second).Should(ConsistOf(key("set"), key("shop"), argocd.AloneKey("argocd", "lone"), key("set")))
+	}).WithTimeout(10 * time.Second).Should(ConsistOf(key("set"), key("shop"), argocd.AloneKey("argocd", "lone"),
+		key("set")))
 
 	heard = nil
 	sets.Add(set("set", ""))
