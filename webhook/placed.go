@@ -17,14 +17,15 @@ type Places interface {
 }
 
 // placed is the verdict on a write that needs one of the places of its step, if the rule allows it: no place is a
-// denial. What is bypassed, exempt or not gated takes none, but counts while it is under way.
+// denial. What is bypassed, exempt or not gated, and what goes back or repairs drift, takes none, but counts while it is
+// under way.
 //
 // A place is taken when the write is judged, by whichever webhook is called first, and so before it is stored. If
 // another webhook refuses the write, the place is free again when it is certain that the write is not stored. The other
 // webhook of stepgate, a retry of the API server and a retry of the sender find the place taken for them already.
 func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
 	if !g.judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
-		v.Settings.Mode != settings.Enforce {
+		v.Settings.Mode != settings.Enforce || v.Reason == policy.Rollback || v.Reason == policy.SelfHeal {
 		return v
 	}
 	c := places.Claim{

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -119,4 +121,22 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 		HaveKeyWithValue("reason", "MaxUpdateReached"), HaveKeyWithValue("blockers", "prod-eu=OperationInProgress")))
 	taken.err = errors.New("broken")
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"), "the validating webhook says that nobody knows")
+}
+
+// TestNobodyNeedsAPlaceToGoBack although none is free: what is broken may be what takes them.
+func TestNobodyNeedsAPlaceToGoBack(t *testing.T) {
+	for reason, outcome := range map[policy.Reason]policy.Outcome{
+		policy.Rollback: policy.Allow, policy.SelfHeal: policy.Allow, policy.FirstStep: policy.Deny,
+	} {
+		taking := &taking{full: crowd()}
+		gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{Clock: scenario.AtNoon}),
+			Dependencies{Places: taking})
+		w, err := judge.NewWrite(scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod").Request())
+		g := NewWithT(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		allowed := judge.Verdict{
+			Decision: policy.Decision{Outcome: policy.Allow, Reason: reason}, Set: &argocd.ApplicationSet{}, Found: true,
+		}
+		g.Expect(gate.placed(t.Context(), w, allowed).Outcome).To(Equal(outcome), string(reason))
+	}
 }
