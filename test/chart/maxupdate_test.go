@@ -1,0 +1,78 @@
+package chart
+
+import (
+	"testing"
+	"time"
+
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/test/release"
+	"github.com/stepgate/stepgate/webhook/places"
+)
+
+// TestMaxUpdateIsKept with the rights and the admission policy of the chart: of two Applications of step 1 one syncs at a
+// time. stepgate writes no other ConfigMap than those of the places.
+func TestMaxUpdateIsKept(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	set := rollout(t, "apps-places")
+	serve(t, release.Chart{Name: "stepgate-places", Namespace: "stepgate-places", Values: []string{
+		"argocd.applicationNamespaces={apps-places}", "config.maxUpdate=true",
+	}})
+	denied(t, set)
+	before := set.DeepCopy()
+	set.Spec.Strategy.RollingSync.Steps[0].MaxUpdate = &intstr.IntOrString{IntVal: 1}
+	g.Expect(shared.Admin.Patch(ctx, set, client.MergeFrom(before))).To(Succeed())
+	dev, other := guestbook.Application(set, "dev"), guestbook.Application(set, "dev")
+	other.Name = "engineering-dev-other"
+	g.Expect(shared.Admin.Create(ctx, other)).To(Succeed())
+	compare := func(app *argo.Application, status argo.SyncStatusCode, change func(*argo.Application)) {
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+		before := app.DeepCopy()
+		guestbook.Compare(app, time.Now(), guestbook.NewCommit, status, health.HealthStatusHealthy)
+		if change != nil {
+			change(app)
+		}
+		g.Expect(shared.Admin.Patch(ctx, app, client.MergeFrom(before))).To(Succeed())
+	}
+	start := func(app *argo.Application) error {
+		g.Expect(shared.Admin.Get(ctx, client.ObjectKeyFromObject(app), app)).To(Succeed())
+		before := app.DeepCopy()
+		app.Operation = guestbook.RollingSync()
+		return shared.Admin.Patch(ctx, app, client.MergeFrom(before))
+	}
+	compare(dev, argo.SyncStatusCodeOutOfSync, nil)
+	compare(other, argo.SyncStatusCodeOutOfSync, nil)
+
+	g.Eventually(func() error { return start(dev) }).Should(Succeed())
+	g.Expect(start(other)).To(MatchError(ContainSubstring("step 1 of ApplicationSet apps-places/guestbook may not sync yet " +
+		"(MaxUpdateReached: its maxUpdate is 1): " + dev.Name + " (OperationInProgress). Next: wait until one of them is Healthy")))
+	kept := &corev1.ConfigMapList{}
+	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-places"), client.HasLabels{places.Label})).To(Succeed())
+	g.Expect(kept.Items).To(HaveLen(1))
+	g.Expect(kept.Items[0].Name).To(Equal("stepgate-places-" + string(set.UID)))
+
+	compare(dev, argo.SyncStatusCodeSynced, func(app *argo.Application) {
+		guestbook.Start(app, time.Now().Add(-2*time.Second))
+		guestbook.Finish(app, time.Now().Add(-time.Second), guestbook.NewCommit)
+	})
+	g.Eventually(func() error { return start(other) }).Should(Succeed(), "the place of dev is free")
+
+	if !shared.HasAdmissionPolicies() {
+		return
+	}
+	stepgate, err := client.New(account(t, "stepgate-places", "stepgate-places"), client.Options{
+		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	err = stepgate.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate-places", Name: "other"}})
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(ContainSubstring("may only write those that keep the places")))
+}
