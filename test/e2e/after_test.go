@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stepgate/stepgate/test/argocd"
+	"github.com/stepgate/stepgate/test/e2e/observer"
+	"github.com/stepgate/stepgate/test/report"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// link is an ApplicationSet of a chain with its Applications, or an Application that no ApplicationSet controls.
+type link struct {
+	name  string
+	apps  []string
+	alone bool
+}
+
+// members are the names of its Applications.
+func (l link) members() []string {
+	if l.alone {
+		return []string{l.name}
+	}
+	return l.apps
+}
+
+// chain is in the order in which it has to go: each link comes after the one before. Argo CD syncs all of them by itself.
+func chain() []link {
+	return []link{
+		{name: "infra", apps: []string{"infra-a", "infra-b"}}, {name: "platform", apps: []string{"platform-a"}},
+		{name: "middle", alone: true}, {name: "shop", apps: []string{"shop-a", "shop-b"}}, {name: "last", alone: true},
+	}
+}
+
+// TestAfter lets a commit change a chain of three ApplicationSets and two Applications, of which the last hears first.
+func TestAfter(t *testing.T) {
+	about := report.Suite{
+		Name: "e2e-after", Title: "a commit to a chain of three ApplicationSets and two Applications (`stepgate.io/after`)",
+	}
+	chosen.run(t, about, []mode{off, on}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+		if err := s.argo.Restart(ctx, argocd.Settings{Resync: longResync, Unordered: true}); err != nil {
+			return "", err
+		}
+		s.out.Line("| stepgate | starts out of order | links | time from the commit to the end | from the last one done to the start: p50, worst |\n|---|---|---|---|---|")
+		line, err := "e2e-after: argocd="+s.argo.Version, error(nil)
+		for _, m := range []mode{off, on} {
+			played, problem := s.playChain(ctx, m)
+			if problem != nil {
+				return "", fmt.Errorf("%s: %w", m, problem)
+			}
+			slices.Sort(played.waits)
+			s.out.Line("| %s | %d | %d | %.1f s | %.1f s, %.1f s |", m, len(played.early), len(chain()), played.took.Seconds(),
+				percentile(played.waits, 50).Seconds(), percentile(played.waits, 100).Seconds())
+			line += fmt.Sprintf(" %s_out_of_order=%d", m, len(played.early))
+			switch {
+			case m == on && len(played.early) > 0:
+				err = errors.Join(err, fmt.Errorf("out of order with stepgate: %v", played.early))
+			case m == off && len(played.early) == 0:
+				err = errors.Join(err, errors.New("nothing was out of order without stepgate: the commit has to come another way"))
+			}
+		}
+		return line, err
+	})
+}
+
+// chainPlayed is what came of a commit.
+type chainPlayed struct {
+	// early are the starts before something was done that they come after.
+	early []string
+	// waits are from the moment at which that was done to the start.
+	waits []time.Duration
+	took  time.Duration
+}
+
+func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err error) {
+	repo, err := s.argo.NewRepository("chain-" + string(m))
+	if err != nil {
+		return played, err
+	}
+	if _, err := repo.Commit(argocd.Main, chainFiles("1")); err != nil {
+		return played, err
+	}
+	for i, l := range chain() {
+		after := ""
+		if i > 0 {
+			after = chain()[i-1].name
+		}
+		if err := s.Admin.Create(ctx, l.object(m, repo.URL, after)); err != nil {
+			return played, err
+		}
+	}
+	var names []string
+	for _, l := range chain() {
+		names = append(names, l.members()...)
+	}
+	if err := s.untilChain(ctx, m, names, func(o observer.Observation) bool { return o.Synced && o.Health == "Healthy" && !o.OperationSet }); err != nil {
+		return played, fmt.Errorf("the installation: %w", err)
+	}
+	began := time.Now()
+	commit, err := repo.Commit(argocd.Main, chainFiles("2"))
+	if err != nil {
+		return played, err
+	}
+	slices.Reverse(names)
+	for _, name := range names {
+		app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(m), Name: name}}
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`))
+		if err := s.Admin.Patch(ctx, app, patch); err != nil {
+			return played, err
+		}
+	}
+	if err := s.untilChain(ctx, m, names, func(o observer.Observation) bool { return doneAt(o, commit) }); err != nil {
+		return played, fmt.Errorf("the commit: %w", err)
+	}
+	played.took = time.Since(began)
+	all, err := s.recorder.seen(string(m), map[string]bool{
+		"infra-a": true, "infra-b": true, "platform-a": true, "middle": true, "shop-a": true, "shop-b": true, "last": true,
+	})
+	played.judge(all, commit)
+	return played, err
+}
+
+// doneAt reports whether an Application has deployed a commit, and is Healthy and Synced with it.
+func doneAt(o observer.Observation, commit string) bool {
+	return o.Synced && o.Compared.Revision == commit && o.Health == "Healthy" && !o.OperationSet && o.Phase == "Succeeded" &&
+		o.Operated.Revision == commit
+}
+
+// judge looks at each start of a sync at a commit: everything of the link before has to be done by then. It goes by the
+// order of the API server's events.
+func (p *chainPlayed) judge(all []observer.Observation, commit string) {
+	before := map[string][]string{}
+	for i, l := range chain() {
+		for _, name := range l.members() {
+			if i > 0 {
+				before[name] = chain()[i-1].members()
+			}
+		}
+	}
+	done, started := map[string]time.Time{}, map[string]bool{}
+	for _, o := range all {
+		if o.OperationSet && o.Compared.Revision == commit && !started[o.Name] {
+			started[o.Name] = true
+			last := time.Time{}
+			for _, name := range before[o.Name] {
+				if done[name].IsZero() {
+					p.early = append(p.early, o.Name+" before "+name)
+				}
+				if done[name].After(last) {
+					last = done[name]
+				}
+			}
+			if !last.IsZero() {
+				p.waits = append(p.waits, o.At.Sub(last))
+			}
+		}
+		if done[o.Name].IsZero() && doneAt(o, commit) {
+			done[o.Name] = o.At
+		}
+	}
+}
+
+// untilChain waits until each of these Applications was last seen so.
+func (s *suite) untilChain(ctx context.Context, m mode, names []string, is func(observer.Observation) bool) error {
+	var missing []string
+	for until := time.Now().Add(3 * time.Minute); time.Now().Before(until) && ctx.Err() == nil; {
+		missing = missing[:0]
+		for _, name := range names {
+			app := s.recorder.app(string(m), name)
+			if app == nil {
+				missing = append(missing, name)
+				continue
+			}
+			if o, err := observer.Observe(app, false, time.Now()); err != nil || !is(o) {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollEvery):
+		}
+	}
+	return cmp.Or(ctx.Err(), fmt.Errorf("after 3 minutes still not there: %v", missing))
+}
+
+func chainFiles(version string) map[string]string {
+	all := map[string]string{}
+	for _, l := range chain() {
+		for _, name := range l.members() {
+			all[name+"/configmap.yaml"] = fmt.Sprintf(
+				"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: chain-%s\ndata:\n  version: %q\n", name, version)
+		}
+	}
+	return all
+}
+
+// object is the link in a namespace.
+func (l link) object(m mode, url, after string) client.Object {
+	annotations := map[string]string{}
+	if after != "" {
+		annotations[settings.AfterAnnotation] = after
+	}
+	meta := metav1.ObjectMeta{Namespace: string(m), Name: l.name, Annotations: annotations}
+	spec := func(path string) argo.ApplicationSpec {
+		return argo.ApplicationSpec{
+			Project:     "default",
+			Source:      &argo.ApplicationSource{RepoURL: url, Path: path, TargetRevision: argocd.Main},
+			Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: m.destination()},
+			SyncPolicy:  &argo.SyncPolicy{Automated: &argo.SyncPolicyAutomated{}},
+		}
+	}
+	if l.alone {
+		return &argo.Application{ObjectMeta: meta, Spec: spec(l.name)}
+	}
+	list := &argo.ListGenerator{}
+	for _, name := range l.apps {
+		element, _ := json.Marshal(map[string]string{"name": name}) // a map of texts
+		list.Elements = append(list.Elements, apiextensionsv1.JSON{Raw: element})
+	}
+	return &argo.ApplicationSet{ObjectMeta: meta, Spec: argo.ApplicationSetSpec{
+		GoTemplate: true, Generators: []argo.ApplicationSetGenerator{{List: list}},
+		Template: argo.ApplicationSetTemplate{
+			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{Name: "{{.name}}"}, Spec: spec("{{.name}}"),
+		},
+	}}
+}
