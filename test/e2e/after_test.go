@@ -13,6 +13,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
@@ -53,7 +54,8 @@ func TestAfter(t *testing.T) {
 		if err := s.argo.Restart(ctx, argocd.Settings{Resync: longResync, Unordered: true}); err != nil {
 			return "", err
 		}
-		s.out.Line("| stepgate | starts out of order | links | time from the commit to the end | from the last one done to the start: p50, worst |\n|---|---|---|---|---|")
+		s.out.Line("| stepgate | starts out of order | links | time from the commit to the end | from the last one " +
+			"done to the start: p50, worst |\n|---|---|---|---|---|")
 		line, err := "e2e-after: argocd="+s.argo.Version, error(nil)
 		for _, m := range []mode{off, on} {
 			played, problem := s.playChain(ctx, m)
@@ -68,11 +70,144 @@ func TestAfter(t *testing.T) {
 			case m == on && len(played.early) > 0:
 				err = errors.Join(err, fmt.Errorf("out of order with stepgate: %v", played.early))
 			case m == off && len(played.early) == 0:
-				err = errors.Join(err, errors.New("nothing was out of order without stepgate: the commit has to come another way"))
+				err = errors.Join(err, errors.New("nothing was out of order without stepgate"))
 			}
 		}
 		return line, err
 	})
+}
+
+// TestTracks lets a commit that breaks one of two apps land in all steps, where stepgate starts what is due.
+func TestTracks(t *testing.T) {
+	about := report.Suite{
+		Name: "e2e-tracks", Title: "a commit that breaks one of two apps in its first step (`stepgate.io/track`)",
+	}
+	chosen.run(t, about, []mode{starting}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+		s.out.Line("| tracks | deployed the commit | did not |\n|---|---|---|")
+		line, err := "e2e-tracks: argocd="+s.argo.Version, error(nil)
+		for name, want := range map[string][]string{
+			"together": {"together-a-1", "together-b-1"},
+			"apart":    {"apart-a-1", "apart-a-2", "apart-a-3", "apart-b-1"},
+		} {
+			deployed, not, problem := s.playTracks(ctx, name, want)
+			if problem != nil {
+				return "", fmt.Errorf("%s: %w", name, problem)
+			}
+			s.out.Line("| %s | %v | %v |", name, deployed, not)
+			line += fmt.Sprintf(" %s=%d", name, len(deployed))
+			if !slices.Equal(deployed, want) {
+				err = errors.Join(err, fmt.Errorf("%s: deployed %v, not %v", name, deployed, want))
+			}
+		}
+		return line, err
+	})
+}
+
+// playTracks returns who has deployed a commit that makes app b Degraded in step 1, once all that are wanted have, and
+// everything has stood still for a while.
+func (s *suite) playTracks(ctx context.Context, name string, want []string) (deployed, not []string, err error) {
+	repo, err := s.argo.NewRepository("tracks-" + name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	files := func(version string) map[string]string {
+		all := map[string]string{}
+		names = nil
+		for _, app := range []string{"a", "b"} {
+			for step := range 3 {
+				member, health := fmt.Sprintf("%s-%s-%d", name, app, step+1), "Healthy"
+				if version == "2" && app == "b" && step == 0 {
+					health = "Degraded"
+				}
+				names = append(names, member)
+				all[member+"/configmap.yaml"] = fmt.Sprintf(
+					"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n  health: %s\n", member, version, health)
+			}
+		}
+		return all
+	}
+	if _, err := repo.Commit(argocd.Main, files("1")); err != nil {
+		return nil, nil, err
+	}
+	if err := s.Admin.Create(ctx, tracks(name, repo.URL, names)); err != nil {
+		return nil, nil, err
+	}
+	if err := s.untilChain(ctx, starting, names, func(o observer.Observation) bool {
+		return o.Synced && o.Health == "Healthy" && !o.OperationSet
+	}); err != nil {
+		return nil, nil, fmt.Errorf("the installation: %w", err)
+	}
+	commit, err := repo.Commit(argocd.Main, files("2"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, member := range slices.Backward(names) {
+		if err := s.refreshNow(ctx, starting, member); err != nil {
+			return nil, nil, err
+		}
+	}
+	has := func(o observer.Observation) bool {
+		return o.Synced && o.Compared.Revision == commit && !o.OperationSet && o.Operated.Revision == commit
+	}
+	problem := s.untilChain(ctx, starting, want, has)
+	select {
+	case <-ctx.Done():
+	case <-time.After(15 * time.Second): // nothing else may follow
+	}
+	for _, member := range names {
+		o, err := observer.Observe(s.recorder.app(string(starting), member), false, time.Now())
+		if err != nil {
+			return nil, nil, err
+		}
+		if o.Operated.Revision == commit || o.OperationSet {
+			deployed = append(deployed, member)
+		} else {
+			not = append(not, member)
+		}
+	}
+	return deployed, not, problem
+}
+
+// tracks is an ApplicationSet of three steps of two apps. The one that is called apart has a track for each app.
+func tracks(name, url string, names []string) *argo.ApplicationSet {
+	set := &argo.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Namespace: string(starting), Name: name}}
+	if name == "apart" {
+		set.Annotations = map[string]string{settings.TrackAnnotation: "app"}
+	}
+	list, rollout := &argo.ListGenerator{}, &argo.ApplicationSetRolloutStrategy{}
+	for _, member := range names {
+		app, step := member[len(member)-3:len(member)-2], member[len(member)-1:]
+		element, _ := json.Marshal(map[string]string{"name": member, "app": app, "step": step}) // a map of texts
+		list.Elements = append(list.Elements, apiextensionsv1.JSON{Raw: element})
+	}
+	for _, step := range []string{"1", "2", "3"} {
+		rollout.Steps = append(rollout.Steps, argo.ApplicationSetRolloutStep{
+			MatchExpressions: []argo.ApplicationMatchExpression{{Key: stepLabel, Operator: "In", Values: []string{step}}},
+		})
+	}
+	set.Spec = argo.ApplicationSetSpec{
+		GoTemplate: true, Generators: []argo.ApplicationSetGenerator{{List: list}},
+		Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync", RollingSync: rollout},
+		Template: argo.ApplicationSetTemplate{
+			ApplicationSetTemplateMeta: argo.ApplicationSetTemplateMeta{
+				Name: "{{.name}}", Labels: map[string]string{stepLabel: "{{.step}}", "app": "{{.app}}"},
+			},
+			Spec: argo.ApplicationSpec{
+				Project:     "default",
+				Source:      &argo.ApplicationSource{RepoURL: url, Path: "{{.name}}", TargetRevision: argocd.Main},
+				Destination: argo.ApplicationDestination{Server: "https://kubernetes.default.svc", Namespace: starting.destination()},
+			},
+		},
+	}
+	return set
+}
+
+// refreshNow asks for a comparison of an Application.
+func (s *suite) refreshNow(ctx context.Context, m mode, name string) error {
+	app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(m), Name: name}}
+	patch := []byte(`{"metadata":{"annotations":{"` + argo.AnnotationKeyRefresh + `":"normal"}}}`)
+	return s.Admin.Patch(ctx, app, client.RawPatch(types.MergePatchType, patch))
 }
 
 // chainPlayed is what came of a commit.
@@ -105,7 +240,7 @@ func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err 
 	for _, l := range chain() {
 		names = append(names, l.members()...)
 	}
-	if err := s.untilChain(ctx, m, names, func(o observer.Observation) bool { return o.Synced && o.Health == "Healthy" && !o.OperationSet }); err != nil {
+	if err := s.untilChain(ctx, m, names, installed); err != nil {
 		return played, fmt.Errorf("the installation: %w", err)
 	}
 	began := time.Now()
@@ -115,9 +250,7 @@ func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err 
 	}
 	slices.Reverse(names)
 	for _, name := range names {
-		app := &argo.Application{ObjectMeta: metav1.ObjectMeta{Namespace: string(m), Name: name}}
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`))
-		if err := s.Admin.Patch(ctx, app, patch); err != nil {
+		if err := s.refreshNow(ctx, m, name); err != nil {
 			return played, err
 		}
 	}
@@ -133,6 +266,10 @@ func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err 
 }
 
 // doneAt reports whether an Application has deployed a commit, and is Healthy and Synced with it.
+func installed(o observer.Observation) bool {
+	return o.Synced && o.Health == "Healthy" && !o.OperationSet
+}
+
 func doneAt(o observer.Observation, commit string) bool {
 	return o.Synced && o.Compared.Revision == commit && o.Health == "Healthy" && !o.OperationSet && o.Phase == "Succeeded" &&
 		o.Operated.Revision == commit
