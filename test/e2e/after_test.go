@@ -240,7 +240,7 @@ func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err 
 	for _, l := range chain() {
 		names = append(names, l.members()...)
 	}
-	if err := s.untilChain(ctx, m, names, installed); err != nil {
+	if err := s.untilChain(ctx, m, names, settled); err != nil {
 		return played, fmt.Errorf("the installation: %w", err)
 	}
 	began := time.Now()
@@ -266,7 +266,7 @@ func (s *suite) playChain(ctx context.Context, m mode) (played chainPlayed, err 
 }
 
 // doneAt reports whether an Application has deployed a commit, and is Healthy and Synced with it.
-func installed(o observer.Observation) bool {
+func settled(o observer.Observation) bool {
 	return o.Synced && o.Health == "Healthy" && !o.OperationSet
 }
 
