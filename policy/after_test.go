@@ -103,7 +103,8 @@ func TestAnAnnotationThatCannotBeReadHoldsEverything(t *testing.T) {
 	in := scenario("1:dev > 3:prod")
 	d := policy.Follow(in, policy.Evaluate(in), nil, `"x y" is no name`)
 	g.Expect(d.Outcome).To(Equal(policy.Deny))
-	g.Expect(d.Message()).To(Equal("step 3 of ApplicationSet argocd/guestbook may not sync yet: prod (DependencyNotFound: " +
+	g.Expect(d.Message()).To(Equal("step 3 of ApplicationSet argocd/guestbook may not sync yet: prod " +
+		"(DependencyNotFound: " +
 		`the annotation stepgate.io/after cannot be read: "x y" is no name). Next: create what the annotation ` +
 		"stepgate.io/after names, or correct that"))
 }

@@ -52,10 +52,12 @@ func TestMaxUpdateIsKept(t *testing.T) {
 	compare(other, argo.SyncStatusCodeOutOfSync, nil)
 
 	g.Eventually(func() error { return start(dev) }).Should(Succeed())
-	g.Expect(start(other)).To(MatchError(ContainSubstring("step 1 of ApplicationSet apps-places/guestbook may not sync yet " +
+	g.Expect(start(other)).To(MatchError(ContainSubstring("step 1 of ApplicationSet apps-places/guestbook may not " +
+		"sync yet " +
 		"(MaxUpdateReached: its maxUpdate is 1): " + dev.Name + " (OperationInProgress). Next: wait until one of them is Healthy")))
 	kept := &corev1.ConfigMapList{}
-	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-places"), client.HasLabels{places.Label})).To(Succeed())
+	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-places"),
+		client.HasLabels{places.Label})).To(Succeed())
 	g.Expect(kept.Items).To(HaveLen(1))
 	g.Expect(kept.Items[0].Name).To(Equal("stepgate-places-" + string(set.UID)))
 
@@ -72,7 +74,9 @@ func TestMaxUpdateIsKept(t *testing.T) {
 		Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	err = stepgate.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate-places", Name: "other"}})
+	err = stepgate.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "stepgate-places", Name: "other"},
+	})
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 	g.Expect(err).To(MatchError(ContainSubstring("may only write those that keep the places")))
 }

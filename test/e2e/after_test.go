@@ -271,7 +271,8 @@ func settled(o observer.Observation) bool {
 }
 
 func doneAt(o observer.Observation, commit string) bool {
-	return o.Synced && o.Compared.Revision == commit && o.Health == "Healthy" && !o.OperationSet && o.Phase == "Succeeded" &&
+	return o.Synced && o.Compared.Revision == commit && o.Health == "Healthy" && !o.OperationSet &&
+		o.Phase == "Succeeded" &&
 		o.Operated.Revision == commit
 }
 

@@ -61,7 +61,8 @@ func TestAnApplicationOfItsOwnComesAfterAnApplicationSet(t *testing.T) {
 	r.Expect(err).To(MatchError(ContainSubstring("Application shop may not sync yet: it comes after " +
 		"guestbook, which is not done: ")))
 	explained := r.ask("explain", "shop")
-	r.Expect(explained.out).To(And(ContainSubstring("is refused now"), ContainSubstring("engineering-dev-guestbook (comes before it)")))
+	r.Expect(explained.out).To(And(ContainSubstring("is refused now"),
+		ContainSubstring("engineering-dev-guestbook (comes before it)")))
 	r.Expect(explained.code).To(Equal(1), explained.err)
 	for _, env := range []string{"dev", "qa", "prod"} {
 		r.done(env)
