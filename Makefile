@@ -310,6 +310,12 @@ e2e-clusters: tools argocd-tools $(BIN)/helm ## Rollouts over two clusters, with
 e2e-start: tools argocd-tools $(BIN)/helm ## Trains of commits, and syncs that Argo CD does not start: with --start and without
 	$(E2E) TestStart -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
+.PHONY: e2e-order
+e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after and tracks, off and on; maxUpdate with three writers, with --max-update and without
+	$(E2E) TestAfter -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+	$(E2E) TestTracks -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+	$(E2E) TestMaxUpdate -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm ## The same with parts of stepgate switched off: the suite has to notice
 	$(E2E) TestControl -argocd $(ARGOCD_VERSION) -quick $(WRITE_RESULTS) $(E2E_FLAGS)

@@ -24,10 +24,12 @@ type Dependency struct {
 }
 
 // exemptRows settle a write that waits for no Dependency either.
-var exemptRows = []settling{notAnOperationWrite, dryRunOperation, deleting, gateOff, bypassed, targetDeleting, rollback, selfHeal}
+var exemptRows = []settling{
+	notAnOperationWrite, dryRunOperation, deleting, gateOff, bypassed, targetDeleting, rollback, selfHeal,
+}
 
-// Follows reports whether a target has to wait for its Dependencies. The input's ApplicationSet is not nil; for an
-// Application of its own it has the Application's place only.
+// Follows reports whether a target has to wait for its Dependencies. The input's ApplicationSet is not nil: an
+// Application that no ApplicationSet controls has one of no steps.
 func Follows(in Input) bool {
 	for i := range exemptRows {
 		if exemptRows[i].settles(&in, -1) {
@@ -39,7 +41,7 @@ func Follows(in Input) bool {
 
 // Follow decides about a target that its steps allow, or do not hold: d says so. It is denied until everything that its
 // Dependencies stand for is done at what that was last compared with. No common revision is asked for: they may be of
-// other repositories. unreadable says that the annotation cannot be read.
+// other repositories. unreadable says why the annotation cannot be read; empty if it can.
 func Follow(in Input, d Decision, dependencies []Dependency, unreadable string) Decision {
 	var blockers []Blocker
 	first := ""

@@ -22,7 +22,7 @@ type Input struct {
 	StartedBy string
 	// History is what the watches have seen of the siblings and the target.
 	History History
-	// Places are those of the target's step; nil where nobody counts them, or where they are counted later.
+	// Places are those of the target's step. They are nil without --max-update, and until a place is asked for.
 	Places   *Places
 	Settings Settings
 

@@ -75,7 +75,7 @@ func (d Decision) Names() string {
 		if b.Detail != "" {
 			why += ": " + b.Detail
 		}
-		names = append(names, b.named()+b.where()+" ("+why+")")
+		names = append(names, b.Named()+b.where()+" ("+why+")")
 	}
 	list := strings.Join(names, ", ")
 	if more := len(d.Blockers) - namedBlockers; more > 0 {
@@ -87,14 +87,14 @@ func (d Decision) Names() string {
 // wayOut says what an operator can do about it.
 func (b *Blocker) wayOut() string {
 	if b.Reason == NotSynced && strings.HasSuffix(b.Detail, onlyPruning) {
-		return "prune it: argocd app sync " + b.Application +
+		return "prune it: argocd app sync " + b.Named() +
 			" --prune; if it is OutOfSync on purpose, set the annotation stepgate.io/require: completed"
 	}
-	return b.Reason.wayOut(b.named())
+	return b.Reason.wayOut(b.Named())
 }
 
-// named is its name, with the namespace where that is not the target's.
-func (b *Blocker) named() string {
+// Named is its name, with the namespace where that is not the target's.
+func (b *Blocker) Named() string {
 	if b.Namespace == "" {
 		return b.Application
 	}

@@ -125,8 +125,8 @@ func (m *Mutator) recordPin(log logr.Logger, w *judge.Write, p pinned) {
 // its patch along, show an error on the ApplicationSet, and make it try again at once. Everybody else has to see the
 // refusal: argocd-server would report a sync that does not run.
 //
-// The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets through a moment later without
-// reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
+// The judgment is the Gate's own, on live reads, and takes a place of the step. What it lets through, the Gate lets
+// through a moment later without reading again: a second judgment would cost as much as the first, and refuse what has changed in between.
 func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin pinned) (v judge.Verdict, held bool) {
 	// A new spec has to be stored before Argo CD can compare it.
 	respecified := in.Settings.Pin && !w.Target.SpecCompared

@@ -17,15 +17,14 @@ type Places interface {
 }
 
 // placed is the verdict on a write that needs one of the places of its step, if the rule allows it: no place is a
-// denial. What is bypassed, exempt or not gated, and what goes back or repairs drift, takes none, but counts while it is
-// under way.
+// denial. What is bypassed, exempt or not gated, and what repairs, takes none, but counts while it is under way.
 //
 // A place is taken when the write is judged, by whichever webhook is called first, and so before it is stored. If
 // another webhook refuses the write, the place is free again when it is certain that the write is not stored. The other
 // webhook of stepgate, a retry of the API server and a retry of the sender find the place taken for them already.
 func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judge.Verdict {
 	if !g.judge.Config.MaxUpdate || w.DryRun || v.Err != nil || v.Outcome != policy.Allow || v.Set == nil ||
-		v.Settings.Mode != settings.Enforce || v.Reason == policy.Rollback || v.Reason == policy.SelfHeal {
+		v.Settings.Mode != settings.Enforce || g.repairs(w, v) {
 		return v
 	}
 	c := places.Claim{
@@ -37,4 +36,12 @@ func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judg
 		c.Version, c.OutOfSync = w.Old.Metadata.ResourceVersion, w.Old.OutOfSync()
 	}
 	return v.Placed(g.Places.Take(ctx, c))
+}
+
+// repairs reports whether a write deploys nothing new, and must not wait for others, which may be what is broken: a
+// rollback, and a self-heal of auto-sync. The ApplicationSet controller and people also sync what is deployed, as a part
+// of a rollout.
+func (g *Gate) repairs(w *judge.Write, v judge.Verdict) bool {
+	return v.Reason == policy.Rollback || v.Reason == policy.SelfHeal && w.Target.Operation.Automated &&
+		!g.judge.IsApplicationSetController(w.User)
 }

@@ -123,20 +123,33 @@ func TestAPlaceIsTakenOnce(t *testing.T) {
 	g.Expect(write().AuditAnnotations).To(HaveKey("pinned"), "the validating webhook says that nobody knows")
 }
 
-// TestNobodyNeedsAPlaceToGoBack although none is free: what is broken may be what takes them.
-func TestNobodyNeedsAPlaceToGoBack(t *testing.T) {
-	for reason, outcome := range map[policy.Reason]policy.Outcome{
-		policy.Rollback: policy.Allow, policy.SelfHeal: policy.Allow, policy.FirstStep: policy.Deny,
+// TestWhatRepairsNeedsNoPlace although none is free: what is broken may be what takes them. The same sync by the
+// ApplicationSet controller, or by a person, is a part of a rollout.
+func TestWhatRepairsNeedsNoPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason policy.Reason
+		user   string
+		byHand bool
+		want   policy.Outcome
+	}{
+		"a rollback":                    {policy.Rollback, scenario.ArgoCDServer, true, policy.Allow},
+		"a self-heal":                   {policy.SelfHeal, scenario.ApplicationController, false, policy.Allow},
+		"the controller syncs it again": {policy.SelfHeal, scenario.ApplicationSetController, false, policy.Deny},
+		"somebody syncs it again":       {policy.SelfHeal, scenario.ArgoCDServer, true, policy.Deny},
+		"a sync of something new":       {policy.FirstStep, scenario.ApplicationController, false, policy.Deny},
 	} {
-		taking := &taking{full: crowd()}
-		gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{Clock: scenario.AtNoon}),
-			Dependencies{Places: taking})
-		w, err := judge.NewWrite(scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod").Request())
-		g := NewWithT(t)
-		g.Expect(err).NotTo(HaveOccurred())
-		allowed := judge.Verdict{
-			Decision: policy.Decision{Outcome: policy.Allow, Reason: reason}, Set: &argocd.ApplicationSet{}, Found: true,
-		}
-		g.Expect(gate.placed(t.Context(), w, allowed).Outcome).To(Equal(outcome), string(reason))
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			gate := NewGate(judge.New(settings.Config{MaxUpdate: true}, judge.Dependencies{Clock: scenario.AtNoon}),
+				Dependencies{Places: &taking{full: crowd()}})
+			attempt := scenario.SyncOf(scenario.Of("1:prod=Healthy@b"), "prod")
+			attempt.User, attempt.After.Operation.InitiatedBy.Automated = tc.user, !tc.byHand
+			w, err := judge.NewWrite(attempt.Request())
+			g.Expect(err).NotTo(HaveOccurred())
+			allowed := judge.Verdict{
+				Decision: policy.Decision{Outcome: policy.Allow, Reason: tc.reason}, Set: &argocd.ApplicationSet{}, Found: true,
+			}
+			g.Expect(gate.placed(t.Context(), w, allowed).Outcome).To(Equal(tc.want))
+		})
 	}
 }

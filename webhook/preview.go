@@ -43,8 +43,20 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 }
 
 // AfterProblems are what is wrong with what an ApplicationSet comes after.
-func (p *Preview) AfterProblems(known judge.KnownSets, set *argocd.ApplicationSet) []settings.Problem {
-	return judge.AfterProblems(p.judge.Parser, known, set)
+func (p *Preview) AfterProblems(set *argocd.ApplicationSet) []settings.Problem {
+	return judge.AfterProblems(p.judge.Parser, p.known, set)
+}
+
+// InCircle reports whether a name waits in turn for an ApplicationSet or, with a name, for an Application of it.
+func (p *Preview) InCircle(set *argocd.ApplicationSet, application string, name types.NamespacedName) bool {
+	return judge.FollowerOf(set, application).Circle(p.judge.Parser, p.known, name) != nil
+}
+
+// NotDone is what is not done of a name that an ApplicationSet comes after, whatever was compared when.
+func (p *Preview) NotDone(set *argocd.ApplicationSet, name types.NamespacedName) []policy.Blocker {
+	n := judge.NamedKnown(p.known, name)
+	dep := n.Dependency(name, func(*argocd.Projection) policy.Past { return policy.Past{Freshness: policy.Fresh} })
+	return policy.Follow(p.Input(set, nil), policy.Decision{}, []policy.Dependency{dep}, "").Blockers
 }
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.

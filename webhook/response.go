@@ -39,7 +39,7 @@ func denial(v judge.Verdict) *metav1.Status {
 	}
 	for _, b := range v.Listed() {
 		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{
-			Type: metav1.CauseType(b.Reason), Field: b.Application, Message: b.Detail,
+			Type: metav1.CauseType(b.Reason), Field: b.Named(), Message: b.Detail,
 		})
 	}
 	return status

@@ -283,6 +283,6 @@ func (f *Facts) inTheWay(s screen.Screen) []string {
 		}
 	}
 	return append(lines, s.Wrap("  ", "  ",
-		"Only syncs of Applications of ApplicationSets, and changes of stepgate's annotations, go through stepgate. If "+
-			"anything else hangs, stepgate is not the cause.")...)
+		"Only syncs of Applications of ApplicationSets or with stepgate.io/after, and changes of stepgate's annotations, "+
+			"go through stepgate. If anything else hangs, stepgate is not the cause.")...)
 }

@@ -4,52 +4,22 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/settings"
-	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
-// everything is all ApplicationSets and Applications that were read.
-type everything struct {
-	sets  map[types.NamespacedName]*argocd.ApplicationSet
-	apps  map[types.NamespacedName]*argocd.Projection
-	owned map[types.UID][]*argocd.Projection
-}
-
-var _ judge.KnownSets = (*everything)(nil)
-
-// Set implements judge.KnownSets.
-func (e *everything) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return e.sets[name], siblings.Version{}
-}
-
-// Owned implements judge.KnownSets.
-func (e *everything) Owned(owner types.UID) []*argocd.Projection { return e.owned[owner] }
-
-// Application implements judge.KnownSets.
-func (e *everything) Application(name types.NamespacedName) *argocd.Projection { return e.apps[name] }
-
-// everything is what was read, in the form in which the gate knows it.
-func (f *Facts) everything() *everything {
-	e := &everything{
-		sets: map[types.NamespacedName]*argocd.ApplicationSet{}, apps: map[types.NamespacedName]*argocd.Projection{},
-		owned: map[types.UID][]*argocd.Projection{},
-	}
+// objects are all ApplicationSets and Applications that were read.
+func (f *Facts) objects() *judge.Objects {
+	all := judge.NewObjects()
 	for i := range f.ApplicationSets.Value {
-		set := &f.ApplicationSets.Value[i]
-		e.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = argocd.NewApplicationSet(set)
+		all.AddSet(argocd.NewApplicationSet(&f.ApplicationSets.Value[i]))
 	}
 	for _, p := range f.Applications.Value {
-		e.apps[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
-		if p.Owner != "" {
-			e.owned[p.Owner] = append(e.owned[p.Owner], p)
-		}
+		all.AddApplication(p)
 	}
-	return e
+	return all
 }
 
 // followers are the ApplicationSets and Applications with stepgate.io/after that a release gates: Applications in the
@@ -78,14 +48,14 @@ func (f *Facts) order(r *Release) Check {
 	switch {
 	case f.ApplicationSets.Err != nil:
 		return notRead(name, "the ApplicationSets", f.ApplicationSets.Err)
+	case f.Applications.Err != nil:
+		return notRead(name, "the Applications", f.Applications.Err)
 	case len(all) == 0:
 		return skipped(name, "Nothing that was read has the annotation %s.", settings.AfterAnnotation)
 	case r.Flags == nil:
 		return r.unsettled(name)
-	case f.Applications.Err != nil:
-		return notRead(name, "the Applications", f.Applications.Err)
 	}
-	parser, known := settings.NewParser(r.Flags.Gate, settings.At(f.Now)), f.everything()
+	parser, known := settings.NewParser(r.Flags.Gate, settings.At(f.Now)), f.objects()
 	var unreadable, wrong []string
 	for _, set := range all {
 		for _, p := range parser.Of(set).Problems {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,8 +113,7 @@ func (o *ordered) read(text string, path Path) {
 	after, problems := c.parser(namespace, given).OfApplication(namespace, given)
 	if len(problems) > 0 {
 		c.foundOnce("after-invalid", path,
-			fmt.Sprintf("%s: %s.", settings.AfterAnnotation, short2(
-				strings.TrimPrefix(problems[0].Text, stricter))))
+			fmt.Sprintf("%s: %s.", settings.AfterAnnotation, short2(cmp.Or(after.Unreadable, problems[0].Text))))
 		return
 	}
 	for _, name := range after.Names {

@@ -10,11 +10,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-const (
-	annotationPrefix = "stepgate.io/"
-	// stricter begins the text of a problem of which a rule says better what it leads to.
-	stricter = "not valid, the stricter reading is used: "
-)
+const annotationPrefix = "stepgate.io/"
 
 // settings are what the webhook's own code reads in an installation that allows every annotation.
 func (c *checker) settings() settings.Settings {
@@ -42,14 +38,13 @@ func (c *checker) annotations() {
 			continue // Input.ordered reports it
 		}
 		rule := "annotation-invalid"
-		text := fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text))
 		if p.Annotation == settings.TrackAnnotation {
-			rule, text = "track-invalid", fmt.Sprintf("%s: %s.", p.Annotation, short2(strings.TrimPrefix(p.Text, stricter)))
+			rule = "track-invalid"
 		}
 		if c.unstamped(p) || len(c.steps) == 0 && slices.Contains(conditions, p.Annotation) {
 			continue
 		}
-		c.found(rule, at.and(p.Annotation), text)
+		c.found(rule, at.and(p.Annotation), fmt.Sprintf("The annotation %s is %s.", p.Annotation, short2(p.Text)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !strings.HasPrefix(name, annotationPrefix) {

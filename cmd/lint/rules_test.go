@@ -509,7 +509,7 @@ var rows = map[string]row{
 	"a track that is no label": {
 		[]string{"stepgate.io/require: synced", "stepgate.io/track: the app"},
 		[]string{
-			`track-invalid 7 metadata.annotations["stepgate.io/track"]: stepgate.io/track: "the app" is not the key of a label such as "app".`,
+			`track-invalid 7 metadata.annotations["stepgate.io/track"]: The annotation stepgate.io/track is not valid, the stricter reading is used: "the app" is not the key of a label such as "app".`,
 		},
 	},
 	"a track label that nothing has": {

@@ -12,7 +12,6 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/judge"
 )
 
 // After is a name that an ApplicationSet, or one of its Applications, comes after.
@@ -45,65 +44,32 @@ func (a *After) Text() string {
 	return a.Name + " (not done: " + listed(all) + ")"
 }
 
-// after is what an ApplicationSet comes after, by what is known. That each comparison has to be newer than the change
-// that waits is not asked here: it depends on the Application that waits.
-func after(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, owned []*argocd.Projection,
-) (all []After, problems []string) {
-	names := slices.Clone(preview.Settings(set).After.Names)
+// after is what an ApplicationSet and its Applications come after, by what is known. That each comparison has to be
+// newer than the change that waits is not asked here: it depends on the Application that waits.
+func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) (all []After) {
+	seen := map[types.NamespacedName]bool{}
+	add := func(names []types.NamespacedName, application string) {
+		for _, name := range names {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			a := After{
+				Name: strings.TrimPrefix(name.String(), set.Namespace+"/"), Circle: preview.InCircle(set, application, name),
+			}
+			if !a.Circle {
+				for _, b := range preview.NotDone(set, name) {
+					a.Blockers = append(a.Blockers, blocker(b))
+				}
+			}
+			a.Done = !a.Circle && len(a.Blockers) == 0
+			all = append(all, a)
+		}
+	}
+	add(preview.Settings(set).After.Names, "")
 	for _, p := range owned {
 		own, _ := argocd.After(p.Namespace, p.Annotations)
-		names = append(names, own...)
-	}
-	var said []string
-	for _, p := range preview.AfterProblems(known, set) {
-		said = append(said, p.Text)
-		problems = append(problems, p.Annotation+": "+p.Text)
-	}
-	seen := map[types.NamespacedName]bool{}
-	for _, name := range names {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		circle := "a circle: it comes after " + name.String()
-		a := After{
-			Name: strings.TrimPrefix(name.String(), set.Namespace+"/"),
-			Circle: slices.ContainsFunc(said, func(text string) bool {
-				rest, is := strings.CutPrefix(text, circle)
-				return is && (rest == "" || rest[0] == ',' || rest[0] == ':')
-			}),
-		}
-		if !a.Circle {
-			a.Blockers = notDoneOf(preview, known, set, name)
-		}
-		a.Done = !a.Circle && len(a.Blockers) == 0
-		all = append(all, a)
-	}
-	return all, problems
-}
-
-// notDoneOf is what is not done of a name.
-func notDoneOf(
-	preview *webhook.Preview, known Known, set *argocd.ApplicationSet, name types.NamespacedName,
-) (all []Blocker) {
-	n := judge.NamedKnown(known, name)
-	dep := policy.Dependency{
-		Namespace: name.Namespace, Name: name.Name,
-		Past: func(*policy.Application) policy.Past { return policy.Past{Freshness: policy.Fresh} },
-	}
-	if n.Own != nil {
-		dep.Own = &n.Own.Application
-	}
-	if n.Set != nil {
-		dep.Set = &n.Set.ApplicationSet
-		for _, p := range n.Members {
-			dep.Members = append(dep.Members, &p.Application)
-		}
-	}
-	in := preview.Input(set, nil)
-	for _, b := range policy.Follow(in, policy.Decision{}, []policy.Dependency{dep}, "").Blockers {
-		all = append(all, blocker(b))
+		add(own, p.Name)
 	}
 	return all
 }
@@ -111,17 +77,9 @@ func notDoneOf(
 // blocker is a Blocker of the rule with what to do.
 func blocker(b policy.Blocker) Blocker {
 	return Blocker{
-		Application: blockerName(b), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
-		Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Application),
+		Application: b.Named(), Cluster: policy.Printable(b.Cluster, mostText), Step: b.Step + 1,
+		Reason: string(b.Reason), Detail: b.Detail, Do: Do(b.Reason, b.Named()),
 	}
-}
-
-// blockerName has the namespace before it where that is another one.
-func blockerName(b policy.Blocker) string {
-	if b.Namespace == "" {
-		return b.Application
-	}
-	return b.Namespace + "/" + b.Application
 }
 
 // afterLines say what it comes after, and how its tracks are told apart.

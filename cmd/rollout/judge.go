@@ -23,8 +23,10 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	s := preview.Settings(set)
 	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
 	owned := known.Owned(types.UID(set.UID))
-	comesAfter, wrong := after(preview, known, set, owned)
-	r.After, r.Problems = comesAfter, append(r.Problems, wrong...)
+	r.After = after(preview, set, owned)
+	for _, p := range preview.AfterProblems(set) {
+		r.Problems = append(r.Problems, p.Annotation+": "+p.Text)
+	}
 	waiting := preview.Waiting(set, owned)
 	r.waitAfter(waiting)
 	if !set.RollingSync || len(set.Steps) == 0 {
@@ -115,7 +117,7 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		shown.Held = string(d.Reason)
 	default:
 		for _, b := range actFirst(d) {
-			shown.WaitsFor = append(shown.WaitsFor, blockerName(b))
+			shown.WaitsFor = append(shown.WaitsFor, b.Named())
 		}
 	}
 	if waits && d.Outcome == policy.Deny && d.Reason.Condition() {

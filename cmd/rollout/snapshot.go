@@ -1,9 +1,7 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -32,9 +30,7 @@ type Known interface {
 // Snapshot is what was read once.
 type Snapshot struct {
 	*siblings.Histories
-	sets  map[types.NamespacedName]*argocd.ApplicationSet
-	owned map[types.UID][]*argocd.Projection
-	apps  map[types.NamespacedName]*argocd.Projection
+	*judge.Objects
 	// windows are the sync windows of AppProjects, by name.
 	windows map[string]argo.SyncWindows
 }
@@ -44,9 +40,7 @@ var _ Known = (*Snapshot)(nil)
 // NewSnapshot returns a Snapshot of nothing. It sees nothing happen, so its clock stands still.
 func NewSnapshot() *Snapshot {
 	return &Snapshot{
-		Histories: siblings.NewHistories(settings.At(time.Time{})), sets: map[types.NamespacedName]*argocd.ApplicationSet{},
-		owned:   map[types.UID][]*argocd.Projection{},
-		apps:    map[types.NamespacedName]*argocd.Projection{},
+		Histories: siblings.NewHistories(settings.At(time.Time{})), Objects: judge.NewObjects(),
 		windows: map[string]argo.SyncWindows{},
 	}
 }
@@ -66,45 +60,16 @@ func (s *Snapshot) Windows(project string) (argo.SyncWindows, bool) {
 
 // Add adds objects to a Snapshot.
 func (s *Snapshot) Add(set *argo.ApplicationSet, apps ...*argo.Application) {
-	s.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = argocd.NewApplicationSet(set)
+	s.AddSet(argocd.NewApplicationSet(set))
 	for _, app := range apps {
 		s.add(argocd.NewProjection(app))
 	}
 }
 
 func (s *Snapshot) add(p *argocd.Projection) {
-	name := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	if s.apps[name] != nil {
-		return
+	if s.AddApplication(p) {
+		s.Trusted(p)
 	}
-	s.apps[name] = p
-	s.Trusted(p)
-	if p.Owner != "" {
-		s.owned[p.Owner] = append(s.owned[p.Owner], p)
-	}
-}
-
-// Application implements webhook.KnownSets.
-func (s *Snapshot) Application(name types.NamespacedName) *argocd.Projection { return s.apps[name] }
-
-// Set implements webhook.KnownSets.
-func (s *Snapshot) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return s.sets[name], siblings.Version{}
-}
-
-// Owned implements webhook.KnownSets.
-func (s *Snapshot) Owned(owner types.UID) []*argocd.Projection { return s.owned[owner] }
-
-// Sets implements Known.
-func (s *Snapshot) Sets() []*argocd.ApplicationSet {
-	var all []*argocd.ApplicationSet
-	for _, set := range s.sets {
-		all = append(all, set)
-	}
-	slices.SortFunc(all, func(a, b *argocd.ApplicationSet) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return all
 }
 
 // Reader reads Snapshots.
@@ -162,7 +127,7 @@ func (r *Reader) One(ctx context.Context, name types.NamespacedName) (*Snapshot,
 		return nil, live.NoSet(name.Namespace, name.Name)
 	}
 	s := NewSnapshot()
-	s.sets[name] = set
+	s.AddSet(set)
 	if err := r.fill(ctx, s, name, set); err != nil {
 		return nil, err
 	}
@@ -200,8 +165,8 @@ func (r *Reader) follow(ctx context.Context, s *Snapshot, name types.NamespacedN
 		if err != nil {
 			return err
 		}
-		if set != nil && s.sets[at] == nil {
-			s.sets[at] = set
+		if known, _ := s.Set(at); set != nil && known == nil {
+			s.AddSet(set)
 			if err := r.fill(ctx, s, at, set); err != nil {
 				return err
 			}
@@ -220,15 +185,15 @@ func (s *Snapshot) after(name types.NamespacedName) (all []types.NamespacedName)
 		names, _ := argocd.After(name.Namespace, annotations)
 		all = append(all, names...)
 	}
-	if p := s.apps[name]; p != nil {
+	if p := s.Application(name); p != nil {
 		add(p.Annotations)
 		if p.Set != "" {
 			all = append(all, types.NamespacedName{Namespace: p.Namespace, Name: p.Set})
 		}
 	}
-	if set := s.sets[name]; set != nil {
+	if set, _ := s.Set(name); set != nil {
 		add(set.Annotations)
-		for _, p := range s.owned[types.UID(set.UID)] {
+		for _, p := range s.Owned(types.UID(set.UID)) {
 			add(p.Annotations)
 		}
 	}

@@ -88,7 +88,7 @@ func (d *onScreen) play() {
 	d.Expect(d.early()).To(BeEmpty(), "before the approval")
 }
 
-// flags are those of a command as the approver.
+// flags make a command of stepgate run as the approver.
 func (d *onScreen) flags() []string {
 	return []string{"--kubeconfig", script.Get(d.AdminKubeconfig()), "-n", string(d.mode), "--as", approver}
 }

@@ -34,6 +34,8 @@ const (
 	unreleased mode = "unreleased"
 	// starting is the mode of a gate with two replicas that also starts what is due, and pins as qualified does.
 	starting mode = "starting"
+	// limited is the same, and keeps maxUpdate.
+	limited mode = "limited"
 	// conditional is the mode of a gate with one approver.
 	conditional mode = "conditional"
 )
@@ -42,11 +44,14 @@ const (
 func (m mode) keepsOrder() bool { return m != off && m != audit && m != unpinned }
 
 // holds says that the mode promises that the ApplicationSet controller is never refused.
-func (m mode) holds() bool { return m == on || m == qualified || m == starting || m == conditional }
+func (m mode) holds() bool { return m == on || m == qualified || m.starts() || m == conditional }
+
+// starts says that the gate starts what is due.
+func (m mode) starts() bool { return m == starting || m == limited }
 
 // replicas is the number of processes of the gate.
 func (m mode) replicas() int {
-	if m == pair || m == starting {
+	if m == pair || m.starts() {
 		return 2
 	}
 	return 1
@@ -71,7 +76,7 @@ func (m mode) args() []string {
 		return append(args, "--mode=audit")
 	case unpinned:
 		return append(args, "--pin=off")
-	case qualified, starting:
+	case qualified, starting, limited:
 		return append(args, "--pin=qualified")
 	case refusing:
 		return append(args, "--hold=false")
@@ -169,7 +174,8 @@ func (s *suite) startGates(ctx context.Context, modes []mode) (err error) {
 			continue
 		}
 		o := release.Options{
-			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m == starting,
+			Registration: release.Registration{Name: m.gateName(), Namespaces: []string{string(m)}}, Args: m.args(), Starts: m.starts(),
+			KeepsMaxUpdate: m == limited,
 		}
 		if s.gates[m], err = release.Start(ctx, s.Environment, o, make([]string, m.replicas())...); err != nil {
 			return fmt.Errorf("start the gate %s: %w", m.gateName(), err)

@@ -47,7 +47,7 @@ func install(ctx context.Context, e *environment.Environment, o Options, ignore 
 	if err != nil {
 		return err
 	}
-	text, err := manifests(ctx, e, o.Starts)
+	text, err := manifests(ctx, e, o)
 	if err != nil {
 		return err
 	}

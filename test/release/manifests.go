@@ -22,14 +22,14 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later; for an older API server, Helm renders
-// them from the chart, with the same values.
-func manifests(ctx context.Context, e *environment.Environment, starts bool) ([]byte, error) {
+// manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later, and do not keep
+// maxUpdate; otherwise Helm renders them from the chart, with the same values.
+func manifests(ctx context.Context, e *environment.Environment, o Options) ([]byte, error) {
 	folder := "enforce"
-	if starts {
+	if o.Starts {
 		folder = "start"
 	}
-	if e.HasAdmissionPolicies() {
+	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate {
 		return Kustomize(filepath.Join(e.Root, "config", folder))
 	}
 	helm, err := NewHelm(e)
@@ -38,7 +38,7 @@ func manifests(ctx context.Context, e *environment.Environment, starts bool) ([]
 	}
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
 		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
-		fmt.Sprintf("--set=start.enabled=%t", starts))
+		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 

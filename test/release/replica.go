@@ -44,6 +44,8 @@ type Options struct {
 	Args []string
 	// Starts has it start what is due.
 	Starts bool
+	// KeepsMaxUpdate has it keep the maxUpdate of steps.
+	KeepsMaxUpdate bool
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
@@ -104,6 +106,9 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	}
 	if o.Starts {
 		args = append(args, "--start", "--start-lease="+o.Name+"/"+o.Name+"-start")
+	}
+	if o.KeepsMaxUpdate {
+		args = append(args, "--max-update", "--max-update-namespace="+o.Name)
 	}
 	if o.Barrier {
 		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))

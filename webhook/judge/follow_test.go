@@ -110,7 +110,7 @@ func TestAfter(t *testing.T) {
 			g.Expect(v.Err).NotTo(HaveOccurred())
 			got := []string{v.Outcome.String(), string(v.Reason)}
 			for _, b := range v.Blockers {
-				got = append(got, strings.TrimPrefix(b.Namespace+"/", "/")+b.Application+"="+string(b.Reason))
+				got = append(got, b.Named()+"="+string(b.Reason))
 			}
 			g.Expect(strings.Join(got, " ")).To(Equal(tc.want), v.Message())
 			g.Expect(strings.Join(v.Settings.ProblemTexts(), " ")).To(ContainSubstring(tc.problem))

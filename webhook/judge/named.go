@@ -1,11 +1,15 @@
 package judge
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -51,4 +55,79 @@ func NamedKnown(known KnownSets, name types.NamespacedName) (n Named) {
 		n.Members = known.Owned(types.UID(n.Set.UID))
 	}
 	return n
+}
+
+// Dependency is what there is of a name as the rule takes it. past is what was seen of an Application.
+func (n *Named) Dependency(name types.NamespacedName, past func(*argocd.Projection) policy.Past) policy.Dependency {
+	seen := map[*policy.Application]policy.Past{}
+	dep := policy.Dependency{
+		Namespace: name.Namespace, Name: name.Name, Past: func(a *policy.Application) policy.Past { return seen[a] },
+	}
+	of := func(p *argocd.Projection) *policy.Application {
+		seen[&p.Application] = past(p)
+		return &p.Application
+	}
+	if n.Own != nil {
+		dep.Own = of(n.Own)
+	}
+	if n.Set != nil {
+		dep.Set = &n.Set.ApplicationSet
+		for _, p := range n.Members {
+			dep.Members = append(dep.Members, of(p))
+		}
+	}
+	return dep
+}
+
+// Objects are ApplicationSets and Applications that were read once.
+type Objects struct {
+	sets  map[types.NamespacedName]*argocd.ApplicationSet
+	apps  map[types.NamespacedName]*argocd.Projection
+	owned map[types.UID][]*argocd.Projection
+}
+
+var _ KnownSets = (*Objects)(nil)
+
+// NewObjects returns Objects without any.
+func NewObjects() *Objects {
+	return &Objects{
+		sets: map[types.NamespacedName]*argocd.ApplicationSet{}, apps: map[types.NamespacedName]*argocd.Projection{},
+		owned: map[types.UID][]*argocd.Projection{},
+	}
+}
+
+// AddSet adds an ApplicationSet, or replaces the one of its name.
+func (o *Objects) AddSet(set *argocd.ApplicationSet) {
+	o.sets[types.NamespacedName{Namespace: set.Namespace, Name: set.Name}] = set
+}
+
+// AddApplication adds an Application, and reports whether there was none of its name yet.
+func (o *Objects) AddApplication(p *argocd.Projection) (added bool) {
+	name := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if o.apps[name] != nil {
+		return false
+	}
+	o.apps[name] = p
+	if p.Owner != "" {
+		o.owned[p.Owner] = append(o.owned[p.Owner], p)
+	}
+	return true
+}
+
+// Set implements KnownSets. It has no Version.
+func (o *Objects) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	return o.sets[name], siblings.Version{}
+}
+
+// Owned implements KnownSets.
+func (o *Objects) Owned(owner types.UID) []*argocd.Projection { return o.owned[owner] }
+
+// Application implements KnownSets.
+func (o *Objects) Application(name types.NamespacedName) *argocd.Projection { return o.apps[name] }
+
+// Sets are all ApplicationSets, by namespace and name.
+func (o *Objects) Sets() []*argocd.ApplicationSet {
+	return slices.SortedFunc(maps.Values(o.sets), func(a, b *argocd.ApplicationSet) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }

@@ -50,7 +50,7 @@ func (v Verdict) AuditAnnotations() map[string]string {
 	}
 	var blockers []string
 	for _, b := range v.Listed() {
-		blockers = append(blockers, b.Application+"="+string(b.Reason))
+		blockers = append(blockers, b.Named()+"="+string(b.Reason))
 	}
 	if more := len(v.Blockers) - maxCauses; more > 0 {
 		blockers = append(blockers, fmt.Sprintf("and %d more", more))

@@ -16,7 +16,8 @@ import (
 // synced, or that is found Synced at a new revision, is Progressing until it is Healthy and Synced, and counts until
 // then, whatever came of its sync. So one that has failed keeps its place until it is repaired, or a new revision makes
 // it Waiting. Two things differ. One that is Healthy and not Synced is done here: where only pruning is left, the
-// controller would count it for good. And one that is Pending counts only where reserved says so.
+// controller would count it for good. And one that is Pending only reserves a place: see
+// counting.places.
 func UnderWay(a *policy.Application, recorded policy.Recorded) (why policy.Reason, is bool) {
 	switch {
 	case a.OperationSet || a.LastOperation.Running():

@@ -24,7 +24,7 @@ type look struct {
 	wanted []need
 	// placesOf are the places of each step.
 	placesOf map[int]*places
-	// turns are those of each step that were looked at and may go.
+	// turns has, by step, the Applications that this look has found to have their turn.
 	turns map[int][]policy.Blocker
 	// train is the last step of which something waits on a train.
 	train int

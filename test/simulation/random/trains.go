@@ -12,6 +12,9 @@ import (
 	"github.com/stepgate/stepgate/cmd/simulation"
 )
 
+// trackLabel is the label of the tracks of a simulation.
+const trackLabel = "track"
+
 // Trains generates random histories in which commits land faster than rollouts complete, and stepgate starts what is due:
 // commits at one distance, some of them bad, soak times, approvals and maxUpdate, and in between replicas that end,
 // slow watches, and all that Conditions has.
@@ -70,7 +73,7 @@ func Trains(version string) *rapid.Generator[*simulation.Scenario] {
 			for i := range s.Applications {
 				s.Applications[i].Track = pick(t, "track", "a", "b", "")
 			}
-			s.Events = append([]simulation.Event{{Do: "annotate track track"}}, s.Events...)
+			s.Events = append([]simulation.Event{{Do: "annotate track " + trackLabel}}, s.Events...)
 		}
 		return s
 	})
