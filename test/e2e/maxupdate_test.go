@@ -25,14 +25,15 @@ func TestMaxUpdate(t *testing.T) {
 		key: "max-update", title: "a commit; all refreshed at once, and synced again and again by a user", each: 20, maxUpdate: 5,
 		world: true, limit: 8 * time.Minute, setup: 10 * time.Minute, play: threeWriters,
 	}
-	chosen.run(t, about, []mode{starting, limited}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
-		outcomes, err := player{s, []mode{starting, limited}, 1}.playOnce(ctx, sc)
+	modes := []mode{starting, limited}
+	chosen.run(t, about, modes, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+		outcomes, err := player{s, modes, 1}.playOnce(ctx, sc)
 		if err != nil {
 			return "", err
 		}
 		s.out.Line("| gate | at once, by step | complete after | out of order |\n|---|---|---|---|")
 		line := "e2e-max-update: argocd=" + s.argo.Version
-		for _, m := range []mode{starting, limited} {
+		for _, m := range modes {
 			o := outcomes[m]
 			if o.problem != nil {
 				return "", fmt.Errorf("%s: %w", m, o.problem)
