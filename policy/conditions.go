@@ -17,6 +17,8 @@ type Conditions struct {
 	Approved []Approval
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
+	// Verify is what has to be said yes to what is deployed.
+	Verify Verify
 	// MaxFailures is how many Applications of a step may fail before its rest is held; nil means any number.
 	MaxFailures *Budget
 }

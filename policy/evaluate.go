@@ -24,8 +24,8 @@ var (
 	}
 	// stepRows deny although every sibling is done.
 	stepRows = []waiting{
-		specSettling, applicationSetFailing, targetOutdated, alreadySynced, notProven, tooManyFailures, notApproved,
-		windowClosed, maxUpdateReached,
+		specSettling, applicationSetFailing, targetOutdated, alreadySynced, notProven, tooManyFailures, verifyFailed,
+		unverified, notApproved, windowClosed, maxUpdateReached,
 	}
 )
 

@@ -61,6 +61,7 @@ func rows() map[string]row {
 		provenRows(),
 		targetRows(), driftRows(), settlingRows(), leftRows(),
 		pauseRows(), soakRows(), approvalRows(), failureRows(), windowRows(), placeRows(),
+		evidenceRows(),
 	} {
 		for name := range maps.Keys(table) {
 			if _, twice := all[name]; twice {

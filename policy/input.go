@@ -23,7 +23,9 @@ type Input struct {
 	// History is what the watches have seen of the siblings and the target.
 	History History
 	// Places are those of the target's step. They are nil without --max-update, and until a place is asked for.
-	Places   *Places
+	Places *Places
+	// Evidence is what objects of the cluster say about revisions.
+	Evidence Evidence
 	Settings Settings
 
 	// pending says which of the Target's Wanted are a change of it, and behind that it deploys a change of its spec at

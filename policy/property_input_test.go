@@ -51,6 +51,10 @@ func inputFrom(data []byte) policy.Input {
 	if c.rarely(12) {
 		in.Window = policy.Window{Closed: true, OpensAt: c.time(), Detail: of(c, "deny window", c.hostile())}
 	}
+	answer := of(c, policy.Yes, policy.Yes, policy.No, policy.NoAnswer)
+	in.Evidence = func(policy.Verification, string) policy.Finding {
+		return policy.Finding{Answer: answer, Detail: "smoke"}
+	}
 	in.Settings.Excluded = map[string]bool{"app-2": c.rarely(20), "gone": c.rarely(20)}
 	if c.rarely(8) {
 		in.Places = &policy.Places{Most: c.upTo(2)} // the others of the step are counted elsewhere
@@ -74,6 +78,9 @@ func (c *choices) conditions(wanted []policy.Source) (cs policy.Conditions) {
 		cs.Approved = []policy.Approval{
 			{Step: of(c, 2, 1, 0), What: of(c, policy.ApprovalOf(wanted), "a"), By: of(c, "alice", "", c.hostile()), At: c.time()},
 		}
+	}
+	if c.rarely(4) {
+		cs.Verify.Of = []policy.Verification{{Step: of(c, 2, 1, 0), Object: of(c, "jobs.batch/smoke", c.hostile())}}
 	}
 	if c.rarely(2) {
 		cs.MaxFailures = &policy.Budget{Most: of(c, 0, 1, 10), Percent: c.rarely(2)}

@@ -21,7 +21,7 @@ const (
 var targetReasons = []policy.Reason{
 	policy.TargetDeleting, policy.Paused, policy.ForeignContent, policy.TargetNotCompared, policy.NotPinned,
 	policy.SpecSettling, policy.ApplicationSetFailing, policy.TargetOutdated, policy.AlreadySynced, policy.NotProven,
-	policy.NotApproved,
+	policy.NotApproved, policy.VerifyFailed, policy.Unverified,
 	policy.WindowClosed, policy.MaxUpdateReached,
 }
 

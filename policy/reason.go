@@ -18,9 +18,11 @@ func Reasons() []Reason {
 	return all
 }
 
-// Condition reports whether the reason is a condition of a step, which somebody has set up. All but TooManyFailures are
-// waits as they are meant to be, and nobody has to be woken for them.
+// Condition reports whether the reason is a condition of a step, which somebody has set up.
 func (r Reason) Condition() bool { return rowOf(r).condition }
+
+// Meant reports whether the reason is a condition that waits as it is meant to: nobody has to be woken for it.
+func (r Reason) Meant() bool { return r.Condition() && r != TooManyFailures && r != VerifyFailed }
 
 // Stale reports whether the reason says only that an Application was compared too early: a refresh may clear it.
 func (r Reason) Stale() bool { return rowOf(r).stale }

@@ -37,6 +37,9 @@ func NewPreview(
 // LookAt makes a Preview look at sync windows, too.
 func (p *Preview) LookAt(windows judge.SyncWindows) { p.judge.Windows = windows }
 
+// LookFor makes a Preview look for evidence, too.
+func (p *Preview) LookFor(evidence judge.Evidence) { p.judge.Evidence = evidence }
+
 // Settings merges the configuration with the annotations of an ApplicationSet.
 func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 	return p.judge.Parser.Of(set)
@@ -61,9 +64,10 @@ func (p *Preview) NotDone(set *argocd.ApplicationSet, name types.NamespacedName)
 
 // Input is what the rule judges the Applications of an ApplicationSet by, without a target.
 func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) policy.Input {
+	s := p.judge.Parser.Of(set)
 	in := policy.Input{
-		ApplicationSet: &set.ApplicationSet, Settings: p.judge.Parser.Of(set).Settings,
-		Siblings: judge.Placed(&set.ApplicationSet, owned), Now: p.judge.Clock.Now(),
+		ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
+		Now: p.judge.Clock.Now(), Evidence: p.judge.KnownEvidence(s),
 	}
 	in.History = p.judge.Histories.History(&set.ApplicationSet, p.judge.Histories.Position(), p.judge.Histories.Position())
 	in.Peers = in.Siblings

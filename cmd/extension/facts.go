@@ -59,6 +59,8 @@ type Options struct {
 	Known  Known
 	// Objects reads single Applications live, for an explanation and for candidates. It writes nothing.
 	Objects client.Reader
+	// Evidence is what objects are known to say; nil if nobody looks at them.
+	Evidence judge.Evidence
 	// Gated reports whether a namespace is gated.
 	Gated func(namespace string) bool
 	Clock clock.PassiveClock
@@ -75,6 +77,7 @@ type Facts struct {
 func NewFacts(o Options) *Facts {
 	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
 	preview.LookAt(judge.ProjectWindows{Known: o.Known})
+	preview.LookFor(o.Evidence)
 	return &Facts{Options: o, preview: preview, judged: cache.NewLRUExpireCache(mostKept)}
 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Barrier      Barrier
 	Start        Start
 	MaxUpdate    MaxUpdate
+	Verify       Verify
 	UI           UI
 }
 
@@ -45,13 +46,14 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.Barrier.bind(f)
 	o.Start.bind(f)
 	o.MaxUpdate.bind(f)
+	o.Verify.bind(f)
 	o.UI.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
 	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.UI} {
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.Verify, &o.UI} {
 		if err := group.validate(); err != nil {
 			return err
 		}
@@ -61,6 +63,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Start.Enabled && o.Gate.pin == settings.PinOff.String() {
 		return command.Usage("--start needs --pin=compared or --pin=qualified: it starts what was judged")
+	}
+	if o.Verify.Create && !o.Gate.release {
+		return command.Usage("--verify-create needs --release: it creates what a sync waits for")
 	}
 	return o.oneWatch()
 }
@@ -73,6 +78,7 @@ func (o *Options) Config() (settings.Config, error) {
 	}
 	config.ServerAccounts, config.ControllerAccounts = o.Accounts.server, o.Accounts.controller
 	config.ApplicationSetAccounts, config.BypassUsers = o.Accounts.applicationSet, o.Accounts.bypassUsers
+	config.VerifyNamespaces = o.Verify.namespaces
 	config.FourEyes, config.Start, config.MaxUpdate = o.Approvals.fourEyes, o.Start.Enabled, o.MaxUpdate.Enabled
 	return config, nil
 }

@@ -45,7 +45,7 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 	o.Bind(flags)
 	g.Expect(flags.Parse(strings.Fields("--mode audit --require health --gate-rollbacks --allow-failed-operations " +
 		"--spec-settling 0 --hold=false --release=false --bypass-user alice,bob --bypass-user carol --allowed-annotations stepgate.io/require,stepgate.io/exclude" +
-		" --after-namespaces platform --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
+		" --verify-kinds jobs.v1.batch --verify-namespaces tests,ci --after-namespaces platform --approver alice --approver CN=bob,O=ops --approver-group sre --approve-four-eyes" +
 		" --argocd-server-account s --argocd-controller-account c --argocd-applicationset-account a" +
 		" --cert-secret n/s --cert-ip-address 10.0.0.1,::1 --metrics-bind-address 0 --health-probe-bind-address 0 --shutdown-delay 0s"))).To(Succeed())
 	g.Expect(o.Validate()).To(Succeed())
@@ -53,8 +53,8 @@ func TestConfigTakesEveryFlag(t *testing.T) {
 		Mode: settings.Audit, Require: policy.RequireHealth, GateRollbacks: true, AllowFailedOperations: true, Settling: -1,
 		ServerAccounts: []string{"s"}, ControllerAccounts: []string{"c"}, ApplicationSetAccounts: []string{"a"}, BypassUsers: []string{"alice", "bob", "carol"},
 		FourEyes:           true,
-		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures", "stepgate.io/after", "stepgate.io/track"},
-		AfterNamespaces:    []string{"platform"},
+		IgnoredAnnotations: []string{"stepgate.io/mode", "stepgate.io/pin", "stepgate.io/bypass-until", "stepgate.io/pause", "stepgate.io/soak", "stepgate.io/approve", "stepgate.io/max-failures", "stepgate.io/verify", "stepgate.io/after", "stepgate.io/track"},
+		AfterNamespaces:    []string{"platform"}, VerifyNamespaces: []string{"tests", "ci"},
 	}))
 	g.Expect(o.Approvals.Approvers).To(Equal(webhook.ApproverConfig{
 		Users: []string{"alice", "CN=bob,O=ops"}, Groups: []string{"sre"},

@@ -227,6 +227,7 @@ func (c *checker) parser(namespace string, annotations map[string]string) *setti
 		for _, name := range names {
 			config.AfterNamespaces = append(config.AfterNamespaces, name.Namespace)
 		}
+		config.VerifyNamespaces = []string{settings.AnyNamespace}
 	}
 	return settings.NewParser(config, c.options.Clock)
 }

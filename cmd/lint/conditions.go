@@ -14,6 +14,7 @@ import (
 // conditions are the annotations that say what steps wait for beside the order.
 var conditions = []string{
 	settings.PauseAnnotation, settings.SoakAnnotation, settings.ApproveAnnotation, settings.MaxFailuresAnnotation,
+	settings.VerifyAnnotation,
 	settings.ApprovedAnnotation,
 }
 

@@ -75,7 +75,7 @@ const mostOvertaken = 2
 func starves(in policy.Input, not []policy.Decision, qualified bool) string {
 	if in.ApplicationSet == nil || in.Settings.Train || !in.Settings.Pin ||
 		!slices.ContainsFunc(not, func(d policy.Decision) bool {
-			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved
+			return d.Reason == policy.Soaking || d.Reason == policy.NotApproved || d.Reason == policy.Unverified
 		}) {
 		return ""
 	}

@@ -130,6 +130,17 @@ func met(in policy.Input, d policy.Decision, waits bool, not []policy.Decision) 
 			Reason: string(policy.TooManyFailures), Met: true, Text: fmt.Sprintf("%d of %d may fail", c.MaxFailures.Of(n), n),
 		})
 	}
+	for _, v := range c.Verify.Of {
+		if v.Step != step || in.Evidence == nil || has(policy.Unverified) || has(policy.VerifyFailed) {
+			continue
+		}
+		if found := in.Evidence(v, policy.ApprovalOf(in.Target.Wanted)); found.Answer == policy.Yes {
+			all = append(all, Condition{
+				Reason: string(policy.Unverified), Met: true,
+				Text: "verified: " + policy.Printable(v.Object+", "+found.Detail, mostText),
+			})
+		}
+	}
 	if what := policy.ApprovalOf(in.Target.Wanted); c.Approve.Has(step) && what != "" && !has(policy.NotApproved) {
 		for _, a := range c.Approved {
 			if a.Step == step && a.What == what {
@@ -165,8 +176,8 @@ func short(d time.Duration) string {
 
 // order is the one of the rule.
 var order = []string{
-	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.NotApproved),
-	string(policy.WindowClosed),
+	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.VerifyFailed),
+	string(policy.Unverified), string(policy.NotApproved), string(policy.WindowClosed),
 }
 
 // together joins the conditions of several Applications. Those that read alike become one.

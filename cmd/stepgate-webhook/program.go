@@ -42,6 +42,7 @@ type program struct {
 	releases  *release.Controller
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update
+	verified  *verification   // nil without --verify-kinds
 	endpoints []endpoint
 	traces    *tracer
 	// look has the Releaser look at an ApplicationSet.
@@ -90,10 +91,17 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	p.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), metrics, p.known, clock.RealClock{})
 	live := siblings.NewAPIServer(c.Objects, c.Versions, metrics)
 	reader := readerOf(&o.Barrier, live, p.known, c, metrics)
-	j := judge.New(config, judge.Dependencies{
+	judged := judge.Dependencies{
 		Live: judge.NewLiveEvaluator(reader), Known: p.known, Histories: p.known,
 		Windows: judge.ProjectWindows{Known: p.known}, Clock: clock.RealClock{},
-	})
+	}
+	if p.verified, err = newVerification(o, c); err != nil {
+		return nil, err
+	}
+	if p.verified != nil {
+		judged.Evidence = p.verified
+	}
+	j := judge.New(config, judged)
 	dependencies := webhook.Dependencies{
 		Record: p.recorder, Lookup: siblings.NewLookup(live, p.known.Histories), Refresh: p.refreshes,
 	}
@@ -115,6 +123,12 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 				return nil, err
 			}
 			releaser.StartWith(p.starts.queue)
+		}
+		if p.verified != nil {
+			p.verified.OnChange(p.lookAtVerified(j.Parser))
+			if p.verified.creator != nil {
+				releaser.VerifyWith(p.verified.creator)
+			}
 		}
 		p.look = func(set types.NamespacedName) {
 			if o.Gate.Namespaces.Gated(set.Namespace) {
@@ -144,7 +158,7 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 	ready := &readiness{
 		server: p.server, source: p.source, known: p.known, discovery: c.Clientset.Discovery().RESTClient(),
 	}
-	ui, err := uiEndpoint(o, config, c, p.known, log)
+	ui, err := uiEndpoint(o, config, c, p.known, p.verified, log)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +189,9 @@ func (p *program) run(ctx context.Context) error {
 	group.Go(func() error { p.release(running); return nil })
 	if p.sweeper != nil {
 		group.Go(func() error { p.sweeper.Run(running); return nil })
+	}
+	if p.verified != nil {
+		group.Go(func() error { return ended(running, "watch of evidence", p.verified.run(running)) })
 	}
 	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {

@@ -8,6 +8,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/extension"
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -24,7 +25,8 @@ const uiConnections = 64
 
 // uiEndpoint answers Argo CD's UI, unless it is switched off.
 func uiEndpoint(
-	o *flags.Options, config settings.Config, c *kube.Cluster, known *siblings.Cache, log logr.Logger,
+	o *flags.Options, config settings.Config, c *kube.Cluster, known *siblings.Cache, verified *verification,
+	log logr.Logger,
 ) (endpoint, error) {
 	e := endpoint{flag: "--ui-bind-address", address: flags.Disabled, connections: uiConnections}
 	if o.UI.Address == "" {
@@ -36,9 +38,13 @@ func uiEndpoint(
 	if err != nil {
 		return e, err
 	}
-	facts := extension.NewFacts(extension.Options{
+	options := extension.Options{
 		Config: config, Known: known, Objects: objects, Gated: o.Gate.Namespaces.Gated, Clock: clock.RealClock{},
-	})
+	}
+	if verified != nil {
+		options.Evidence = evidence.Watched{Watch: verified.Watch}
+	}
+	facts := extension.NewFacts(options)
 	e.address, e.handler = o.UI.Address, extension.New(facts, o.UI.TokenFile, log.WithName("ui"))
 	return e, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -25,6 +26,8 @@ type installed struct {
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
 	projects string
+	// kinds are those of objects that it reads as evidence.
+	kinds evidence.Kinds
 	// exists says that an installation was found.
 	exists bool
 }
@@ -57,7 +60,7 @@ func readInstallation(ctx context.Context, clientset kubernetes.Interface, names
 				d.Namespace, d.Name, err)), nil
 		}
 		return installed{
-			config: config, projects: o.Gate.Projects(),
+			config: config, projects: o.Gate.Projects(), kinds: o.Verify.Kinds(),
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
 		}, nil
 	}

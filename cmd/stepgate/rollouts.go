@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -23,6 +26,7 @@ type rollouts struct {
 	clients *kube.Cluster
 	live    *siblings.APIServer
 	reader  *rollout.Reader
+	objects dynamic.Interface // for evidence
 }
 
 func (c *cli) rollouts() (*rollouts, error) {
@@ -31,13 +35,20 @@ func (c *cli) rollouts() (*rollouts, error) {
 		return nil, err
 	}
 	live := siblings.NewAPIServer(clients.Objects, clients.Versions, rollout.NoObserver{})
-	return &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Objects, live)}, nil
+	r := &rollouts{cli: c, clients: clients, live: live, reader: rollout.NewReader(clients.Objects, live)}
+	if r.objects, err = dynamic.NewForConfig(clients.Config); err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	return r, nil
 }
 
 // preview judges as the installation would that gates a namespace.
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
 	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, clock.RealClock{})
 	preview.LookAt(judge.ProjectWindows{Known: known})
+	if r.objects != nil {
+		preview.LookFor(evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects)))
+	}
 	return preview
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -86,6 +87,8 @@ func annotationsPage() (string, error) {
 			"The write barrier (`--write-barrier`)."},
 		{code(places.Label), "a label of stepgate's own ConfigMaps", "stepgate",
 			"The places of the steps of an ApplicationSet (`--max-update`)."},
+		{code(evidence.RevisionLabel), "a label of an object", "whoever verifies",
+			"The revision of which it speaks to `stepgate.io/verify`."},
 		{code(webhook.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
 			"stepgate answers with a warning for each revision that could be deployed."},
 		{code(webhook.SelfTestInfo), "an entry of `operation.info` in a server dry run; a label of the objects of a self-test",

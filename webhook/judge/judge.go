@@ -45,6 +45,8 @@ type Dependencies struct {
 	Histories Histories
 	// Windows are the sync windows that syncs are held for; nil if they are left to Argo CD alone.
 	Windows SyncWindows
+	// Evidence is what objects of the cluster say; nil if nobody reads it, and then nothing is verified.
+	Evidence Evidence
 	// Clock is that for the end of a bypass and of conditions.
 	Clock clock.PassiveClock
 }
@@ -114,7 +116,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	var err error
 	d, settled := policy.Scope(in)
 	if !settled {
-		d, err = j.Live.Evaluate(ctx, in, d)
+		d, err = j.evaluate(ctx, in, s, d)
 	}
 	if set != nil && err == nil {
 		own, problems := j.Parser.OfApplication(w.Namespace, w.App.Metadata.Annotations)
@@ -144,6 +146,7 @@ func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings)
 		Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
+	in.Evidence = j.KnownEvidence(s)
 	if set != nil {
 		in.ApplicationSet = &set.ApplicationSet
 	}

@@ -104,8 +104,8 @@ func (b *Waiting) Wait(app, owner types.UID, d policy.Decision) {
 	}
 	b.waiting.Add(app, w, forgetAfter)
 	w.names, w.reason = d.Names(), d.Reason
-	switch meant := d.Reason.Condition() && d.Reason != policy.TooManyFailures; {
-	case meant:
+	switch {
+	case d.Reason.Meant():
 		w.stuck = time.Time{}
 	case w.stuck.IsZero():
 		w.stuck = now

@@ -49,7 +49,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 			ApplicationSet: &set.ApplicationSet, Settings: s.Settings, Siblings: judge.Placed(&set.ApplicationSet, owned),
 		},
 	}
-	l.in.Peers = l.in.Siblings
+	l.in.Peers, l.in.Evidence = l.in.Siblings, r.judge.KnownEvidence(s)
 	for _, p := range owned {
 		l.byName[p.Name] = p
 		r.waiting.Drop(p)
@@ -101,6 +101,9 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	}
 	if d.Outcome == policy.Deny && d.Reason != policy.AlreadySynced {
 		r.waiting.Wait(p.UID, types.UID(set.UID), d)
+	}
+	if d.Reason == policy.Unverified {
+		r.verify(l, &found.best)
 	}
 	if len(d.Blockers) > 0 && d.Reason != policy.DependencyNotDone {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application

@@ -73,6 +73,7 @@ type Releaser struct {
 	waiting Waiting
 	refresh Refresher
 	starter Starter // nil if stepgate starts nothing
+	creator Creator // nil if stepgate creates no evidence
 	weigh   weigher
 	random  func(time.Duration) time.Duration
 

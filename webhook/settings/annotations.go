@@ -29,6 +29,8 @@ const (
 	// ApprovedByAnnotation says who has approved, and when. stepgate writes it.
 	ApprovedByAnnotation  = "stepgate.io/approved-by"
 	MaxFailuresAnnotation = "stepgate.io/max-failures"
+	// VerifyAnnotation names objects of the cluster that have to say yes to what a step deploys.
+	VerifyAnnotation = "stepgate.io/verify"
 	// AfterAnnotation names ApplicationSets and Applications after which everything of the ApplicationSet comes, or the
 	// Application that has it.
 	AfterAnnotation = argocd.AfterAnnotation
@@ -74,6 +76,8 @@ func All() []Annotation {
 		{ApprovedByAnnotation, ApproveAnnotation, "approval, user and time", stepgate, "Says who has approved, and when."},
 		{MaxFailuresAnnotation, "", "a number, or a share of the step such as `10%`", people,
 			"Once more Applications of a step have failed, no other one of it starts."},
+		{VerifyAnnotation, "", "`STEP=RESOURCE.GROUP/NAME`, separated by semicolons: `3=analysisruns.argoproj.io/smoke`", people,
+			"The step waits until such an object, labelled with the revision, says yes."},
 		{AfterAnnotation, "", "names of ApplicationSets or Applications, separated by commas: `infra, platform/base`", people,
 			"Nothing of it starts before everything of those is done. It counts on an Application, too."},
 		{TrackAnnotation, "", "the key of a label", people,

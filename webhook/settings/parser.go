@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/expression"
 )
 
 const (
@@ -39,6 +40,8 @@ type Config struct {
 	IgnoredAnnotations []string
 	// AfterNamespaces are the namespaces that AfterAnnotation may name beside its own.
 	AfterNamespaces []string
+	// VerifyNamespaces are the namespaces that VerifyAnnotation may name beside its own.
+	VerifyNamespaces []string
 	// FourEyes says that nobody approves what they have started.
 	FourEyes bool
 	// Pin says to which revisions operations are pinned. It needs the mutating webhook.
@@ -69,6 +72,8 @@ type Settings struct {
 	Exclusion string
 	// After is what everything of the ApplicationSet comes after.
 	After After
+	// Verify are the entries of VerifyAnnotation. Those of the Conditions are the same.
+	Verify []Verification
 	// Problems are the annotations whose value could not be read, of which the stricter reading counts, and those that
 	// are not allowed.
 	Problems []Problem
@@ -91,13 +96,14 @@ func (s Settings) ProblemTexts() []string {
 
 // Parser makes Settings.
 type Parser struct {
-	config Config
-	clock  clock.PassiveClock
+	config      Config
+	clock       clock.PassiveClock
+	expressions *expression.Compiler
 }
 
 // NewParser returns a Parser of an installation; clock is that for the end of a bypass and of an exclusion.
 func NewParser(config Config, clock clock.PassiveClock) *Parser {
-	return &Parser{config: config, clock: clock}
+	return &Parser{config: config, clock: clock, expressions: expression.NewCompiler()}
 }
 
 // Claim is what an operation claims of who has started it, and who wrote it.
@@ -130,7 +136,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	if set == nil {
 		return s
 	}
-	a := &annotations{of: set, ignored: c.IgnoredAnnotations}
+	a := &annotations{of: set, ignored: c.IgnoredAnnotations, expressions: p.expressions}
 	if text, ok := a.get(ModeAnnotation); ok {
 		mode, err := ParseMode(text)
 		s.Mode, s.Off = mode, mode == Off
@@ -164,6 +170,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 		a.note(PinAnnotation, err)
 	}
 	s.Conditions = a.conditions(c.FourEyes)
+	s.Verify, s.Conditions.Verify = a.verify(c.VerifyNamespaces)
 	s.Track = a.track()
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
 	s.Pin = pin != PinOff && s.Mode == Enforce
@@ -174,9 +181,10 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 
 // annotations reads the annotations of an ApplicationSet, and collects what is wrong with them.
 type annotations struct {
-	of       *argocd.ApplicationSet
-	ignored  []string
-	problems []Problem
+	of          *argocd.ApplicationSet
+	ignored     []string
+	expressions *expression.Compiler
+	problems    []Problem
 }
 
 // get returns an annotation, if it is allowed.

@@ -144,6 +144,25 @@ INSTANCE-applicationset-controller. */}}
 {{- end }}
 
 {{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
+{{- define "stepgate.evidenceRules" -}}
+{{- range .Values.config.verify.kinds }}
+{{- $kind := splitn "." 3 . }}
+# What stepgate.io/verify may name.
+- apiGroups: [{{ $kind._2 | default "" | quote }}]
+  resources: [{{ $kind._0 }}]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if .Values.config.verify.create }}
+# The AnalysisRuns that steps wait for, from AnalysisTemplates.
+- apiGroups: [argoproj.io]
+  resources: [analysistemplates]
+  verbs: [get]
+- apiGroups: [argoproj.io]
+  resources: [analysisruns]
+  verbs: [create]
+{{- end }}
+{{- end }}
+
 {{- define "stepgate.applicationRules" -}}
 # The live reads of a decision, and the watches that keep them few.
 - apiGroups: [argoproj.io]

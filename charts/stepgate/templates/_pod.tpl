@@ -63,6 +63,15 @@ securityContext:
 {{- range .Values.config.afterNamespaces }}
 - --after-namespaces={{ . }}
 {{- end }}
+{{- range .Values.config.verify.kinds }}
+- --verify-kinds={{ . }}
+{{- end }}
+{{- range .Values.config.verify.namespaces }}
+- --verify-namespaces={{ . }}
+{{- end }}
+{{- if .Values.config.verify.create }}
+- --verify-create=true
+{{- end }}
 {{- range .Values.argocd.applicationNamespaces }}
 - --application-namespaces={{ . }}
 {{- end }}

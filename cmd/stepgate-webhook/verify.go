@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// verification is what --verify-kinds runs.
+type verification struct {
+	*evidence.Source
+	creator *evidence.Creator // nil without --verify-create
+}
+
+// newVerification returns a verification, or nil if there is none.
+func newVerification(o *flags.Options, c *kube.Cluster) (*verification, error) {
+	kinds := o.Verify.Kinds()
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	objects, err := dynamic.NewForConfig(c.Config)
+	if err != nil {
+		return nil, fmt.Errorf("API server client: %w", err)
+	}
+	v := &verification{Source: &evidence.Source{
+		Watch:  evidence.NewWatch(kinds, o.Verify.Watched(o.Gate.Namespaces.Watched()), objects),
+		Reader: evidence.NewReader(kinds, c.Versions, objects),
+	}}
+	if runs, _ := kinds.Of(settings.Templated); o.Verify.Create {
+		v.creator = evidence.NewCreator(runs, objects)
+	}
+	return v, nil
+}
+
+// run watches, and creates what is wanted, until ctx is done.
+func (v *verification) run(ctx context.Context) error {
+	if v.creator != nil {
+		go v.creator.Run(ctx)
+	}
+	return v.Run(ctx)
+}
+
+// lookAtVerified has the Releaser look at the ApplicationSets that may wait for an object that has changed.
+func (p *program) lookAtVerified(parser *settings.Parser) func(schema.GroupResource, types.NamespacedName) {
+	return func(kind schema.GroupResource, object types.NamespacedName) {
+		for _, set := range p.known.Sets() {
+			if _, verifies := set.Annotations[settings.VerifyAnnotation]; !verifies {
+				continue
+			}
+			if slices.ContainsFunc(parser.Of(set).Verify, func(v settings.Verification) bool {
+				return v.Resource == kind && v.Namespace == object.Namespace
+			}) {
+				p.look(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package evidence
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/expression"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+func object(g *WithT, text string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	g.Expect(yaml.Unmarshal([]byte(text), &o.Object)).To(Succeed())
+	return o
+}
+
+// TestHealthSays goes by Argo CD's own checks and scripts.
+func TestHealthSays(t *testing.T) {
+	const run = "{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}, status: {phase: "
+	for text, want := range map[string]policy.Finding{
+		run + "Successful}}":               {Answer: policy.Yes, Detail: "Healthy"},
+		run + "Failed, message: p99 > 1}}": {Answer: policy.No, Detail: "Degraded: p99 > 1"},
+		run + "Error}}":                    {Answer: policy.No, Detail: "Degraded: Analysis run had an error"},
+		run + "Running}}":                  {Detail: "Progressing"},
+		run + "Inconclusive}}":             {Detail: "Unknown"},
+		"{apiVersion: argoproj.io/v1alpha1, kind: AnalysisRun, metadata: {name: smoke}}":                                                                      {Detail: "Progressing"},
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}}":                                                                                          {Detail: "Progressing"},
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Complete, status: 'True'}]}}":                                {Answer: policy.Yes, Detail: "Healthy"},
+		"{apiVersion: batch/v1, kind: Job, metadata: {name: smoke}, status: {conditions: [{type: Failed, status: 'True', message: BackoffLimitExceeded}]}}":   {Answer: policy.No, Detail: "Degraded: BackoffLimitExceeded"},
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: smoke}}":                                                                                          {Detail: `Argo CD knows no health of this kind: add "if EXPRESSION"`},
+		"{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: x, generation: 1}, spec: {}, status: {observedGeneration: '1', phase: Degraded}}": {Answer: policy.No, Detail: "Degraded: "},
+	} {
+		g := NewWithT(t)
+		g.Expect(healthSays(object(g, text))).To(Equal(want), text)
+	}
+}
+
+// TestFound wants one object at least, and that all say yes.
+func TestFound(t *testing.T) {
+	g := NewWithT(t)
+	program, err := expression.NewCompiler().Compile("object.says")
+	g.Expect(err).NotTo(HaveOccurred())
+	v := &settings.Verification{Selector: labels.Set{"suite": "smoke"}, If: program}
+	one := func(name, says string, extra ...string) *unstructured.Unstructured {
+		return object(g, "{metadata: {name: "+name+", labels: {suite: smoke, stepgate.io/revision: abc}"+
+			strings.Join(extra, "")+"}, says: "+says+"}")
+	}
+	other := one("other", "'yes'")
+	other.SetLabels(map[string]string{"suite": "smoke", RevisionLabel: "def"})
+	unlabelled := one("unlabelled", "'yes'")
+	unlabelled.SetLabels(map[string]string{"suite": "smoke", RevisionLabel: ""})
+	plain := one("plain", "'yes'")
+	plain.SetLabels(map[string]string{RevisionLabel: "abc"})
+	for name, tc := range map[string]struct {
+		objects []*unstructured.Unstructured
+		want    policy.Finding
+	}{
+		"none":                   {nil, policy.Finding{Detail: "there is none with the label stepgate.io/revision=abc"}},
+		"of another revision":    {[]*unstructured.Unstructured{other, plain}, policy.Finding{Detail: "there is none with the label stepgate.io/revision=abc"}},
+		"one says yes":           {[]*unstructured.Unstructured{one("a", "'yes'"), other}, policy.Finding{Answer: policy.Yes, Detail: "a says yes"}},
+		"one of two says no":     {[]*unstructured.Unstructured{one("b", "'no'"), one("a", "'yes'")}, policy.Finding{Answer: policy.No, Detail: "b says no"}},
+		"one of two waits":       {[]*unstructured.Unstructured{one("a", "'yes'"), one("b", "'wait'")}, policy.Finding{Detail: "b says wait"}},
+		"one waits, one says no": {[]*unstructured.Unstructured{one("a", "'wait'"), one("b", "'no'")}, policy.Finding{Answer: policy.No, Detail: "b says no"}},
+		"it is being deleted":    {[]*unstructured.Unstructured{one("a", "'yes'", ", deletionTimestamp: '2026-01-01T00:00:00Z'")}, policy.Finding{Detail: "a says nothing: it is being deleted"}},
+		"no status yet":          {[]*unstructured.Unstructured{object(g, "{metadata: {name: a, labels: {suite: smoke, stepgate.io/revision: abc}}}")}, policy.Finding{Detail: "a says its expression gives no answer: no such key: says"}},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(among(v, "abc", tc.objects)).To(Equal(tc.want)) })
+	}
+	g.Expect(among(v, "", []*unstructured.Unstructured{unlabelled})).To(Equal(policy.Finding{
+		Detail: "no label can stand for what is deployed",
+	}))
+	var many []*unstructured.Unstructured
+	for range mostObjects + 1 {
+		many = append(many, one("a", "'yes'"))
+	}
+	g.Expect(among(v, "abc", many).Detail).To(Equal("more than 10 have the label stepgate.io/revision=abc"))
+}
+
+func TestLabelOf(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for what, want := range map[string]string{
+		"0123456789abcdef0123456789abcdef01234567": "0123456789abcdef0123456789abcdef01234567",
+		"1.2.3": "1.2.3", "1.2.3+build.5": "1.2.3_build.5", "sha256:" + long: long[:63], "sources:abc": "abc", "": "", ":": "", "é": "",
+	} {
+		NewWithT(t).Expect(LabelOf(what)).To(Equal(want), what)
+	}
+}

@@ -1,0 +1,162 @@
+package evidence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+const (
+	// mostToCreate bounds what waits to be created. What has no room is asked for again when the ApplicationSet is looked
+	// at again.
+	mostToCreate = 100
+	// createTimeout bounds one creation.
+	createTimeout = 10 * time.Second
+	// createdFor is how long an object that was created, or that could not be, is not created again.
+	createdFor = 5 * time.Minute
+	// mostCreated bounds what is remembered of that.
+	mostCreated = 256
+	// longestName leaves room for the rest of the name of an object.
+	longestName = 200
+)
+
+// Creator creates AnalysisRuns from AnalysisTemplates: one for each step, template and revision, as its name says. So
+// it does not matter how many replicas do it, and an AnalysisRun that somebody deletes is created again, as long as
+// something waits for it.
+type Creator struct {
+	kind, templates schema.GroupVersionResource
+	objects         dynamic.Interface
+	wanted          chan run
+	created         *cache.LRUExpireCache
+}
+
+// run is an AnalysisRun to create.
+type run struct {
+	set  *policy.ApplicationSet
+	v    settings.Verification
+	what string
+}
+
+// NewCreator returns a Creator of AnalysisRuns of a version.
+func NewCreator(kind schema.GroupVersionResource, objects dynamic.Interface) *Creator {
+	return &Creator{
+		kind: kind, templates: kind.GroupVersion().WithResource("analysistemplates"), objects: objects,
+		wanted: make(chan run, mostToCreate), created: cache.NewLRUExpireCache(mostCreated),
+	}
+}
+
+// Create has an AnalysisRun created that says whether a step of an ApplicationSet may deploy something. It never waits.
+func (c *Creator) Create(set *policy.ApplicationSet, v settings.Verification, what string) {
+	r := run{set, v, what}
+	if _, created := c.created.Get(r.key()); created || v.Template == "" || LabelOf(what) == "" {
+		return
+	}
+	select {
+	case c.wanted <- r:
+		c.created.Add(r.key(), true, createdFor)
+	default:
+	}
+}
+
+// Run creates what is wanted until ctx is done.
+func (c *Creator) Run(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-c.wanted:
+			log := log.WithValues("applicationset", r.set.Namespace+"/"+r.set.Name, "step", r.v.Step+1, "template",
+				r.v.Template, "revision", LabelOf(r.what))
+			if err := c.create(ctx, r); err != nil {
+				log.Error(err, "AnalysisRun not created")
+				continue
+			}
+			log.Info("AnalysisRun created", "analysisrun", r.name())
+		}
+	}
+}
+
+func (r *run) key() string { return r.v.Namespace + "/" + r.name() }
+
+// name is the same for the same step, template and revision.
+func (r *run) name() string {
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%s %d %s %s", r.set.UID, r.v.Step, r.v.Template, r.what)))
+	return fmt.Sprintf("%s-%d-%s", r.set.Name[:min(len(r.set.Name), longestName)], r.v.Step+1, hex.EncodeToString(sum[:5]))
+}
+
+// create creates one. That it exists already is no error.
+func (c *Creator) create(ctx context.Context, r run) error {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	template, err := c.objects.Resource(c.templates).Namespace(r.v.Namespace).Get(ctx, r.v.Template, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("AnalysisTemplate %s/%s: %w", r.v.Namespace, r.v.Template, err)
+	}
+	runs := c.objects.Resource(c.kind).Namespace(r.v.Namespace)
+	_, err = runs.Create(ctx, r.of(template, c.kind), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+// of is the AnalysisRun of a template. As the Argo Rollouts controller does, it takes over what the template measures
+// (NewAnalysisRunFromTemplates of argo-rollouts v1.8, utils/analysis/helpers.go).
+func (r *run) of(template *unstructured.Unstructured, kind schema.GroupVersionResource) *unstructured.Unstructured {
+	spec := map[string]any{}
+	for _, field := range []string{"metrics", "dryRun", "measurementRetention", "args"} {
+		if value, found, _ := unstructured.NestedFieldCopy(template.Object, "spec", field); found {
+			spec[field] = value
+		}
+	}
+	r.fill(spec["args"])
+	labels := map[string]string{RevisionLabel: LabelOf(r.what)}
+	for key, value := range r.v.Selector {
+		labels[key] = value
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetAPIVersion(kind.GroupVersion().String())
+	o.SetKind("AnalysisRun")
+	o.SetName(r.name())
+	o.SetLabels(labels)
+	if r.v.Namespace == r.set.Namespace { // an owner is in the same namespace
+		o.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: r.set.Name, UID: types.UID(r.set.UID),
+		}})
+	}
+	return o
+}
+
+// fill gives the arguments a value that have none, and that stepgate knows.
+func (r *run) fill(args any) {
+	known := map[string]string{
+		"revision": LabelOf(r.what), "applicationset": r.set.Name, "namespace": r.set.Namespace,
+		"step": strconv.Itoa(r.v.Step + 1),
+	}
+	list, _ := args.([]any)
+	for _, a := range list {
+		arg, ok := a.(map[string]any)
+		if !ok || arg["value"] != nil || arg["valueFrom"] != nil {
+			continue
+		}
+		if name, ok := arg["name"].(string); ok && known[name] != "" {
+			arg["value"] = known[name]
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/stepgate/stepgate/policy"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+const (
+	// mostObjects bounds the objects that speak of one revision: each is read live.
+	mostObjects = 10
+)
+
+// selector selects the objects of a Verification that speak of a revision.
+func selector(v *settings.Verification, revision string) labels.Selector {
+	set := labels.Set{}
+	for key, value := range v.Selector {
+		set[key] = value
+	}
+	set[RevisionLabel] = revision
+	return set.AsSelector()
+}
+
+// found is what objects say together: yes if there is one and all say yes, and no as soon as one says no.
+func found(v *settings.Verification, revision string, objects []*unstructured.Unstructured) policy.Finding {
+	switch {
+	case revision == "":
+		return policy.Finding{Detail: "no label can stand for what is deployed"}
+	case len(objects) == 0:
+		return policy.Finding{Detail: fmt.Sprintf("there is none with the label %s=%s", RevisionLabel, revision)}
+	case len(objects) > mostObjects:
+		return policy.Finding{Detail: fmt.Sprintf("more than %d have the label %s=%s", mostObjects, RevisionLabel, revision)}
+	}
+	objects = slices.Clone(objects)
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+	all := policy.Finding{Answer: policy.Yes}
+	for _, o := range objects {
+		one := saysOne(v, o)
+		one.Detail = o.GetName() + " says " + one.Detail
+		if one.Answer == policy.No {
+			return one
+		}
+		if one.Answer != policy.Yes && all.Answer == policy.Yes || all.Detail == "" {
+			all = one
+		}
+	}
+	return all
+}
+
+func saysOne(v *settings.Verification, o *unstructured.Unstructured) policy.Finding {
+	switch {
+	case o.GetDeletionTimestamp() != nil:
+		return policy.Finding{Detail: "nothing: it is being deleted"}
+	case v.If != nil:
+		return v.If.Says(o.Object)
+	}
+	return healthSays(o)
+}
+
+// Of finds the entry of a Verification of the rule; nil if there is none.
+func Of(all []settings.Verification, v policy.Verification) *settings.Verification {
+	if i := slices.IndexFunc(all, func(o settings.Verification) bool { return o.Verification == v }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
