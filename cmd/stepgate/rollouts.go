@@ -46,7 +46,7 @@ func (c *cli) rollouts() (*rollouts, error) {
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
 	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, clock.RealClock{})
 	preview.LookAt(judge.ProjectWindows{Known: known})
-	if r.objects != nil {
+	if r.objects != nil && gate.exists {
 		preview.LookFor(evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects)))
 	}
 	return preview

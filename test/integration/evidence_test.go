@@ -1,0 +1,141 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// verified annotates the ApplicationSet, and lets stepgate read Jobs, and a kind that does not exist, as the chart would.
+func (r *rollout) verified(verify string) {
+	r.t.Helper()
+	meta := metav1.ObjectMeta{Name: "verify-" + r.namespace}
+	r.Expect(shared.Admin.Create(r.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"batch", "example.com"}, Resources: []string{"jobs", "nothing"}, Verbs: []string{"get", "list", "watch"},
+	}}})).To(Succeed())
+	r.Expect(shared.Admin.Create(r.ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: r.replica.Name, Name: r.replica.Name}},
+	})).To(Succeed())
+	r.verify(verify)
+}
+
+// verify annotates the ApplicationSet.
+func (r *rollout) verify(verify string) {
+	r.t.Helper()
+	patch := client.MergeFrom(r.Set.DeepCopy())
+	r.Set.Annotations = map[string]string{settings.VerifyAnnotation: verify}
+	r.Expect(shared.Admin.Patch(r.ctx, r.Set, patch)).To(Succeed())
+}
+
+// job creates a Job that speaks of a revision, as somebody's CI does.
+func (r *rollout) job(name, revision string) *batchv1.Job {
+	r.t.Helper()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: r.namespace, Name: name, Labels: map[string]string{"suite": "smoke", evidence.RevisionLabel: revision},
+		},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}
+	r.Expect(shared.Admin.Create(r.ctx, job)).To(Succeed())
+	return job
+}
+
+// ends gives a Job its end, as its controller does.
+func (r *rollout) ends(job *batchv1.Job, how batchv1.JobConditionType) {
+	r.t.Helper()
+	now := metav1.Now()
+	before := batchv1.JobSuccessCriteriaMet
+	job.Status.StartTime = &now
+	if how == batchv1.JobComplete {
+		job.Status.CompletionTime = &now
+	} else {
+		before = batchv1.JobFailureTarget
+	}
+	job.Status.Conditions = []batchv1.JobCondition{
+		{Type: before, Status: corev1.ConditionTrue}, {Type: how, Status: corev1.ConditionTrue, Message: "p99 is 3 s"},
+	}
+	r.Expect(shared.Admin.Status().Update(r.ctx, job)).To(Succeed())
+}
+
+// TestAStepWaitsForEvidence has a Job say nothing, no, and yes about the revision that qa would deploy.
+func TestAStepWaitsForEvidence(t *testing.T) {
+	r := newRollout(t, "--verify-kinds=jobs.v1.batch")
+	r.verified("2=jobs.batch?suite=smoke")
+	r.done("dev")
+	denied := func(text string) {
+		r.t.Helper()
+		err := r.sync(cluster.Human, "qa")
+		r.denied(err)
+		r.Expect(err).To(MatchError(ContainSubstring(text)))
+	}
+	label := evidence.RevisionLabel + "=" + guestbook.NewCommit
+	denied("step 2 of ApplicationSet " + r.namespace + "/guestbook is not verified (Unverified: jobs.batch?suite=smoke: " +
+		"there is none with the label " + label + "). Next: ")
+	r.ends(r.job("old", guestbook.OldCommit), batchv1.JobComplete)
+	denied("there is none with the label " + label)
+
+	job := r.job("smoke", guestbook.NewCommit)
+	denied("smoke says Progressing")
+	r.ends(job, batchv1.JobFailed)
+	denied("may not deploy this (VerifyFailed: jobs.batch?suite=smoke: smoke says Degraded: p99 is 3 s). Next: ")
+	r.Expect(shared.Admin.Delete(r.ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+	denied("there is none with the label " + label)
+
+	// Its turn comes, without anybody who asks.
+	r.pending("qa")
+	r.refreshed("dev")
+	r.Consistently(func() string { return r.asked("qa") }, time.Second).Should(BeEmpty())
+	r.ends(r.job("again", guestbook.NewCommit), batchv1.JobComplete)
+	r.Eventually(func() string { return r.asked("qa") }).Should(Equal(string(argo.RefreshTypeNormal)))
+	r.Expect(r.sync(cluster.Human, "qa")).To(Succeed())
+	r.Expect(r.stored("qa")).To(BeTrue())
+}
+
+// TestEvidenceThatCannotBeRead keeps a step waiting, and says why.
+func TestEvidenceThatCannotBeRead(t *testing.T) {
+	r := newRollout(t, "--verify-kinds=jobs.v1.batch,nothing.v1.example.com,pods.v1")
+	r.verified("2=jobs.batch/smoke if object.status.succeeded > 0")
+	r.done("dev")
+	job := r.job("smoke", guestbook.NewCommit)
+	for _, row := range []struct{ verify, want string }{
+		{"2=jobs.batch/smoke if object.status.succeeded > 0", "smoke says its expression gives no answer: no such key: succeeded"},
+		{"2=jobs.batch/smoke if object.spec.parallelism", "smoke says its expression gives no bool and no text"},
+		{"2=jobs.batch/other", "jobs.batch/other: there is none with the label"},
+		{"2=nothing.example.com/smoke", "the cluster has no nothing.example.com in the configured version"},
+		{"2=pods/smoke", "stepgate may not read pods in namespace " + r.namespace},
+		{"2=cronjobs.batch/smoke", "this installation does not read cronjobs.batch (config.verify.kinds)"},
+		{"2=jobs.batch/smoke if object.", "the annotation stepgate.io/verify cannot be read: "},
+		{"2=jobs.batch/kube-system/smoke", `namespace "kube-system" may not be named (config.verify.namespaces)`},
+	} {
+		r.verify(row.verify)
+		r.Eventually(func() error { return r.sync(cluster.Human, "qa") }).Should(MatchError(ContainSubstring(row.want)))
+	}
+	r.verify("2=jobs.batch/smoke if object.spec.parallelism == 1")
+	r.Eventually(func() error { return r.sync(cluster.Human, "qa") }).Should(Succeed())
+
+	// It gets another revision, and counts for that alone.
+	patch := []byte(`{"metadata":{"labels":{"` + evidence.RevisionLabel + `":"` + guestbook.OldCommit + `"}}}`)
+	r.Expect(shared.Admin.Patch(r.ctx, job, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+	r.done("qa")
+	r.verify("3=jobs.batch/smoke if object.spec.parallelism == 1")
+	r.refreshed("dev")
+	r.Eventually(func() error { return r.sync(cluster.Human, "prod") }).Should(
+		MatchError(ContainSubstring("there is none with the label " + evidence.RevisionLabel + "=" + guestbook.NewCommit)))
+}
