@@ -28,6 +28,9 @@ type proof struct {
 	since map[content]time.Duration
 	// first is the same, with those at which it was Progressing since.
 	first map[content]time.Duration
+	// rested is when each content was first deployed and Healthy while no operation was there: with one, which may have
+	// applied a part of something else, nobody knows of what it is the health.
+	rested map[content]time.Duration
 	// broken is when it last failed, or Argo CD last saw it Degraded or Missing.
 	broken time.Duration
 	// byHand are the revisions that users have synced it to.
@@ -69,6 +72,7 @@ func (w *world) becameHealthy(m *member) {
 func (w *world) proves(m *member) {
 	if m.proof.since == nil {
 		m.proof.since, m.proof.first = map[content]time.Duration{}, map[content]time.Duration{}
+		m.proof.rested = map[content]time.Duration{}
 	}
 	if _, known := m.proof.since[m.live.content]; !known {
 		m.proof.since[m.live.content] = max(m.proof.deployed, m.proof.healthy)
@@ -76,12 +80,22 @@ func (w *world) proves(m *member) {
 	if _, known := m.proof.first[m.live.content]; !known {
 		m.proof.first[m.live.content] = m.proof.since[m.live.content]
 	}
+	if _, known := m.proof.rested[m.live.content]; !known && !w.operates(m) {
+		m.proof.rested[m.live.content] = w.now
+	}
+}
+
+// operates reports whether an Application has an operation.
+func (w *world) operates(m *member) bool {
+	app := w.api.apps[m.name]
+	return app != nil && app.Operation != nil
 }
 
 // noticed is called when Argo CD has written the health of an Application down, and what that was before.
 func (w *world) noticed(m *member, health, before argoHealth) {
 	if health != "Healthy" && !m.live.pending {
 		delete(m.proof.since, m.live.content)
+		delete(m.proof.rested, m.live.content)
 		if health != "Progressing" {
 			delete(m.proof.first, m.live.content)
 		}
