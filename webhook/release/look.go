@@ -76,9 +76,7 @@ func (r *Releaser) reconcile(set *argocd.ApplicationSet, before, now *waitingSet
 // lookAt looks at an Application that waits. starts says that stepgate starts its sync.
 func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	set := &l.set.ApplicationSet
-	found := decide(r.judge, r.weigh, l.in, p, l.byName[l.before.blockedBy[p.Name]])
-	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
-	d := found.best.Crowded(r.room(l, p, &found.best))
+	found, d := r.decide(l, l.in, p)
 	if l.settings.Mode != settings.Enforce {
 		d = policy.Decision{Outcome: policy.NotGated, Reason: d.Reason} // what was held waits for nobody any more
 	}
@@ -111,12 +109,25 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 	if d.Outcome == policy.Allow {
 		r.reserve(l, p, d.Step)
 	}
-	if starts && d.Outcome == policy.Allow {
-		if !set.Recorded[p.Name].Pending && (hasFailed(p, &found.best) || wentBack(p, &found.best)) {
-			return // it is for somebody to say what comes next
-		}
-		l.lookAfter(r.start(l, p, &found.best))
+	if starts && !l.in.Settings.Bypassed && r.startIfDue(l, p, &found.best, d) {
+		return
 	}
+	if starts && l.in.Settings.Bypassed {
+		r.startInBypass(l, p)
+	}
+	r.haveCompared(l, p, &found, d)
+}
+
+// decide decides about the sync that an Application waits for. d is the decision with the places of the step in mind.
+func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found decided, d policy.Decision) {
+	found = decide(r.judge, r.weigh, in, p, l.byName[l.before.blockedBy[p.Name]])
+	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
+	return found, found.best.Crowded(r.room(l, p, &found.best))
+}
+
+// haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided about
+// it.
+func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *decided, d policy.Decision) {
 	l.wanted = append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)
 	if found.train && d.Outcome == policy.Deny {
 		l.train = max(l.train, d.Step)

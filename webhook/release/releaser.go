@@ -90,6 +90,8 @@ type waitingSet struct {
 	// that were asked for in the last seconds.
 	due      map[string]*due
 	starting map[string]starting
+	// may are the turns of the Applications that stepgate starts, by name.
+	may map[string]turn
 	// first is when each Application of step 1 that waits for Argo CD was first found to have something to deploy.
 	first map[string]time.Time
 	// asked are the Applications that were asked for in this reconciliation: one comparison serves everybody who waits
@@ -152,7 +154,7 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	}
 	now, next := &waitingSet{
 		requests: map[needKey]*request{}, blockedBy: map[string]string{}, asked: map[types.NamespacedName]bool{},
-		due: map[string]*due{}, first: map[string]time.Time{}, starting: map[string]starting{},
+		due: map[string]*due{}, may: map[string]turn{}, first: map[string]time.Time{}, starting: map[string]starting{},
 	}, time.Duration(0)
 	if set := r.set(name); set != nil {
 		next = r.reconcile(set, before, now)

@@ -57,9 +57,39 @@ type due struct {
 	asked int
 }
 
+// turn is since when an Application may sync, whatever it would deploy.
+type turn struct {
+	since time.Time
+	// lost is since when it may not any more; zero while it may.
+	lost time.Time
+}
+
+// turnLost is for how long an Application may lose its turn for a moment, and have the same one again. With each commit
+// it does, if it is compared before those that it waits for.
+const turnLost = 10 * time.Second
+
+// turn is that of an Application in this look. may says that it may sync now.
+func (l *look) turn(name string, may bool, clock time.Time) turn {
+	t, known := l.before.may[name]
+	switch {
+	case !known || !t.lost.IsZero() && clock.Sub(t.lost) >= turnLost:
+		if !may {
+			return turn{}
+		}
+		t = turn{since: clock}
+	case may:
+		t.lost = time.Time{}
+	case t.lost.IsZero():
+		t.lost = clock
+	}
+	l.now.may[name] = t
+	return t
+}
+
 // next is when to ask for the start, by what is recorded now: what is stepgate's to start may be the controller's a
-// moment later, and the other way round.
-func (d *due) next(recorded policy.Recorded, places *places) time.Time {
+// moment later, and the other way round. turn is since when it may sync: the controller has had the time since then to
+// give it a place, also at an older commit.
+func (d *due) next(recorded policy.Recorded, places *places, turn time.Time) time.Time {
 	asks := places.asksFor(recorded)
 	at := d.since.Add(startGrace)
 	switch {
@@ -68,7 +98,7 @@ func (d *due) next(recorded policy.Recorded, places *places) time.Time {
 	case recorded.Pending:
 		at = recorded.TransitionedAt.Truncate(time.Second).Add(time.Second)
 	case asks:
-		at = d.since.Add(allotsWithin)
+		at = turn.Add(allotsWithin)
 	}
 	if until := places.gave.Add(allotsWithin); asks && until.After(at) {
 		return until
@@ -113,6 +143,43 @@ func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
 		!slices.ContainsFunc(c.Sources, func(s policy.Source) bool { return !slices.Contains(p.Application.Ran, s) })
 }
 
+// startIfDue has a sync started that is due. d is what was decided about the candidate; settled says that it is for
+// somebody to say what comes next.
+func (r *Releaser) startIfDue(
+	l *look, p *argocd.Projection, c *policy.Candidate, d policy.Decision,
+) (settled bool) {
+	if d.Outcome != policy.Allow {
+		l.turn(p.Name, false, r.judge.Clock.Now())
+		return false
+	}
+	if !l.set.Recorded[p.Name].Pending && (hasFailed(p, c) || wentBack(p, c)) {
+		return true
+	}
+	l.lookAfter(r.start(l, p, c))
+	return false
+}
+
+// startInBypass has started what would be due without the bypass, which stops nothing: Argo CD may ask for anything
+// meanwhile, and does not ask for everything.
+func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
+	in := l.in
+	in.Settings.Bypassed = false
+	found, d := r.decide(l, in, p)
+	if overdue := r.overdue(l, d, p); overdue > 0 {
+		l.lookAfter(overdue)
+		return
+	}
+	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
+		l.lookAfter(until)
+	}
+	if d.Outcome == policy.Allow {
+		r.reserve(l, p, d.Step)
+	}
+	if !r.startIfDue(l, p, &found.best, d) && d.Outcome == policy.Deny {
+		r.haveCompared(l, p, &found, d)
+	}
+}
+
 // start has a sync started that may start, if this replica leads and the step has a place for it. It returns after how
 // long to look again.
 //
@@ -121,12 +188,12 @@ func wentBack(p *argocd.Projection, c *policy.Candidate) bool {
 func (r *Releaser) start(l *look, p *argocd.Projection, c *policy.Candidate) (again time.Duration) {
 	clock, key := r.judge.Clock.Now(), fmt.Sprint(p.Name, c.Sources, p.Content)
 	q := l.before.due[key]
-	recorded, all := l.set.Recorded[p.Name], l.places(c.Step)
+	recorded, all, turn := l.set.Recorded[p.Name], l.places(c.Step), l.turn(p.Name, true, clock)
 	if q == nil {
 		q = &due{since: clock}
 	}
 	l.now.due[key] = q
-	switch next := q.next(recorded, all); {
+	switch next := q.next(recorded, all, turn.since); {
 	case next.After(clock):
 		return next.Sub(clock)
 	case !r.starter.Leads() || !all.free(p.Name, c.Step, l.now.starting):

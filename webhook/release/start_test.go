@@ -130,6 +130,16 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 				})
 			}
 		}},
+		"everything is bypassed": {edit: func(c *scenario.Cluster) {
+			undone(prod(c))
+			bypass(c)
+		}, want: []string{"argocd/prod step 3"}, after: startGrace},
+		"everything is bypassed, and an earlier step is not done": {
+			scenario: "1:dev=Degraded@b 2:qa=Healthy@b 3:prod=Healthy@b", edit: func(c *scenario.Cluster) {
+				undone(prod(c))
+				bypass(c)
+			},
+		},
 		"nothing is pinned": {edit: func(c *scenario.Cluster) {
 			undone(prod(c))
 			c.Sets[0].Annotations = map[string]string{settings.PinAnnotation: "off"}
@@ -170,6 +180,14 @@ func TestWhatIsDueIsStarted(t *testing.T) {
 			}
 			g.Expect(r.refreshes.Take()).To(BeEmpty(), "nobody is woken up for it")
 		})
+	}
+}
+
+// bypass lets everything through for an hour.
+func bypass(c *scenario.Cluster) {
+	c.Sets[0].Annotations = map[string]string{
+		settings.BypassUntilAnnotation:  scenario.Noon.Add(time.Hour).Format(time.RFC3339),
+		settings.BypassReasonAnnotation: "INC-1",
 	}
 }
 
@@ -333,6 +351,44 @@ func TestNewerCommitsDoNotPutTheFirstStepOff(t *testing.T) {
 		}
 	}
 	g.Expect(r.clock.Now().Sub(scenario.Noon)).To(Equal(overdueAfter + startGrace))
+}
+
+// TestNewerCommitsDoNotPutAPlaceOff: the ApplicationSet controller has 30 s to give one away. A commit lands every 12 s,
+// and is compared with prod before it is with dev.
+func TestNewerCommitsDoNotPutAPlaceOff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		behind int // seconds
+		want   time.Duration
+	}{
+		"dev is compared soon": {behind: 3, want: allotsWithin},
+		"it takes long":        {behind: 11, want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 3:a=Healthy@b")
+			undone(c.Apps[1])
+			atMost(c, intstr.FromInt32(1))
+			c.Sets[0].Status.ApplicationStatus = []argo.ApplicationSetApplicationStatus{
+				{Application: "dev", Step: "1", Status: "Healthy"}, {Application: "a", Step: "3", Status: "Waiting"},
+			}
+			r, starter := newReleasing(scenario.Releasing(), c), &starterFake{}
+			r.StartWith(starter)
+			started := time.Duration(0)
+			for s := 0; s < 60 && started == 0; s++ {
+				revision := scenario.Commit(string(rune('b' + s/12)))
+				c.Apps[1].Status.Sync.Revision = revision
+				if s < 12 || s%12 >= tc.behind {
+					c.Apps[0].Status.Sync.Revision = revision
+				}
+				r.Reconcile(guestbook)
+				if len(starter.take()) > 0 {
+					started = r.clock.Now().Sub(scenario.Noon)
+				}
+				r.clock.Step(time.Second)
+			}
+			g.Expect(started).To(Equal(tc.want))
+		})
+	}
 }
 
 // TestAStartThatDoesNotHelpIsTriedAgain more and more seldom, and Argo CD is woken up.
