@@ -113,12 +113,20 @@ func (in *Input) deploying(sources []Source) Input {
 // the one that it is compared with: each has taken the place of the one before, which waited for a condition. It is 0
 // where the order of the revisions is not known.
 func Overtaken(in Input) int {
-	a, own := in.example(), in.Target.own()
-	if a == nil || len(own) != 1 {
+	own := in.Target.own()
+	if len(own) != 1 {
 		return 0
 	}
+	var after []Source
+	in.example(func(a *Application) (knows bool) {
+		since, knows := own[0].after(a.Ran)
+		if knows {
+			after = since
+		}
+		return knows
+	})
 	passed := 0
-	for _, s := range own[0].after(a.Ran) {
+	for _, s := range after {
 		if s.Key == own[0].Key && !slices.Contains(in.Target.Compared, s) {
 			passed++
 		}
@@ -127,47 +135,83 @@ func Overtaken(in Input) int {
 }
 
 // completedSinceOwn is what one Application of the earlier steps, which has all sources of the target, has completed
-// since what the target runs, oldest first.
+// since what the target runs, oldest first. It is the first by name that knows the order of these revisions. After a
+// restart nobody may: a commit that touches nothing of an Application is no sync of it, and its history does not have
+// that. Then what it has begun since counts.
 func (in *Input) completedSinceOwn() (all [][]Source) {
-	a := in.example()
-	if a == nil {
-		return nil
+	own := in.Target.own()
+	for _, completed := range []func([]Source, *Application) ([][]Source, bool){in.completedAfter, in.begunAfter} {
+		found := false
+		in.example(func(a *Application) (knows bool) {
+			since, knows := completed(own, a)
+			if knows {
+				all, found = since, true
+			}
+			return knows
+		})
+		if found {
+			break
+		}
 	}
+	return all
+}
+
+// inOrder are the last completions of an Application of which the times do not go back.
+func (in *Input) inOrder(a *Application) []Completion {
 	done := in.History.Past(a.Name).Completions
-	ordered := 0 // where the last part begins of which the times do not go back
+	ordered := 0
 	for i := range done {
 		if i > 0 && done[i].Since.Before(done[i-1].Since) {
 			ordered = i
 		}
 	}
-	for _, c := range done[ordered:] {
-		all = append(all, in.Target.at(c.Sources))
-	}
-	own := in.Target.own()
-	if len(in.Target.Ran) == 0 {
-		return all // it has run nothing yet
-	}
-	if i := slices.IndexFunc(all, func(s []Source) bool { return slices.Equal(s, own) }); i >= 0 {
-		return all[i+1:]
-	}
-	if len(own) != 1 {
-		return nil
-	}
-	after := own[0].after(a.Ran)
-	return slices.DeleteFunc(all, func(s []Source) bool { return !slices.Contains(after, s[0]) })
+	return done[ordered:]
 }
 
-// example is the first Application of the earlier steps, by name, that has all sources of the target; nil if there is
-// none.
-func (in *Input) example() (found *Application) {
-	step := in.step()
-	for _, a := range in.Siblings {
-		if (found == nil || a.Name < found.Name) && in.isEarlier(a, step) && !slices.ContainsFunc(in.Target.Compared,
-			func(s Source) bool { return isDry(s) || !known(a.Compared, s.Key) }) {
-			found = a.Application
+// completedAfter is what an Application of the earlier steps has completed since own, which the target runs. It knows
+// that only if it has run or completed that as well.
+func (in *Input) completedAfter(own []Source, a *Application) (all [][]Source, knows bool) {
+	for _, c := range in.inOrder(a) {
+		all = append(all, in.Target.at(c.Sources))
+	}
+	if len(in.Target.Ran) == 0 {
+		return all, true // it has run nothing yet
+	}
+	if i := slices.IndexFunc(all, func(s []Source) bool { return slices.Equal(s, own) }); i >= 0 {
+		return all[i+1:], true
+	}
+	if len(own) != 1 {
+		return nil, false
+	}
+	after, knows := own[0].after(a.Ran)
+	return slices.DeleteFunc(all, func(s []Source) bool { return !slices.Contains(after, s[0]) }), knows
+}
+
+// begunAfter is what an Application of the earlier steps has completed, and was seen to begin after the target was seen
+// to run own. What people start may be older.
+func (in *Input) begunAfter(own []Source, a *Application) (all [][]Source, knows bool) {
+	target := in.History.Past(in.Target.Name)
+	if len(own) != 1 || target.Runs != own[0] || target.RunsFrom == 0 {
+		return nil, false
+	}
+	for _, c := range in.inOrder(a) {
+		if c.From > target.RunsFrom && c.By == "" {
+			all = append(all, in.Target.at(c.Sources))
 		}
 	}
-	return found
+	return all, len(all) > 0
+}
+
+// example calls knows with Applications of the earlier steps that have all sources of the target. The last one for which
+// that is true is the first by name of all.
+func (in *Input) example(knows func(a *Application) bool) {
+	step, first := in.step(), ""
+	for _, a := range in.Siblings {
+		if (first == "" || a.Name < first) && in.isEarlier(a, step) && !slices.ContainsFunc(in.Target.Compared,
+			func(s Source) bool { return isDry(s) || !known(a.Compared, s.Key) }) && knows(a.Application) {
+			first = a.Name
+		}
+	}
 }
 
 // at are the sources of the target at the revisions that a sibling has them at.
@@ -196,13 +240,13 @@ func (t *Target) own() []Source {
 	return all
 }
 
-// after is the part of a history, oldest first, that comes after a source at its revision; nil if it does not have
-// that: then nothing tells the order.
-func (s Source) after(history []Source) []Source {
+// after is the part of a history, oldest first, that comes after a source at its revision. Known is false if it does not
+// have that: then nothing tells the order.
+func (s Source) after(history []Source) (after []Source, known bool) {
 	for i, ran := range slices.Backward(history) {
 		if ran == s {
-			return history[i+1:]
+			return history[i+1:], true
 		}
 	}
-	return nil
+	return nil, false
 }

@@ -56,70 +56,106 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(in *policy.Input, dev *policy.Application, past *policy.Past)
+		prod   policy.Past
 		want   string // the revision and what is said of it
 		at     time.Duration
 	}{
-		"it has gone on": {nil, "f EarlierStepsDone", 0},
+		"it has gone on": {nil, policy.Past{}, "f EarlierStepsDone", 0},
 		"only the compared one": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Train = false
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"a soak time": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions.Soak = soak
-		}, "d EarlierStepsDone", 65*time.Minute + time.Second},
+		}, policy.Past{}, "d EarlierStepsDone", 65*time.Minute + time.Second},
 		"nothing has soaked": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions.Soak.Every = time.Hour
-		}, "b Soaking", 70*time.Minute + time.Second},
+		}, policy.Past{}, "b Soaking", 70*time.Minute + time.Second},
 		"it was broken meanwhile": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Settings.Conditions.Soak, past.Broken = soak, noon.Add(45*time.Minute)
-		}, "e Soaking", 70*time.Minute + time.Second},
+		}, policy.Past{}, "e Soaking", 70*time.Minute + time.Second},
 		"it is broken": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
 			dev.Health = "Degraded"
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"it has failed": {func(_ *policy.Input, dev *policy.Application, _ *policy.Past) {
 			dev.SyncStatus, dev.OperationSet = "OutOfSync", false
 			dev.LastOperation = policy.LastOperation{Full: true, Phase: "Failed"}
-		}, "g NotHealthy", 0},
+		}, policy.Past{}, "g NotHealthy", 0},
 		"an older one is approved": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions = approved("c")
-		}, "c EarlierStepsDone", 0},
+		}, policy.Past{}, "c EarlierStepsDone", 0},
 		"the approved one has been passed": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions = approved("a")
-		}, "f NotApproved", 0},
+		}, policy.Past{}, "f NotApproved", 0},
 		"nobody approves what they have started": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions = approved("c")
 			in.Settings.Conditions.FourEyes = true
-		}, "f NotApproved", 0},
+		}, policy.Past{}, "f NotApproved", 0},
 		"the newest has failed in this step": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Settings.Conditions.MaxFailures = &policy.Budget{}
 			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&policy.Application{
 				Name: "prod-2", Labels: in.Target.Labels, Health: "Degraded", Compared: in.Target.Compared,
 				LastSync: policy.LastSync{SameSources: true, Other: []policy.Source{{Key: "repo", Revision: "f"}}},
 			}))
-		}, "f TooManyFailures", 0},
+		}, policy.Past{}, "f TooManyFailures", 0},
 		"what prod runs is not known there": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"prod runs the newest": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "f"}}
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"a clock has gone back": {func(_ *policy.Input, _ *policy.Application, past *policy.Past) {
 			past.Completions[5].Since = noon
 			past.Completions = past.Completions[:5]
 			past.Completions[4].Since = noon.Add(-time.Hour)
-		}, "e EarlierStepsDone", 0},
+		}, policy.Past{}, "e EarlierStepsDone", 0},
 		"its destination is new, and dev has deployed since": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.History.Altered, in.History.ContentSince = true, noon.Add(45*time.Minute)
-		}, "f EarlierStepsDone", 0},
+		}, policy.Past{}, "f EarlierStepsDone", 0},
 		"dev has deployed before": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.History.Altered, in.History.ContentSince = true, noon.Add(50*time.Minute)
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"dev has deployed with the old one": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.History.Altered, in.History.ContentSince = true, noon.Add(45*time.Minute)
 			past.Completions[5].Altered = true
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
 		"nobody knows since when it is new": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
 			in.History.Altered = true
-		}, "g OperationInProgress", 0},
+		}, policy.Past{}, "g OperationInProgress", 0},
+		"dev was done with it when its destination was new": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Settings.Settling = time.Minute
+			in.History.Altered, in.History.ContentSince = true, noon.Add(50*time.Minute)
+			past.Completions[5].Seen = noon.Add(52 * time.Minute)
+		}, policy.Past{}, "f EarlierStepsDone", 0},
+		"the controller may have written its spec since": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Settings.Settling = time.Minute
+			in.History.Altered, in.History.ContentSince = true, noon.Add(50*time.Minute)
+			past.Completions[5].Seen = noon.Add(51 * time.Minute)
+		}, policy.Past{}, "g OperationInProgress", 0},
+		"it has written its spec since": {func(in *policy.Input, dev *policy.Application, past *policy.Past) {
+			dev.SpecCompared = false
+			in.History.Altered, in.History.ContentSince = true, noon.Add(50*time.Minute)
+			past.Completions[5].Seen = noon.Add(52 * time.Minute)
+		}, policy.Past{}, "g OperationInProgress", 0},
+		"another one knows what prod runs": {func(in *policy.Input, _ *policy.Application, _ *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
+			other := *in.Siblings[0].Application
+			other.Name = "dev-2"
+			other.Ran = append([]policy.Source{{Key: "repo", Revision: "x"}}, other.Ran...)
+			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&other))
+		}, policy.Past{}, "f EarlierStepsDone", 0},
+		"dev has begun it since prod was seen to run that": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
+			past.Completions[4].From, past.Completions[4].By = 7, ""
+			past.Completions[5].From = 8 // alice may have gone back
+		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "x"}, RunsFrom: 6}, "e EarlierStepsDone", 0},
+		"dev has begun it before": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
+			past.Completions[4].From, past.Completions[4].By = 5, ""
+		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "x"}, RunsFrom: 6}, "g OperationInProgress", 0},
+		"the watch has not seen what prod runs": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
+			past.Completions[4].From, past.Completions[4].By = 7, ""
+		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "w"}, RunsFrom: 6}, "g OperationInProgress", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -131,8 +167,8 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 				tc.change(&in, &dev, &past)
 			}
 			in.History.Of = func(name string) policy.Past {
-				if name != "dev" {
-					return policy.Past{}
+				if name == "prod" {
+					return tc.prod
 				}
 				return past
 			}

@@ -40,6 +40,9 @@ type Past struct {
 	Failed []Source
 	// Altered means the same as for the target. It is true, too, where that is not known.
 	Altered bool
+	// Runs is the newest entry of its history, and RunsFrom the position at which that was first seen.
+	Runs     Source
+	RunsFrom uint64
 	// Broken is when it was last seen Degraded, Missing or failed, or to come back from that; zero if it was not.
 	Broken time.Time
 }
@@ -76,6 +79,11 @@ type Completion struct {
 	OperatedAt time.Time
 	// Since is since when it was deployed and Healthy: the later one of the two; zero when neither is known.
 	Since time.Time
+	// Seen is when it was last seen so: deployed and Healthy, without an operation, and compared with its spec.
+	Seen time.Time
+	// From is the position at which its operation was seen to begin, or else the comparison was first seen; zero if it was
+	// there before.
+	From uint64
 	// By is who has started the sync, if that was a person; else empty.
 	By string
 	// Altered says that it was completed without what is around the sources now, such as the destination, or that this

@@ -25,7 +25,7 @@ var specSettling = waiting{
 		if in.changed() {
 			last = latest(last, in.History.Respecified, in.History.ContentSince)
 		}
-		until := last.Add(cmp.Or(in.Settings.Settling, SettlingTime))
+		until := last.Add(in.Settings.settling())
 		d.NotBefore = until
 		return d, d.Step > 0 && !last.IsZero() && in.Now.Before(until)
 	},
@@ -36,6 +36,9 @@ var specSettling = waiting{
 // pass has ended (argo-cd v3.5.7, createOrUpdateInCluster in applicationset/controllers/applicationset_controller.go).
 // A write may wait for other admission webhooks, and is given up after ten seconds.
 const SettlingTime = 10 * time.Second
+
+// settling is SettlingTime, or what the Settings say.
+func (s *Settings) settling() time.Duration { return cmp.Or(s.Settling, SettlingTime) }
 
 func latest(times ...time.Time) time.Time {
 	var last time.Time

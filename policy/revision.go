@@ -37,11 +37,16 @@ func (in *Input) completion(a *Application) (c Completion, ok bool) {
 }
 
 // completedSinceChange reports whether the sibling has completed what the target deploys with the spec that it has now,
-// and since the target has had its own.
+// and since the target has had its own: by an operation, or because it was still done with it at a time at which the
+// ApplicationSet controller would have written a new spec of the sibling as well.
 func (in *Input) completedSinceChange(a *Application) bool {
 	since := in.History.ContentSince
 	c, ok := in.completion(a)
-	return ok && !c.Altered && !since.IsZero() && c.OperatedAt.After(since)
+	if !ok || c.Altered || since.IsZero() {
+		return false
+	}
+	return c.OperatedAt.After(since) || a.SpecCompared && a.LastSync.SameSources &&
+		c.Seen.After(since.Add(in.Settings.settling()))
 }
 
 // deploysJust reports whether the target deploys each of a sibling's sources that both have at just its revision.

@@ -14,7 +14,7 @@ const mostCompleted = 20
 // commit that does not touch it. What it is not Healthy with any more, it is not done with any more. Other sources than
 // those that it has synced end all: a revision may be fine with the old parameters only. altered says that what is
 // around its sources has just changed.
-func (r *Record) complete(app *policy.Application, altered bool) {
+func (r *Record) complete(app *policy.Application, altered bool, now time.Time) {
 	if altered {
 		r.completions = slices.Clone(r.completions)
 		for i := range r.completions {
@@ -39,16 +39,14 @@ func (r *Record) complete(app *policy.Application, altered bool) {
 	case !shown || app.LastOperation.Phase != "Succeeded":
 		return
 	}
-	at := slices.IndexFunc(r.completions, same)
-	switch {
-	case at >= 0 && r.completions[at].OperatedAt.Equal(done.OperatedAt) && r.completions[at].Since.Equal(done.Since) &&
-		r.completions[at].Altered == done.Altered:
-	case at >= 0:
+	done.Seen = now
+	if at := slices.IndexFunc(r.completions, same); at >= 0 {
 		r.completions = slices.Clone(r.completions)
+		done.From = r.completions[at].From
 		r.completions[at] = done
-	default:
-		r.completions = append(slices.Clone(r.completions[max(0, len(r.completions)+1-mostCompleted):]), done)
+		return
 	}
+	r.completions = append(slices.Clone(r.completions[max(0, len(r.completions)+1-mostCompleted):]), done)
 }
 
 // shown is what the health of an Application is of, that has no operation: what it is Synced with, or what it has
@@ -66,16 +64,16 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 	case app.SyncStatus == "Synced" && !hydrated(app):
 		// A dry source is compared before it is hydrated.
 	case app.SyncStatus == "Synced" && !last.AtCompared:
-		done.Sources = app.Compared
+		done.Sources, done.From = app.Compared, r.comparedFrom
 		return done, r.deployed != 0 && r.deployed == r.fingerprint
 	case app.SyncStatus == "Synced":
 		if app.Health != "Healthy" && app.LastOperation.Phase == "Succeeded" {
 			r.settling = last.FinishedAt
 		}
-		done.Sources, done.By = app.Compared, last.By
+		done.Sources, done.By, done.From = app.Compared, last.By, r.began
 		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
 	case app.SyncStatus == "OutOfSync" && !last.AtCompared && len(last.Other) == len(app.Compared):
-		done.Sources, done.By = last.Other, last.By
+		done.Sources, done.By, done.From = last.Other, last.By, r.began
 		return done, app.Hydration == "" && app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
 	}
 	return policy.Completion{}, false

@@ -66,6 +66,9 @@ func (r *Record) deploy(p *argocd.Projection, position uint64) {
 	case r.deployedWith == otherwise:
 		r.deployedWith = ""
 	}
+	if operating && !r.operating && !first {
+		r.began = position
+	}
 	r.prove(p, operating)
 	r.operating, r.operatedAt, r.around = operating, last.StartedAt, p.Around
 }

@@ -33,6 +33,12 @@ type Record struct {
 	settling time.Time
 	// completions are the newest things that it has completed, as long as its sources do not change.
 	completions []policy.Completion
+	// began is the position at which its last operation was seen to begin, and comparedFrom the one at which it was first
+	// seen to be compared with what it is compared with; each is zero if that was there before.
+	began, comparedFrom uint64
+	// runs and runsFrom are those of policy.Past.
+	runs     policy.Source
+	runsFrom uint64
 	// broken says that it is Degraded, Missing or failed, and brokenAt is policy.Past.Broken.
 	broken   bool
 	brokenAt time.Time
@@ -87,11 +93,12 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 		next.compare(p, e.Position)
 	}
 	app := &p.Application
+	next.run(app, e.Position)
 	next.compared, next.fingerprint, next.reconciledAt = app.Compared, p.Compared, app.ReconciledAt
 	next.wasOutOfSync = app.SyncStatus == "OutOfSync"
 	next.refresh(app, e.Position)
 	next.deploy(p, e.Position)
-	next.complete(app, r != nil && r.around != p.Around)
+	next.complete(app, r != nil && r.around != p.Around, e.At)
 	next.breakDown(app, e.At)
 	next.fail(app)
 	if app.LastOperation.Applied {
@@ -105,7 +112,7 @@ func (r *Record) Next(p *argocd.Projection, e Event) (next *Record, respecified 
 func (r *Record) Past(changed, compared uint64) policy.Past {
 	past := policy.Past{
 		Completions: r.completions, Applied: r.appliedAt, Failed: r.failed, Altered: r.deployedWith != r.around,
-		Broken: r.brokenAt,
+		Broken: r.brokenAt, Runs: r.runs, RunsFrom: r.runsFrom,
 	}
 	switch {
 	case r.fresh > max(changed, compared):
@@ -169,12 +176,22 @@ func (r *Record) compare(p *argocd.Projection, position uint64) {
 	if !same || !app.ReconciledAt.Equal(r.reconciledAt) || r.requested != 0 && !app.RefreshRequested {
 		r.comparedAt = position
 	}
+	if !same {
+		r.comparedFrom = position
+	}
 	if !same || app.SyncStatus == "OutOfSync" && !r.wasOutOfSync {
 		r.changed = position
 	}
 	if !same {
 		// Another comparison than the one that answered may have used a cached revision.
 		r.fresh = 0
+	}
+}
+
+// run notices what the Application has deployed last.
+func (r *Record) run(app *policy.Application, position uint64) {
+	if n := len(app.Ran); n > 0 && (r.runsFrom == 0 || app.Ran[n-1] != r.runs) {
+		r.runs, r.runsFrom = app.Ran[n-1], position
 	}
 }
 

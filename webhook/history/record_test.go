@@ -65,6 +65,58 @@ func TestWhatIsCompletedAgainKeepsItsPlace(t *testing.T) {
 }
 
 // TestARestart begins with the object as it is: what runs now is completed, and nothing that ran before.
+// What it is done with is seen for the last time when it is about to go on.
+func TestWhenItWasLastSeenDone(t *testing.T) {
+	g := NewWithT(t)
+	next := done("b", 20)
+	next.Application.SyncStatus = "OutOfSync"
+	next.Application.LastSync = policy.LastSync{FinishedAt: second(10), SameSources: true, Other: at("a")}
+	syncing := done("b", 20)
+	syncing.Application.OperationSet = true
+	done := after(done("a", 10), done("a", 10), next, syncing, syncing).Past(0, 0).Completions
+	g.Expect(done).To(HaveLen(1))
+	g.Expect(done[0].Seen).To(Equal(second(1002)))
+}
+
+// TestWhatWasSeenToBegin tells what came after something that another Application was seen to run. What was there at
+// first may have come before.
+func TestWhatWasSeenToBegin(t *testing.T) {
+	syncing := func(revision string) *argocd.Projection {
+		p := done(revision, 10)
+		p.Application.OperationSet = true
+		return p
+	}
+	untouched := func(revision string, ran ...string) *argocd.Projection {
+		p := done(revision, 10)
+		p.Application.LastSync.AtCompared = false
+		for _, r := range ran {
+			p.Application.Ran = append(p.Application.Ran, at(r)...)
+		}
+		return p
+	}
+	for name, tc := range map[string]struct {
+		states []*argocd.Projection
+		want   uint64
+	}{
+		"it was there":                  {[]*argocd.Projection{done("a", 10)}, 0},
+		"its sync was under way":        {[]*argocd.Projection{syncing("a"), done("a", 10)}, 0},
+		"its sync was seen":             {[]*argocd.Projection{done("b", 10), syncing("a"), syncing("a"), done("a", 20)}, 2},
+		"it was synced again":           {[]*argocd.Projection{done("a", 10), syncing("a"), done("a", 20)}, 0},
+		"a commit that touches nothing": {[]*argocd.Projection{done("bb", 10), untouched("a"), untouched("a")}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := after(tc.states...).Past(0, 0).Completions
+			g := NewWithT(t)
+			g.Expect(done[len(done)-1].Sources).To(Equal(at("a")))
+			g.Expect(done[len(done)-1].From).To(Equal(tc.want))
+		})
+	}
+	past := after(untouched("a", "x"), untouched("a", "x"), untouched("a", "x", "a"), untouched("b", "x", "a")).Past(0, 0)
+	g := NewWithT(t)
+	g.Expect(past.Runs).To(Equal(at("a")[0]))
+	g.Expect(past.RunsFrom).To(Equal(uint64(3)))
+}
+
 func TestARestart(t *testing.T) {
 	g := NewWithT(t)
 	states := []*argocd.Projection{done("a", 10), done("b", 20)}
