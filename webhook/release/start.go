@@ -172,6 +172,9 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 	if until := found.at.Sub(r.judge.Clock.Now()); until > 0 {
 		l.lookAfter(until)
 	}
+	if d.Reason == policy.Unverified {
+		r.verify(l, &found.best)
+	}
 	if d.Outcome == policy.Allow {
 		r.reserve(l, p, d.Step)
 	}
