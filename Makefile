@@ -316,6 +316,10 @@ e2e-order: tools argocd-tools $(BIN)/helm ## stepgate.io/after and tracks, off a
 	$(E2E) TestTracks -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 	$(E2E) TestMaxUpdate -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
 
+.PHONY: e2e-evidence
+e2e-evidence: tools argocd-tools $(BIN)/helm $(BIN)/argo-rollouts ## Steps that wait for a Job and for an AnalysisRun of the real Argo Rollouts
+	$(E2E) TestEvidence -argocd $(ARGOCD_VERSION) $(WRITE_RESULTS) $(E2E_FLAGS)
+
 .PHONY: e2e-control
 e2e-control: tools argocd-tools $(BIN)/helm ## The same with parts of stepgate switched off: the suite has to notice
 	$(E2E) TestControl -argocd $(ARGOCD_VERSION) -quick $(WRITE_RESULTS) $(E2E_FLAGS)
@@ -484,6 +488,9 @@ $(BIN)/argocd-v%: test/tools/argocd-v%/go.mod test/tools/argocd-v%/go.sum
 	$(call build-tool,test/tools/argocd-v$*,-X github.com/argoproj/argo-cd/v3/common.version=$*,\
 		$$(../edit.sh $(BIN)/edits/argocd-v$*) github.com/argoproj/argo-cd/v3/cmd)
 	@rm -rf $(BIN)/edits
+
+$(BIN)/argo-rollouts: test/tools/argo-rollouts/go.mod test/tools/argo-rollouts/go.sum
+	$(call build-tool,test/tools/argo-rollouts,,github.com/argoproj/argo-rollouts/cmd/rollouts-controller)
 
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum
 	$(call build-tool,test/tools/helm,-X helm.sh/helm/v4/internal/version.version=v4.2.4,helm.sh/helm/v4/cmd/helm)

@@ -137,10 +137,10 @@ func Overtaken(in Input) int {
 // completedSinceOwn is what one Application of the earlier steps, which has all sources of the target, has completed
 // since what the target runs, oldest first. It is the first by name that knows the order of these revisions. After a
 // restart nobody may: a commit that touches nothing of an Application is no sync of it, and its history does not have
-// that. Then what it has begun since counts.
+// that. Then what it was first compared with since counts.
 func (in *Input) completedSinceOwn() (all [][]Source) {
 	own := in.Target.own()
-	for _, completed := range []func([]Source, *Application) ([][]Source, bool){in.completedAfter, in.begunAfter} {
+	for _, completed := range []func([]Source, *Application) ([][]Source, bool){in.completedAfter, in.foundAfter} {
 		found := false
 		in.example(func(a *Application) (knows bool) {
 			since, knows := completed(own, a)
@@ -187,15 +187,15 @@ func (in *Input) completedAfter(own []Source, a *Application) (all [][]Source, k
 	return slices.DeleteFunc(all, func(s []Source) bool { return !slices.Contains(after, s[0]) }), knows
 }
 
-// begunAfter is what an Application of the earlier steps has completed, and was seen to begin after the target was seen
-// to run own. What people start may be older.
-func (in *Input) begunAfter(own []Source, a *Application) (all [][]Source, knows bool) {
+// foundAfter is what an Application of the earlier steps has completed, and was first compared with after the target was
+// seen to run own. An older revision that somebody deploys meanwhile is not.
+func (in *Input) foundAfter(own []Source, a *Application) (all [][]Source, knows bool) {
 	target := in.History.Past(in.Target.Name)
 	if len(own) != 1 || target.Runs != own[0] || target.RunsFrom == 0 {
 		return nil, false
 	}
 	for _, c := range in.inOrder(a) {
-		if c.From > target.RunsFrom && c.By == "" {
+		if c.From > target.RunsFrom {
 			all = append(all, in.Target.at(c.Sources))
 		}
 	}

@@ -143,18 +143,17 @@ func TestTheNewestQualifiedCandidateIsTheBest(t *testing.T) {
 			other.Ran = append([]policy.Source{{Key: "repo", Revision: "x"}}, other.Ran...)
 			in.Siblings = append(in.Siblings, in.ApplicationSet.Place(&other))
 		}, policy.Past{}, "f EarlierStepsDone", 0},
-		"dev has begun it since prod was seen to run that": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+		"dev was first compared with it since prod was seen to run that": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
-			past.Completions[4].From, past.Completions[4].By = 7, ""
-			past.Completions[5].From = 8 // alice may have gone back
+			past.Completions[4].From = 7
 		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "x"}, RunsFrom: 6}, "e EarlierStepsDone", 0},
-		"dev has begun it before": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
+		"dev was first compared with it before": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
-			past.Completions[4].From, past.Completions[4].By = 5, ""
+			past.Completions[4].From = 5
 		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "x"}, RunsFrom: 6}, "g OperationInProgress", 0},
 		"the watch has not seen what prod runs": {func(in *policy.Input, _ *policy.Application, past *policy.Past) {
 			in.Target.Ran = []policy.Source{{Key: "repo", Revision: "x"}}
-			past.Completions[4].From, past.Completions[4].By = 7, ""
+			past.Completions[4].From = 7
 		}, policy.Past{Runs: policy.Source{Key: "repo", Revision: "w"}, RunsFrom: 6}, "g OperationInProgress", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,8 +81,8 @@ type Completion struct {
 	Since time.Time
 	// Seen is when it was last seen so: deployed and Healthy, without an operation, and compared with its spec.
 	Seen time.Time
-	// From is the position at which its operation was seen to begin, or else the comparison was first seen; zero if it was
-	// there before.
+	// From is the position at which the Application was first seen to be compared with it; zero if that is not known, as for
+	// an older revision than the compared one.
 	From uint64
 	// By is who has started the sync, if that was a person; else empty.
 	By string

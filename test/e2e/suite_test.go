@@ -36,6 +36,8 @@ const (
 	starting mode = "starting"
 	// limited is the same, and keeps maxUpdate.
 	limited mode = "limited"
+	// verifying is the mode of a gate that reads Jobs and AnalysisRuns, and creates the latter.
+	verifying mode = "verifying"
 	// conditional is the mode of a gate with one approver.
 	conditional mode = "conditional"
 )
@@ -82,6 +84,8 @@ func (m mode) args() []string {
 		return append(args, "--hold=false")
 	case unreleased:
 		return append(args, "--release=false")
+	case verifying:
+		return append(args, "--verify-kinds=analysisruns.v1alpha1.argoproj.io,jobs.v1.batch", "--verify-create")
 	case conditional:
 		return append(args, "--approver="+approver)
 	default:

@@ -70,10 +70,10 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 		if app.Health != "Healthy" && app.LastOperation.Phase == "Succeeded" {
 			r.settling = last.FinishedAt
 		}
-		done.Sources, done.By, done.From = app.Compared, last.By, r.began
+		done.Sources, done.By, done.From = app.Compared, last.By, r.comparedFrom
 		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
 	case app.SyncStatus == "OutOfSync" && !last.AtCompared && len(last.Other) == len(app.Compared):
-		done.Sources, done.By, done.From = last.Other, last.By, r.began
+		done.Sources, done.By = last.Other, last.By
 		return done, app.Hydration == "" && app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
 	}
 	return policy.Completion{}, false

@@ -66,9 +66,6 @@ func (r *Record) deploy(p *argocd.Projection, position uint64) {
 	case r.deployedWith == otherwise:
 		r.deployedWith = ""
 	}
-	if operating && !r.operating && !first {
-		r.began = position
-	}
 	r.prove(p, operating)
 	r.operating, r.operatedAt, r.around = operating, last.StartedAt, p.Around
 }

@@ -33,9 +33,9 @@ type Record struct {
 	settling time.Time
 	// completions are the newest things that it has completed, as long as its sources do not change.
 	completions []policy.Completion
-	// began is the position at which its last operation was seen to begin, and comparedFrom the one at which it was first
-	// seen to be compared with what it is compared with; each is zero if that was there before.
-	began, comparedFrom uint64
+	// comparedFrom is the position at which it was first seen to be compared with what it is compared with; zero if that
+	// was there before.
+	comparedFrom uint64
 	// runs and runsFrom are those of policy.Past.
 	runs     policy.Source
 	runsFrom uint64
