@@ -174,14 +174,15 @@ func (r *rollout) sync(t *testing.T, client, app int, random *rand.Rand) {
 		Version: r.versionOf(name), OutOfSync: true,
 	}
 	c.Operation++
+	// No time passes until it is known what becomes of the place: it would be freed before the history says so.
 	r.requests.RLock()
+	defer r.requests.RUnlock()
 	granted, held := r.ask(t, client, app, c, random)
 	if granted && random.IntN(3) == 0 { // the other webhook is answered by another replica
 		again, _ := r.ask(t, client+1, app, c, random)
 		granted = granted && again
 	}
 	stored := granted && random.IntN(8) > 0 && r.family.stores(name, c.Version)
-	r.requests.RUnlock()
 	switch {
 	case stored:
 		call := r.ticks.Add(1)
