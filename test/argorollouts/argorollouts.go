@@ -38,7 +38,8 @@ func Start(ctx context.Context, e *environment.Environment) (log string, err err
 	for _, name := range []string{"analysis-run", "analysis-template", "cluster-analysis-template"} {
 		paths = append(paths, filepath.Join(crds, name+"-crd.yaml"))
 	}
-	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
+	options := envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}
+	if _, err := envtest.InstallCRDs(e.Config, options); err != nil {
 		return "", fmt.Errorf("the CRDs of Argo Rollouts: %w", err)
 	}
 	kubeconfig, err := e.AdminKubeconfig()

@@ -21,7 +21,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/test/argocd"
@@ -42,7 +41,8 @@ func TestEvidence(t *testing.T) {
 	about := report.Suite{
 		Name: "e2e-evidence", Title: "steps that wait for a Job and for an AnalysisRun (`stepgate.io/verify`)",
 	}
-	chosen.run(t, about, []mode{off, verifying}, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
+	modes := []mode{off, verifying}
+	chosen.run(t, about, modes, func(ctx context.Context, _ *testing.T, _ options, s *suite) (string, error) {
 		if _, err := argorollouts.Start(ctx, s.Environment); err != nil {
 			return "", err
 		}
@@ -52,7 +52,7 @@ func TestEvidence(t *testing.T) {
 		s.out.Line("| stepgate | steps that started before their evidence said yes | commits that were refused, and step 3 " +
 			"deployed | from yes to the start: p50, worst |\n|---|---|---|---|")
 		line, err := "e2e-evidence: argocd="+s.argo.Version, error(nil)
-		for _, m := range []mode{off, verifying} {
+		for _, m := range modes {
 			p, problem := s.playEvidence(ctx, m)
 			if problem != nil {
 				return "", fmt.Errorf("%s: %w", m, problem)
@@ -150,7 +150,8 @@ func smokeTemplate(m mode, url string) *unstructured.Unstructured {
 			"provider": map[string]any{"web": map[string]any{"url": url + "/{{args.revision}}", "jsonPath": "{$.ok}"}},
 		}},
 	}}}
-	template.SetGroupVersionKind(schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "AnalysisTemplate"})
+	template.SetAPIVersion("argoproj.io/v1alpha1")
+	template.SetKind("AnalysisTemplate")
 	template.SetNamespace(string(m))
 	template.SetName("smoke")
 	return template
@@ -247,7 +248,8 @@ func (s *suite) playVerdict(
 	}
 	wait() // it is refused
 	if err := s.Admin.DeleteAllOf(ctx, &batchv1.Job{}, client.InNamespace(string(m)),
-		client.MatchingLabels{revisionLabel: landed}, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		client.MatchingLabels{revisionLabel: landed},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		return err
 	}
 	if err := s.job(ctx, m, p, landed, true); err != nil {
