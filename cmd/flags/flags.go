@@ -31,6 +31,8 @@ type Options struct {
 	MaxUpdate    MaxUpdate
 	Verify       Verify
 	UI           UI
+
+	Notifications Notifications
 }
 
 // Bind adds the flags.
@@ -48,12 +50,14 @@ func (o *Options) Bind(f *pflag.FlagSet) {
 	o.MaxUpdate.bind(f)
 	o.Verify.bind(f)
 	o.UI.bind(f)
+	o.Notifications.bind(f)
 }
 
 // Validate says what is wrong with the flags: a command.UsageError.
 func (o *Options) Validate() error {
 	for _, group := range []interface{ validate() error }{&o.Gate, &o.Accounts, &o.Approvals, &o.Addresses,
-		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.Verify, &o.UI} {
+		&o.Certificates, &o.Client, &o.Tracing, &o.Barrier, &o.Start, &o.MaxUpdate, &o.Verify, &o.UI,
+		&o.Notifications} {
 		if err := group.validate(); err != nil {
 			return err
 		}

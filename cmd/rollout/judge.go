@@ -127,7 +127,9 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		shown.Believed = believed(recorded)
 		shown.Differs = differs(recorded, a, &shown, step)
 	}
-	if behind := j.behind(a); behind != "" && shown.Done && shown.NotCounted == "" {
+	behind := j.behind(a)
+	shown.Behind = behind != ""
+	if shown.Behind && shown.Done && shown.NotCounted == "" {
 		shown.Done, shown.Reason, shown.Detail = false, string(policy.RevisionMismatch), behind
 	}
 	return shown

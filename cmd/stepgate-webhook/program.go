@@ -43,6 +43,7 @@ type program struct {
 	starts    *starts
 	sweeper   *places.Sweeper // nil without --max-update
 	verified  *verification   // nil without --verify-kinds
+	told      *notifications  // nil without --notifications
 	endpoints []endpoint
 	traces    *tracer
 	// look has the Releaser look at an ApplicationSet.
@@ -135,8 +136,13 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 				p.releases.Changed(set)
 			}
 		}
-		p.known.OnChange(p.look)
 	}
+	if o.Notifications.Enabled {
+		if p.told, err = newNotifications(o, config, c, p.known, metrics, hostname, log); err != nil {
+			return nil, err
+		}
+	}
+	p.known.OnChange(p.changed)
 	clients, err := clientsOf(&o.Client)
 	if err != nil {
 		return nil, err
@@ -193,6 +199,9 @@ func (p *program) run(ctx context.Context) error {
 	if p.verified != nil {
 		group.Go(func() error { return ended(running, "watch of evidence", p.verified.run(running)) })
 	}
+	if p.told != nil {
+		group.Go(func() error { p.told.run(running); return nil })
+	}
 	group.Go(func() error { p.known.Run(running); return ended(running, "watch of Applications", nil) })
 	for _, e := range p.endpoints {
 		group.Go(func() error { return e.serve(running) })
@@ -214,6 +223,16 @@ func (p *program) release(ctx context.Context) {
 func (p *program) lookAtAll() {
 	for _, set := range p.known.Sets() {
 		p.look(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+	}
+}
+
+// changed has those look at an ApplicationSet that do so.
+func (p *program) changed(set types.NamespacedName) {
+	if p.look != nil {
+		p.look(set)
+	}
+	if p.told != nil {
+		p.told.notifier.Changed(set)
 	}
 }
 

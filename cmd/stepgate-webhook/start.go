@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -11,19 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook/start"
-)
-
-// The times of the Lease, as the controllers of Kubernetes have them. A replica that was killed starts nothing, and nor
-// do the others, for leaseDuration.
-const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
 )
 
 // account asks the API server for the user name of stepgate itself.
@@ -55,10 +45,9 @@ func newStarts(
 	if err != nil {
 		return nil, err
 	}
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, lease.Namespace, lease.Name, c.Clientset.CoreV1(),
-		c.Clientset.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	lock, err := newLock(c.Clientset, "--start-lease", lease, identity)
 	if err != nil {
-		return nil, fmt.Errorf("--start-lease: %w", err)
+		return nil, err
 	}
 	return &starts{queue: start.NewQueue(start.NewOperations(objects), metrics), lock: lock, look: look}, nil
 }
@@ -67,21 +56,12 @@ func newStarts(
 func (s *starts) run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	go s.queue.Run(ctx)
-	for ctx.Err() == nil {
-		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
-			Lock: s.lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-			ReleaseOnCancel: true, Name: "start",
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(context.Context) {
-					log.Info("this replica starts the syncs that are due")
-					s.queue.Lead(true)
-					s.look()
-				},
-				OnStoppedLeading: func() {
-					s.queue.Lead(false)
-					log.Info("this replica starts no syncs")
-				},
-			},
-		})
-	}
+	lead(ctx, s.lock, "start", func(context.Context) {
+		log.Info("this replica starts the syncs that are due")
+		s.queue.Lead(true)
+		s.look()
+	}, func() {
+		s.queue.Lead(false)
+		log.Info("this replica starts no syncs")
+	})
 }

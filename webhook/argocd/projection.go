@@ -72,16 +72,21 @@ func NewProjection(app *argo.Application) *Projection {
 
 // OurAnnotations are those that configure the gate; nil if there are none. Others may be large: kubectl apply keeps the
 // whole object in one.
-func OurAnnotations(all map[string]string) (ours map[string]string) {
+func OurAnnotations(all map[string]string) map[string]string {
+	return withPrefix(all, annotationPrefix)
+}
+
+// withPrefix are the annotations that begin with a prefix; nil if there are none.
+func withPrefix(all map[string]string, prefix string) (those map[string]string) {
 	for key, value := range all {
-		if strings.HasPrefix(key, annotationPrefix) {
-			if ours == nil {
-				ours = map[string]string{}
+		if strings.HasPrefix(key, prefix) {
+			if those == nil {
+				those = map[string]string{}
 			}
-			ours[key] = value
+			those[key] = value
 		}
 	}
-	return ours
+	return those
 }
 
 // specWritten is when a part of the spec was last added or changed, or a later time: the API server keeps when each

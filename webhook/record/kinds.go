@@ -29,9 +29,11 @@ var (
 		"a sync went through because the annotation stepgate.io/mode of its ApplicationSet is off"}
 	exclusion = Kind{"SyncGateExclusion", corev1.EventTypeNormal, "AllowSync",
 		"a sync went through that would have waited for an Application which somebody has excluded for a time"}
+	untold = Kind{"NotificationFailed", corev1.EventTypeWarning, "Notify",
+		"on the ApplicationSet: stepgate could not send a notification about its rollout (`--notifications`)"}
 )
 
 // Kinds are all kinds of Events.
 func Kinds() []Kind {
-	return []Kind{held, released, denied, started, wouldBeDenied, bypassed, gateOff, exclusion, gateError}
+	return []Kind{held, released, denied, started, wouldBeDenied, bypassed, gateOff, exclusion, gateError, untold}
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// The times of a Lease, as the controllers of Kubernetes have them. What a replica that was killed did for all, nobody
+// does for leaseDuration.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// newLock returns the Lease of what one replica does for all. identity names this replica.
+func newLock(c kubernetes.Interface, flag string, lease types.NamespacedName, identity string) (
+	resourcelock.Interface, error,
+) {
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, lease.Namespace, lease.Name, c.CoreV1(),
+		c.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return lock, nil
+}
+
+// lead calls started when this replica gets the Lease, and stopped when it loses it, again and again until ctx is done.
+// It gives the Lease up then. The context of started ends with the Lease.
+func lead(
+	ctx context.Context, lock resourcelock.Interface, name string, started func(context.Context), stopped func(),
+) {
+	for ctx.Err() == nil {
+		leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
+			Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+			ReleaseOnCancel: true, Name: name,
+			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: stopped},
+		})
+	}
+}
