@@ -291,7 +291,7 @@ func (f *facts) held(reason string) (o occurrence, what []string) {
 	}
 	f.each(func(step *rollout.Step, a *rollout.Application) {
 		// One that was compared with an older revision has been overtaken: it waits for something that nobody wants any more.
-		if a.Held != reason || a.NotCounted != "" || a.Behind || o.step != 0 && o.step != step.Number {
+		if a.Held != reason || a.NotCounted != "" || a.Behind() || o.step != 0 && o.step != step.Number {
 			return
 		}
 		if since := f.waitsSince(a); o.step == 0 || since.Before(o.since) {
@@ -426,7 +426,7 @@ func (f *facts) revisions(which func(*rollout.Application) bool) []string {
 			return
 		}
 		every = append(every, a.Revisions...)
-		if !a.Behind {
+		if !a.Behind() {
 			newest = append(newest, a.Revisions...)
 		}
 	})

@@ -128,8 +128,8 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		shown.Differs = differs(recorded, a, &shown, step)
 	}
 	behind := j.behind(a)
-	shown.Behind = behind != ""
-	if shown.Behind && shown.Done && shown.NotCounted == "" {
+	shown.behind = behind != ""
+	if shown.behind && shown.Done && shown.NotCounted == "" {
 		shown.Done, shown.Reason, shown.Detail = false, string(policy.RevisionMismatch), behind
 	}
 	return shown

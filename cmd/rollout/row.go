@@ -62,6 +62,9 @@ func (a *Application) Kind() Kind {
 	return KindWaits
 }
 
+// Behind reports whether another one was compared with a newer revision of the same source.
+func (a *Application) Behind() bool { return a.behind }
+
 // cells are the row of an Application.
 func (a *Application) cells() []screen.Cell {
 	mark := screen.Cell{Text: screen.SignWaiting, Style: screen.Faint}

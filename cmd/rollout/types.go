@@ -131,8 +131,8 @@ type Application struct {
 	// Reason and Detail say why it is not done.
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	// Behind says that another one was compared with a newer revision of the same source.
-	Behind bool `json:"-"`
+	// behind says that another one was compared with a newer revision of the same source.
+	behind bool
 	// NotCounted says why it holds nobody up although it is not done.
 	NotCounted string `json:"notCounted,omitempty"`
 	// Syncing says that an operation of it is set or runs.

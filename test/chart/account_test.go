@@ -67,6 +67,7 @@ func TestPermissions(t *testing.T) {
 		"no-pin":         {"pin.mode=off", "hold.enabled=false"},
 		"no-windows":     {"syncWindows.enabled=false"},
 		"start":          {"start.enabled=true"},
+		"notifications":  {"notifications.enabled=true"},
 		"no-refresh":     {"releaseWaiting.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {

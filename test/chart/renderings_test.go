@@ -36,7 +36,7 @@ type part struct {
 var installations = map[string]part{
 	"with the defaults": {
 		has:   []string{"Deployment $NAME", "Service $NAME", "Secret $NAME-ca", "ClusterRole $NAME", "Role $NAME-ca", "ValidatingAdmissionPolicy $NAME", "ValidatingAdmissionPolicy $NAME-secrets"},
-		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier"},
+		lacks: []string{"Certificate $NAME-tls", "Role $NAME-start", "Application $NAME-barrier", "Role $NAME-sent", "Role argocd/$NAME-notifications", "ValidatingAdmissionPolicy $NAME-configmaps"},
 		args:  []string{"--mode=audit", "--pin=off", "--start=false", "--cert-mode=self", "--cert-secret=gates/$NAME-ca"},
 		fields: map[string]string{
 			"ValidatingWebhookConfiguration $NAME {.webhooks[*].failurePolicy}": "Ignore Fail", "ValidatingWebhookConfiguration $NAME {.webhooks[*].timeoutSeconds}": "2 5",
@@ -55,6 +55,16 @@ var installations = map[string]part{
 		values: "{config: {mode: enforce}, start: {enabled: true}, pin: {mode: qualified}}",
 		has:    []string{"Role $NAME-start", "RoleBinding $NAME-start"},
 		args:   []string{"--start=true", "--pin=qualified", "--start-lease=gates/$NAME-start"},
+	},
+	"telling people": {
+		values: "{config: {mode: enforce}, notifications: {enabled: true}}",
+		has: []string{"Role argocd/$NAME-notifications", "RoleBinding argocd/$NAME-notifications", "Role $NAME-sent", "RoleBinding $NAME-sent",
+			"ValidatingAdmissionPolicy $NAME-configmaps", "ValidatingAdmissionPolicyBinding $NAME-configmaps"},
+		args: []string{"--notifications", "--notifications-namespace=argocd", "--notifications-state=gates/$NAME-notifications"},
+		fields: map[string]string{
+			"Role argocd/$NAME-notifications {.rules[*].resourceNames} {.rules[*].verbs}": `["argocd-notifications-cm"] ["argocd-notifications-secret"] ["get"] ["get"]`,
+			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}":   "of ConfigMaps, stepgate may only write those that keep what it has sent",
+		},
 	},
 	"changing nothing": {
 		values: "{config: {mode: enforce}, pin: {mode: off}, hold: {enabled: false}, releaseWaiting: {enabled: false}}",

@@ -22,14 +22,14 @@ import (
 	"github.com/stepgate/stepgate/test/environment"
 )
 
-// manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later, and do not keep
-// maxUpdate; otherwise Helm renders them from the chart, with the same values.
+// manifests are those of config/enforce, or of config/start. They are for Kubernetes 1.30 and later, do not keep
+// maxUpdate, and tell nobody; otherwise Helm renders them from the chart, with the same values.
 func manifests(ctx context.Context, e *environment.Environment, o Options) ([]byte, error) {
 	folder := "enforce"
 	if o.Starts {
 		folder = "start"
 	}
-	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate {
+	if e.HasAdmissionPolicies() && !o.KeepsMaxUpdate && !o.Notifies {
 		return Kustomize(filepath.Join(e.Root, "config", folder))
 	}
 	helm, err := NewHelm(e)
@@ -38,7 +38,8 @@ func manifests(ctx context.Context, e *environment.Environment, o Options) ([]by
 	}
 	text, err := helm.Run(ctx, "template", "stepgate", helm.Chart, "--namespace=stepgate",
 		"--kube-version="+e.Version().String(), "--skip-tests", "--set=config.mode=enforce",
-		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate))
+		fmt.Sprintf("--set=start.enabled=%t", o.Starts), fmt.Sprintf("--set=config.maxUpdate=%t", o.KeepsMaxUpdate),
+		fmt.Sprintf("--set=notifications.enabled=%t", o.Notifies))
 	return []byte("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: stepgate\n---\n" + text), err
 }
 
@@ -76,7 +77,7 @@ func Objects(text []byte) ([]map[string]any, error) {
 // The values in the manifests that name stepgate's own objects, its namespace and its account.
 var (
 	ownName    = regexp.MustCompile(`^stepgate(-\S+)?$`)
-	ownText    = regexp.MustCompile(`'stepgate(-ca|-barrier)?'`)
+	ownText    = regexp.MustCompile(`'stepgate(-ca|-barrier|-notifications)?'`)
 	ownAccount = regexp.MustCompile(`system:serviceaccount:stepgate:stepgate\b`)
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 
+	"github.com/stepgate/stepgate/test/cluster"
 	"github.com/stepgate/stepgate/test/environment"
 	"github.com/stepgate/stepgate/test/eventually"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	Starts bool
 	// KeepsMaxUpdate has it keep the maxUpdate of steps.
 	KeepsMaxUpdate bool
+	// Notifies has it tell people about rollouts.
+	Notifies bool
 	// Barrier lets it use the write barrier that CreateBarrier creates.
 	Barrier bool
 	// MemoryLimit is GOMEMLIMIT; empty means the value in a container with the chart's limit.
@@ -110,6 +113,10 @@ func (r *Replica) run(ctx context.Context, e *environment.Environment, o Options
 	if o.KeepsMaxUpdate {
 		args = append(args, "--max-update", "--max-update-namespace="+o.Name)
 	}
+	if o.Notifies {
+		args = append(args, "--notifications", "--notifications-namespace="+cluster.ArgoNamespace,
+			"--notifications-state="+o.Name+"/"+o.Name+"-notifications")
+	}
 	if o.Barrier {
 		args = append(args, "--write-barrier="+o.Name+"/"+barrierName(o.Name))
 	}
@@ -160,6 +167,13 @@ func (r *Replica) wait(ctx context.Context, check func() error) error {
 func (r *Replica) Ready(ctx context.Context) error {
 	_, err := Get(ctx, "http://"+r.Probe+"/readyz")
 	return err
+}
+
+// StartAgain starts a process with the same flags, after the last one has ended.
+func (r *Replica) StartAgain(ctx context.Context, e *environment.Environment) error {
+	<-r.exited
+	r.exited = make(chan struct{})
+	return r.start(ctx, e, r.command.Args[1:])
 }
 
 // Terminate sends SIGTERM and does not wait.

@@ -46,6 +46,11 @@ securityContext:
 {{- end }}
 - --sync-windows={{ .Values.syncWindows.enabled }}
 - --argocd-namespace={{ include "stepgate.argocdNamespace" . }}
+{{- if .Values.notifications.enabled }}
+- --notifications
+- --notifications-namespace={{ include "stepgate.argocdNamespace" . }}
+- --notifications-state={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-notifications
+{{- end }}
 {{- if .Values.writeBarrier.enabled }}
 - --write-barrier={{ include "stepgate.namespace" . }}/{{ include "stepgate.fullname" . }}-barrier
 {{- end }}
