@@ -20,7 +20,8 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     GOOS=${TARGETOS} GOARCH=${TARGETARCH} make build-webhook WEBHOOK=/stepgate-webhook VERSION=${VERSION} COMMIT=${COMMIT}
 
 # There is no shell, no /etc/passwd, no /tmp, no CA certificate and no time zone. stepgate needs none of them: it trusts the CA of the
-# cluster, which the service account brings, it sends traces without TLS, it writes no file, and it has the time zones in it.
+# cluster, which the service account brings, it sends traces without TLS, it writes no file, and it has the time zones in it, and the
+# certificates of the services that notifications go to.
 FROM scratch
 LABEL org.opencontainers.image.source="https://github.com/stepgate/stepgate" org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /stepgate-webhook /stepgate-webhook

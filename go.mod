@@ -57,6 +57,8 @@ require github.com/anishathalye/porcupine v1.3.1
 
 require layeh.com/gopher-json v0.0.0-20190114024228-97fed8db8427 // indirect
 
+require golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+
 require (
 	cloud.google.com/go v0.121.6 // indirect
 	cloud.google.com/go/auth v0.20.0 // indirect

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/notify"
 )
 
 // isWhole asserts what holds with any values: the objects fit together.
@@ -233,7 +234,7 @@ func (r *rendering) rightsAreBound(g *WithT) {
 
 // rightsAreUsed asserts that stepgate's account has a right if, and only if, the arguments make the program use it.
 func (r *rendering) rightsAreUsed(g *WithT) {
-	var rules []string
+	var rules, named []string
 	for _, o := range r.ofKind("Role", "ClusterRole") {
 		if strings.HasSuffix(o.GetName(), "-selftest") {
 			continue
@@ -244,6 +245,9 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
 					rules = append(rules, verb+" "+resource)
+					for _, name := range rule.ResourceNames {
+						named = append(named, verb+" "+resource+" "+name)
+					}
 				}
 			}
 		}
@@ -251,15 +255,20 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 	args := argumentsOf(g, r.deployment(), "spec", "template", "spec", "containers")
 	withRoles := len(rules) > 0
 	for right, arg := range map[string]string{
-		"patch applications": "--release=true", "create leases": "--start=true", "create secrets": "--cert-mode=self",
-		"watch secrets": "--cert-mode=self", "patch validatingwebhookconfigurations": "--cert-mode=self",
-		"watch appprojects": "--sync-windows=true", "watch applications": "serve", "create events": "serve",
-		"get mutatingwebhookconfigurations": "serve",
+		"patch applications": "--release=true", "create leases": "--start=true --notifications",
+		"create secrets": "--cert-mode=self", "watch secrets": "--cert-mode=self",
+		"patch validatingwebhookconfigurations": "--cert-mode=self", "watch appprojects": "--sync-windows=true",
+		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
+		"create configmaps":                "--notifications", // and --max-update=true, which no rendering here has
+		"get secrets " + notify.SecretName: "--notifications", "get configmaps " + notify.ConfigMapName: "--notifications",
+		"update configmaps " + r.fullName() + "-notifications": "--notifications",
+		"update leases " + r.fullName() + "-notifications":     "--notifications",
 	} {
-		g.Expect(slices.Contains(rules, right)).To(Equal(withRoles && slices.Contains(args, arg)), right)
+		uses := slices.ContainsFunc(strings.Fields(arg), func(arg string) bool { return slices.Contains(args, arg) })
+		g.Expect(slices.Contains(append(rules, named...), right)).To(Equal(withRoles && uses), right)
 	}
 	for _, right := range rules {
-		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(create (events|leases|secrets)|update (leases|secrets)|` +
+		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(create (configmaps|events|leases|secrets)|update (configmaps|leases|secrets)|` +
 			`patch (applications|validatingwebhookconfigurations|mutatingwebhookconfigurations))$`))
 	}
 }
