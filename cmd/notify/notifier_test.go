@@ -298,8 +298,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			counted: "  settings", text: "argocd-notifications-cm template.stepgate-rollout-complete: ", posted: true,
 		},
 		"YAML that does not parse": {
-			is:      func(w *world) { w.config.Data["service.email"] = ":\n- [" },
-			counted: "  settings", text: "argocd-notifications-cm service.email: ", sent: 1,
+			is:      func(w *world) { w.config.Data["service.email.by-mail"] = ":\n- [" },
+			counted: "  settings", text: "argocd-notifications-cm service.email.by-mail: ", sent: 1,
 		},
 		"a trigger of Argo CD that does not compile": {
 			is:   func(w *world) { w.config.Data["trigger.on-deployed"] = "- when: app.status.(\n  send: [x]" },
@@ -332,10 +332,10 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"a trigger of Argo CD": {is: func(w *world) { w.subscribe("on-deployed", "people") }, sent: 1},
 		"a key that the Secret has not": {
 			is: func(w *world) {
-				w.config.Data["service.webhook.other"] = "url: http://127.0.0.1:1/$missing"
-				w.subscribe("stepgate-on-rollout-complete", "other")
+				w.config.Data["service.webhook.the-other"] = "url: http://127.0.0.1:1/$missing"
+				w.subscribe("stepgate-on-rollout-complete", "the-other")
 			},
-			counted: "on-rollout-complete other failed", text: `service \"other\"`, posted: true, sent: 1,
+			counted: "on-rollout-complete the-other failed", text: `service \"the-other\"`, posted: true, sent: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -406,7 +406,7 @@ func TestTheWebhookStepgateGetsEverything(t *testing.T) {
 	w.set.Annotations = map[string]string{"stepgate.io/approve": "3"}
 	w.set.Labels = map[string]string{"team": "web"}
 	w.subscribe("stepgate-on-approval-needed", "stepgate")
-	w.config.Data["service.webhook.stepgate"] = w.config.Data["service.webhook.people"]
+	w.config.Data[service+"stepgate"] = w.config.Data[service+"people"]
 	w.is(turn)
 	w.look(w.new())
 	all := w.take()

@@ -89,10 +89,11 @@ func (s *settings) problem(where string, err error) {
 // add reads one key of the ConfigMap. Keys that mean nothing here are left out.
 func (s *settings) add(key, value string, secret *corev1.Secret) error {
 	name := key
-	if key == "service.webhook" || strings.HasPrefix(key, "service.webhook.") {
+	rest, isService := strings.CutPrefix(key, "service.")
+	if kind, called, _ := strings.Cut(rest, "."); isService && kind == "webhook" {
 		service, err := newWebhook(key, value, secret)
 		if err == nil {
-			s.services[key[strings.LastIndex(key, ".")+1:]] = service
+			s.services[cmp.Or(called, kind)] = service
 		}
 		return err
 	}

@@ -32,6 +32,9 @@ import (
 // start is when the clock begins.
 var start = time.Date(2026, 11, 22, 20, 31, 7, 0, time.UTC)
 
+// service begins the keys of the webhooks of argocd-notifications-cm.
+const service = "service." + "webhook."
+
 const password = "s3cret-token"
 
 // world is a cluster with the rollout guestbook, and a server that is a webhook service of Argo CD's notifications.
@@ -104,7 +107,7 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(http.HandlerFunc(w.receive))
 	t.Cleanup(server.Close)
 	w.config = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}, Data: map[string]string{
-		"service.webhook.people": "url: " + server.URL + "/hook\n" +
+		service + "people": "url: " + server.URL + "/hook\n" +
 			"headers:\n- name: Authorization\n  value: Bearer $token\n",
 	}}
 	return w
