@@ -2,7 +2,6 @@ package notify
 
 import (
 	"io"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/sirupsen/logrus"
@@ -41,6 +40,6 @@ func (h *heard) Fire(entry *logrus.Entry) error {
 		return nil
 	}
 	h.before.Add(text, nil, sayAgain)
-	h.log.Info("notifications engine", "problem", text, "level", entry.Level.String(), "at", entry.Time.UTC().Format(time.RFC3339))
+	h.log.Info("notifications engine", "problem", text, "severity", entry.Level.String())
 	return nil
 }

@@ -221,7 +221,9 @@ func (n *Notifier) look(ctx context.Context) {
 func (n *Notifier) forget(there map[types.UID]bool, now time.Time) {
 	maps.DeleteFunc(n.looked, func(uid types.UID, _ time.Time) bool { return !there[uid] })
 	maps.DeleteFunc(n.waits, func(uid types.UID, _ map[string]time.Time) bool { return !there[uid] })
-	maps.DeleteFunc(n.tries, func(m message, t *try) bool { return !there[m.set] || !t.owed && now.Sub(t.next) > forgetAfter })
+	maps.DeleteFunc(n.tries, func(m message, t *try) bool {
+		return !there[m.set] || !t.owed && now.Sub(t.next) > forgetAfter
+	})
 	maps.DeleteFunc(n.said, func(_ string, at time.Time) bool { return now.Sub(at) > sayAgain })
 }
 
@@ -374,7 +376,8 @@ func (n *Notifier) problem(ctx context.Context, a about, result string, err erro
 	n.said[key] = now
 	values := []any{"problem", text, "result", result}
 	if a.set != nil {
-		values = append(values, "applicationset", name.String(), "trigger", a.trigger, "service", policy.ClientText(a.service))
+		values = append(values, "applicationset", name.String(), "trigger", a.trigger,
+			"service", policy.ClientText(a.service))
 		n.Poster.Notify(ctx, name, types.UID(a.set.UID), "stepgate could not send a notification: "+text)
 	}
 	logr.FromContextOrDiscard(ctx).Info("notifications", values...)

@@ -17,10 +17,13 @@ import (
 
 const (
 	// turn is a rollout whose step 3 may start, as far as the order goes.
-	turn     = "dev=Healthy/Synced@new:Healthy qa=Healthy/Synced@new:Healthy prod-1=Healthy/OutOfSync@new:Pending prod-2=Healthy/OutOfSync@new:Pending"
-	complete = "dev=Healthy/Synced@new:Healthy qa=Healthy/Synced@new:Healthy prod-1=Healthy/Synced@new:Healthy prod-2=Healthy/Synced@new:Healthy"
-	broken   = "dev=Degraded/Synced@new:Progressing qa=Healthy/OutOfSync@new:Waiting prod-1=Healthy/OutOfSync@new:Waiting"
-	atWork   = "dev=Progressing/Synced@new:Progressing qa=Healthy/OutOfSync@new:Waiting prod-1=Healthy/OutOfSync@new:Waiting"
+	turn     = before + "prod-1=Healthy/OutOfSync@new:Pending prod-2=Healthy/OutOfSync@new:Pending"
+	complete = before + "prod-1=Healthy/Synced@new:Healthy prod-2=Healthy/Synced@new:Healthy"
+	broken   = "dev=Degraded/Synced@new:Progressing" + others
+	atWork   = "dev=Progressing/Synced@new:Progressing" + others
+
+	before = "dev=Healthy/Synced@new:Healthy qa=Healthy/Synced@new:Healthy "
+	others = " qa=Healthy/OutOfSync@new:Waiting prod-1=Healthy/OutOfSync@new:Waiting"
 )
 
 const needsApproval = "step 3 of argocd/guestbook needs an approval (at 78de5d3): NotApproved: 78de5d3\n" +
@@ -221,8 +224,10 @@ func TestTriesBecomeRarer(t *testing.T) {
 	for range 8 {
 		waits = append(waits, n.delay(message{"set", "note"}).wait)
 	}
-	w.Expect(waits).To(Equal([]time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,
-		16 * time.Minute, 30 * time.Minute, 30 * time.Minute}))
+	w.Expect(waits).To(Equal([]time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute,
+		16 * time.Minute, 30 * time.Minute, 30 * time.Minute,
+	}))
 }
 
 // TestANoteThatCannotBeWrittenSendsNothing, neither then nor when it is not known whether it was written.

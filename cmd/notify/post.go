@@ -126,7 +126,8 @@ func (n *Notifier) pack(ctx context.Context, p *parcel, vars map[string]any, tem
 	}
 	p.service = n.settings.services[p.to.Service]
 	if p.service == nil {
-		n.problem(ctx, p.about, "no-service", fmt.Errorf("%s has no service %q", ConfigMapName, policy.ClientText(p.to.Service)))
+		n.problem(ctx, p.about, "no-service",
+			fmt.Errorf("%s has no service %q", ConfigMapName, policy.ClientText(p.to.Service)))
 		n.delay(p.message)
 		return false
 	}

@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	// ConfigMapName and SecretName are where Argo CD keeps the settings of its notifications.
+	// ConfigMapName is the ConfigMap in which Argo CD keeps the settings of its notifications.
 	ConfigMapName = "argocd-notifications-cm"
-	SecretName    = "argocd-notifications-secret" //nolint:gosec // it is a name
+	// SecretName is the Secret that goes with it.
+	SecretName = "argocd-notifications-secret" //nolint:gosec // it is a name
 	// Prefix begins the names of all triggers about rollouts. Those of Argo CD are about Applications, and their
 	// subscriptions mean nothing here.
 	Prefix = "stepgate-"

@@ -35,8 +35,9 @@ type notes struct {
 
 // noteOf is the name of the note of a message: of a condition of a trigger, the occurrence, and who is told.
 func noteOf(trigger string, condition int, occurrence string, to services.Destination) string {
-	parts, _ := json.Marshal([]string{trigger, strconv.Itoa(condition), occurrence, to.Service, to.Recipient}) // texts alone
-	sum := sha256.Sum256(parts)
+	parts := []string{trigger, strconv.Itoa(condition), occurrence, to.Service, to.Recipient}
+	text, _ := json.Marshal(parts) // texts alone
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:hashLength]
 }
 

@@ -45,8 +45,8 @@ type world struct {
 	set   *argo.ApplicationSet
 	clock *clocktesting.FakeClock
 	// config is argocd-notifications-cm.
-	config, secret *corev1.ConfigMap
-	secrets        map[string][]byte
+	config  *corev1.ConfigMap
+	secrets map[string][]byte
 	*store
 
 	mu       sync.Mutex
@@ -101,7 +101,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w.set.UID = "set"
 	w.set.Annotations = map[string]string{}
-	for _, trigger := range []string{"step-waiting", "approval-needed", "step-stopped", "verification", "rollout-complete"} {
+	for _, trigger := range []string{
+		"step-waiting", "approval-needed", "step-stopped", "verification", "rollout-complete",
+	} {
 		w.subscribe("stepgate-on-"+trigger, "people")
 	}
 	server := httptest.NewServer(http.HandlerFunc(w.receive))
