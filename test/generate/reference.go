@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/stepgate/stepgate/cmd/lint"
+	"github.com/stepgate/stepgate/cmd/notify"
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
@@ -89,6 +90,7 @@ func annotationsPage() (string, error) {
 			"The places of the steps of an ApplicationSet (`--max-update`)."},
 		{code(evidence.RevisionLabel), "a label of an object", "whoever verifies",
 			"The revision of which it speaks to `stepgate.io/verify`."},
+		{code(notify.Label), "a label of a ConfigMap of stepgate's own", "stepgate", "What was sent (`--notifications`)."},
 		{code(webhook.CandidatesInfo), "an entry of `operation.info` in a server dry run", "the command line",
 			"stepgate answers with a warning for each revision that could be deployed."},
 		{code(webhook.SelfTestInfo), "an entry of `operation.info` in a server dry run; a label of the objects of a self-test",
