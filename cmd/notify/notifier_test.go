@@ -508,3 +508,31 @@ func TestRedact(t *testing.T) {
 	g.Expect(r.text("https://user:pass@host:8443?x=1 <y>\n")).To(Equal("https://host:8443/*** <y>?"))
 	g.Expect((&redactor{}).text("http://example.com")).To(Equal("http://example.com"))
 }
+
+// TestEveryVariableIsDocumented under its name.
+func TestEveryVariableIsDocumented(t *testing.T) {
+	w := newWorld(t)
+	w.is(turn)
+	vars := w.new().facts(w.Sets()[0]).vars(nil)
+	documented := map[string]bool{}
+	for _, v := range Told() {
+		for name := range strings.SplitSeq(v.Name, ", ") {
+			documented[name] = true
+		}
+	}
+	for name, value := range vars {
+		of, is := value.(map[string]any)
+		if !is {
+			w.Expect(documented).To(HaveKey(name))
+			continue
+		}
+		for key, value := range of {
+			w.Expect(documented).To(HaveKey(name + "." + key))
+			if fact, is := value.(map[string]any); is {
+				for key := range fact {
+					w.Expect(documented).To(HaveKey("." + key))
+				}
+			}
+		}
+	}
+}

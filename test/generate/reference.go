@@ -30,7 +30,7 @@ func references() (map[string]string, error) {
 	for name, page := range map[string]func() (string, error){
 		"values": valuesPage, "flags": flagsPage, "annotations": annotationsPage, "reasons": reasonsPage,
 		"metrics": metricsPage, "events": eventsPage, "alerts": alertsPage, "lint-rules": lintRulesPage,
-		"screens": screensPage,
+		"screens": screensPage, "notifications": notificationsPage,
 	} {
 		text, err := page()
 		if err != nil {
