@@ -26,6 +26,8 @@ const (
 	waitsForOthers = "WaitsForOthers"
 	// mayStart is one that nothing holds up, and that Argo CD has not started.
 	mayStart = "MayStart"
+	// stoppedByFailure is a step of which an Application has failed.
+	stoppedByFailure = "Failed"
 )
 
 // The reasons of the evidence of a step. An Application that waits for them has no other reason.
@@ -41,6 +43,9 @@ type facts struct {
 	r   *rollout.Rollout
 	// enforced says that the gate holds syncs of this ApplicationSet up. Otherwise nothing waits.
 	enforced bool
+	// failures are the phases of the last operations, by the names of Applications, that failed to deploy what was
+	// compared. Argo CD does not try these again.
+	failures map[string]string
 	// contents stand for what the Applications deploy by their specs.
 	contents []argocd.Fingerprint
 	// since is since when an Application waits where the ApplicationSet controller has not recorded it.
@@ -321,14 +326,15 @@ func textOf(step *rollout.Step, a *rollout.Application) string {
 func (f *facts) stopped() (o occurrence) {
 	var texts []string
 	f.each(func(step *rollout.Step, a *rollout.Application) {
-		if !failed(a) || o.step != 0 && o.step != step.Number {
+		reason := f.failed(a)
+		if reason == "" || o.step != 0 && o.step != step.Number {
 			return
 		}
 		if o.step == 0 {
-			o.step, o.reason, o.command = step.Number, a.Reason, f.command("explain", a.Name)
+			o.step, o.reason, o.command = step.Number, stoppedByFailure, f.command("explain", a.Name)
 		}
 		o.applications = append(o.applications, a.Name)
-		texts = append(texts, a.Name+" ("+plain(because(a.Reason, a.Detail))+")")
+		texts = append(texts, a.Name+" ("+reason+")")
 	})
 	if held, what := f.held(string(policy.TooManyFailures)); held.step > 0 && (o.step == 0 || held.step <= o.step) {
 		o.step, o.reason, o.command = held.step, held.reason, f.command("explain", held.applications[0])
@@ -340,11 +346,18 @@ func (f *facts) stopped() (o occurrence) {
 	return f.named(o, texts)
 }
 
-// failed reports whether an Application has failed, and nothing that runs or is about to start may repair it. Missing
-// and Unknown are what a new Application is.
-func failed(a *rollout.Application) bool {
-	return !a.Done && a.NotCounted == "" && !a.Syncing && !a.MayStart &&
-		(a.Health == "Degraded" || a.Reason == string(policy.OperationFailed))
+// failed says how an Application has failed, if nothing that runs or is about to start may repair it. Missing and
+// Unknown are what a new Application is.
+func (f *facts) failed(a *rollout.Application) string {
+	switch {
+	case a.Done || a.NotCounted != "" || a.Syncing:
+		return ""
+	case f.failures[a.Name] != "":
+		return plain(because(string(policy.OperationFailed), f.failures[a.Name]))
+	case !a.MayStart && (a.Health == "Degraded" || a.Reason == string(policy.OperationFailed)):
+		return plain(because(a.Reason, a.Detail))
+	}
+	return ""
 }
 
 // verification is the first step whose evidence says no, or nothing yet, or else the last one for which it says yes.

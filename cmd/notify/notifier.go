@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -175,7 +176,8 @@ func (n *Notifier) end(ctx context.Context) {
 func (n *Notifier) guarded(ctx context.Context, what string, do func()) {
 	defer func() {
 		if r := recover(); r != nil {
-			logr.FromContextOrDiscard(ctx).Error(fmt.Errorf("panic: %v", r), "no notifications for the moment", "doing", what,
+			err := errors.New(n.redact.Load().text(fmt.Sprint("panic: ", r)))
+			logr.FromContextOrDiscard(ctx).Error(err, "no notifications for the moment", "doing", what,
 				"stack", string(debug.Stack()))
 		}
 	}()
@@ -341,8 +343,13 @@ func (n *Notifier) facts(set *argocd.ApplicationSet) *facts {
 	})
 	n.waits[uid] = seen
 	f.since = func(app string) time.Time { return seen[app] }
+	f.failures = map[string]string{}
 	for _, p := range n.Known.Owned(uid) {
 		f.contents = append(f.contents, p.Content)
+		if last := &p.Application.LastOperation; last.Full && last.AtCompared &&
+			(last.Phase == "Failed" || last.Phase == "Error") {
+			f.failures[p.Name] = last.Phase
+		}
 	}
 	return f
 }

@@ -62,6 +62,13 @@ var told = map[string]struct {
 		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (NotHealthy: Degraded)\n" +
 			"stepgate explain guestbook-dev -n argocd"},
 	},
+	"a failed sync stops the rollout": {
+		is: "dev=Healthy/OutOfSync@new:Progressing+failed" + others,
+		want: []string{"step 1 of argocd/guestbook is stopped (at 78de5d3): guestbook-dev (OperationFailed: Failed)\n" +
+			"stepgate explain guestbook-dev -n argocd"},
+	},
+	"a failed sync of an older commit": {is: "dev=Degraded/OutOfSync@new:Pending" + others},
+	"a new Application":                {is: "dev=Missing/OutOfSync@new:Waiting" + others},
 	"too many failures": {
 		is: "dev=Healthy/Synced@new:Healthy qa=Healthy/Synced@new:Healthy prod-1=Degraded/Synced@new:Progressing " +
 			"prod-2=Healthy/OutOfSync@new:Pending", annotations: map[string]string{"stepgate.io/max-failures": "0"},

@@ -21,8 +21,8 @@ func Told() []Variable {
 		{"rollout.waits", "the first step that waits. It waits since its first Application does, and not longer than since the " +
 			"step before it could begin"},
 		{"rollout.approval", "the first step that lacks nothing but an approval"},
-		{"rollout.stopped", "the first step with a Degraded Application, or one whose sync has failed, and nothing that runs, or is " +
-			"about to start, may repair it; or that too many failures stop"},
+		{"rollout.stopped", "the first step with a Degraded Application, or one whose sync has failed, while nothing that runs, or " +
+			"is about to start, may repair it (reason Failed); or that too many failures stop (TooManyFailures)"},
 		{"rollout.verification", "the first step whose evidence says no (reason VerifyFailed) or nothing yet (Unverified), or the " +
 			"last one of which it says yes (Verified)"},
 		{"rollout.complete", "that everything is done"},

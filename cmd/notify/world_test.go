@@ -222,7 +222,7 @@ func (w *world) is(text string) {
 		case "op":
 			app.Operation = guestbook.RollingSync()
 		case "failed":
-			app.Status.OperationState.Phase = "Failed"
+			app.Status.OperationState.Phase, app.Status.OperationState.SyncResult.Revision = "Failed", commits[commit]
 		}
 		if recorded {
 			since := metav1.NewTime(now.Add(-4 * time.Minute))
