@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/cmd/flags"
 )
@@ -64,6 +65,24 @@ func TestTheEndpointOfTheUI(t *testing.T) {
 	p.endpoints[2].handler.ServeHTTP(answer,
 		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/rollout", nil))
 	g.Expect(answer.Code).To(Equal(http.StatusServiceUnavailable))
+}
+
+// People are told only if somebody asks for it, and the API server is not needed to begin and to end.
+func TestTheNotifications(t *testing.T) {
+	g := NewWithT(t)
+	p, err := build(t, "--webhook-bind-address 127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.told).To(BeNil())
+	p, err = build(t, "--webhook-bind-address 127.0.0.1:0 --notifications --notifications-namespace argocd "+
+		"--notifications-state stepgate/sent")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.told).NotTo(BeNil())
+	p.changed(types.NamespacedName{Namespace: "argocd", Name: "guestbook"})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.run(ctx) }()
+	cancel()
+	g.Eventually(done, "10s").Should(Receive(BeNil()))
 }
 
 // A part that fails ends the program with its error.

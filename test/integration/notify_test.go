@@ -2,18 +2,24 @@ package integration
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stepgate/stepgate/cmd/notify"
@@ -163,4 +169,34 @@ func (p *people) untold() (notes []string) {
 		}
 	}
 	return notes
+}
+
+// TestWhatWasSentIsWrittenOnce by one of three replicas that have read the same, on a ConfigMap of the real API server.
+func TestWhatWasSentIsWrittenOnce(t *testing.T) {
+	g := NewWithT(t)
+	clients, err := kubernetes.NewForConfig(shared.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	state := notify.Cluster{Clientset: clients, State: types.NamespacedName{Namespace: "default", Name: "sent"}}
+	for round := range 5 { // the first one creates it
+		var group errgroup.Group
+		var written, conflicts atomic.Int32
+		_, version, err := state.Read(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		for replica := range 3 {
+			group.Go(func() error {
+				_, err := state.Write(t.Context(), map[string]string{"round": fmt.Sprint(round, replica)}, version)
+				switch {
+				case err == nil:
+					written.Add(1)
+				case errors.Is(err, notify.ErrConflict):
+					conflicts.Add(1)
+				default:
+					return err
+				}
+				return nil
+			})
+		}
+		g.Expect(group.Wait()).To(Succeed())
+		g.Expect([]int32{written.Load(), conflicts.Load()}).To(Equal([]int32{1, 2}))
+	}
 }
