@@ -5,7 +5,7 @@
 // no decision waits for it. `serve` runs it.
 //
 // A message is sent at most once for each destination and occurrence. The Notifier writes down that it sends before it
-// does, by compare-and-swap on one ConfigMap. If the process ends between the two, the message is lost. If the service
-// reports an error, the Notifier takes the note back and tries again later: a service that has delivered a message and
-// reports an error all the same delivers it twice.
+// does, by compare-and-swap on one ConfigMap. If the process ends between the two, or the API server does not say
+// whether it has written, the message is lost. If the service reports an error, the Notifier takes the note back and
+// tries again later: a service that has delivered a message and reports an error all the same delivers it twice.
 package notify

@@ -1,10 +1,7 @@
 package notify
 
 import (
-	"fmt"
-	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,23 +15,6 @@ const (
 	mostNamed = 5
 	// mostText bounds what a text says of one Application.
 	mostText = 300
-)
-
-// The reasons of waits that no policy.Reason stands for.
-const (
-	// waitsForOthers is an Application that waits for its turn.
-	waitsForOthers = "WaitsForOthers"
-	// mayStart is one that nothing holds up, and that Argo CD has not started.
-	mayStart = "MayStart"
-	// stoppedByFailure is a step of which an Application has failed.
-	stoppedByFailure = "Failed"
-)
-
-// The reasons of the evidence of a step. An Application that waits for them has no other reason.
-const (
-	unverified   = "Unverified"
-	verifyFailed = "VerifyFailed"
-	verified     = "Verified"
 )
 
 // facts are what triggers and templates are told of a rollout.
@@ -51,29 +31,6 @@ type facts struct {
 	// since is since when an Application waits where the ApplicationSet controller has not recorded it.
 	since func(app string) time.Time
 	now   time.Time
-}
-
-// occurrence is something that people are told of. The zero value says that it is not so.
-type occurrence struct {
-	step         int
-	reason       string
-	since        time.Time
-	applications []string
-	text         string
-	command      string
-	// of tells apart what people are told of in turn: an occurrence with the same step and of the same is the same.
-	of string
-}
-
-func (o occurrence) vars(now time.Time) map[string]any {
-	key := ""
-	if o.reason != "" {
-		key = strconv.Itoa(o.step) + "@" + o.of
-	}
-	return map[string]any{
-		"is": o.reason != "", "step": o.step, "reason": o.reason, "since": moment(o.since), "seconds": seconds(o.since, now),
-		"applications": o.applications, "text": o.text, "command": o.command, "key": key,
-	}
 }
 
 // moment is a time as text; empty if it is not known.
@@ -203,225 +160,11 @@ func (f *facts) waiting() []any {
 	return every
 }
 
-// waits is the first step that waits. It waits since its first Application does, but not for longer than the step
-// before it could be at work.
-func (f *facts) waits() (o occurrence) {
-	if !f.enforced {
-		return o
-	}
-	var texts []string
-	f.each(func(step *rollout.Step, a *rollout.Application) {
-		reason := reasonOf(a)
-		if reason == "" || o.step != 0 && o.step != step.Number {
-			return
-		}
-		if since := f.waitsSince(a); o.step == 0 || since.Before(o.since) {
-			o.since = since
-		}
-		if o.step == 0 {
-			o.step, o.reason, o.command = step.Number, reason, f.command("explain", a.Name)
-		}
-		o.applications = append(o.applications, a.Name)
-		texts = append(texts, a.Name+" "+plain(a.Sentence()))
-	})
-	if o.step == 0 {
-		return o
-	}
-	if o.reason == waitsForOthers {
-		texts = append(texts, f.blockers()...)
-	}
-	if before := f.doneBefore(f.r.Step); before.After(o.since) {
-		o.since = before
-	}
-	return f.named(o, texts)
-}
-
-// blockers say what is not done of the current step.
-func (f *facts) blockers() (texts []string) {
-	for _, b := range f.r.Blockers {
-		texts = append(texts, b.Application+" is not done ("+plain(because(b.Reason, b.Detail))+")")
-	}
-	return texts
-}
-
-func because(reason, detail string) string {
-	if detail == "" {
-		return reason
-	}
-	return reason + ": " + detail
-}
-
-// doneBefore is when the steps before one were done, as far as Argo CD has recorded that.
-func (f *facts) doneBefore(number int) (last time.Time) {
-	f.each(func(step *rollout.Step, a *rollout.Application) {
-		if step.Number < number {
-			last = later(last, doneAt(a))
-		}
-	})
-	return last
-}
-
-// doneAt is when an Application was done, or its last deployment.
-func doneAt(a *rollout.Application) (at time.Time) {
-	if a.Since != nil {
-		at = a.Since.Time
-	}
-	if b := a.Believed; b != nil && b.Since != nil && b.Status == "Healthy" {
-		at = later(at, b.Since.Time)
-	}
-	return at
-}
-
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
 	return a
-}
-
-// approval is the first step that lacks nothing but an approval.
-func (f *facts) approval() (o occurrence) {
-	o, what := f.held(string(policy.NotApproved))
-	if o.step > 0 {
-		o.command = f.command("approve", f.set.Name) + " --step " + strconv.Itoa(o.step)
-		o.text, o.of = strings.Join(what, "; "), strings.Join(what, ";")
-	}
-	return o
-}
-
-// held is the first step whose syncs wait for a condition, with the texts of that.
-func (f *facts) held(reason string) (o occurrence, what []string) {
-	if !f.enforced {
-		return o, nil
-	}
-	f.each(func(step *rollout.Step, a *rollout.Application) {
-		// One that was compared with an older revision has been overtaken: it waits for something that nobody wants any more.
-		if a.Held != reason || a.NotCounted != "" || a.Behind() || o.step != 0 && o.step != step.Number {
-			return
-		}
-		if since := f.waitsSince(a); o.step == 0 || since.Before(o.since) {
-			o.since = since
-		}
-		o.step, o.reason = step.Number, reason
-		o.applications = append(o.applications, a.Name)
-		if text := plain(textOf(step, a)); !slices.Contains(what, text) {
-			what = append(what, text)
-		}
-	})
-	slices.Sort(what)
-	return o, what
-}
-
-// textOf says which condition an Application waits for.
-func textOf(step *rollout.Step, a *rollout.Application) string {
-	for _, c := range step.Conditions {
-		if !c.Met && c.Reason == a.Held && slices.Contains(c.Applications, a.Name) {
-			return c.Text
-		}
-	}
-	return a.Held
-}
-
-// stopped is the first step that does not go on by itself: too many of it have failed, or one that others wait for.
-func (f *facts) stopped() (o occurrence) {
-	var texts []string
-	f.each(func(step *rollout.Step, a *rollout.Application) {
-		reason := f.failed(a)
-		if reason == "" || o.step != 0 && o.step != step.Number {
-			return
-		}
-		if o.step == 0 {
-			o.step, o.reason, o.command = step.Number, stoppedByFailure, f.command("explain", a.Name)
-		}
-		o.applications = append(o.applications, a.Name)
-		texts = append(texts, a.Name+" ("+reason+")")
-	})
-	if held, what := f.held(string(policy.TooManyFailures)); held.step > 0 && (o.step == 0 || held.step <= o.step) {
-		o.step, o.reason, o.command = held.step, held.reason, f.command("explain", held.applications[0])
-		texts = append(what, texts...)
-	}
-	if o.step == 0 {
-		return o
-	}
-	return f.named(o, texts)
-}
-
-// failed says how an Application has failed, if nothing that runs or is about to start may repair it. Missing and
-// Unknown are what a new Application is.
-func (f *facts) failed(a *rollout.Application) string {
-	switch {
-	case a.Done || a.NotCounted != "" || a.Syncing:
-		return ""
-	case f.failures[a.Name] != "":
-		return plain(because(string(policy.OperationFailed), f.failures[a.Name]))
-	case !a.MayStart && (a.Health == "Degraded" || a.Reason == string(policy.OperationFailed)):
-		return plain(because(a.Reason, a.Detail))
-	}
-	return ""
-}
-
-// verification is the first step whose evidence says no, or nothing yet, or else the last one for which it says yes.
-func (f *facts) verification() occurrence {
-	for _, reason := range []string{verifyFailed, unverified} {
-		if o, what := f.held(reason); o.step > 0 {
-			o.command = f.command("explain", o.applications[0])
-			o.text, o.of = strings.Join(what, "; "), reason+" "+strings.Join(f.revisions(in(o.applications)), ",")
-			return o
-		}
-	}
-	for i := len(f.r.Steps) - 1; i >= 0; i-- {
-		if o := f.verifiedStep(&f.r.Steps[i]); o.step > 0 {
-			return o
-		}
-	}
-	return occurrence{}
-}
-
-// verifiedStep says for which step the evidence says yes.
-func (f *facts) verifiedStep(step *rollout.Step) (o occurrence) {
-	for _, c := range step.Conditions {
-		if !c.Met || c.Reason != unverified && c.Reason != verified {
-			continue
-		}
-		for i := range step.Applications {
-			o.applications = append(o.applications, step.Applications[i].Name)
-		}
-		o.step, o.reason, o.text, o.command = step.Number, verified, plain(c.Text), f.command("get", f.set.Name)
-		o.of = verified + " " + strings.Join(f.revisions(in(o.applications)), ",")
-		return o
-	}
-	return o
-}
-
-// complete says that everything is done. What was deployed before is not a rollout once more where it is synced again.
-func (f *facts) complete() (o occurrence) {
-	if f.r.Phase != rollout.Complete || f.r.Total == 0 {
-		return o
-	}
-	f.each(func(_ *rollout.Step, a *rollout.Application) { o.since = later(o.since, doneAt(a)) })
-	o.reason, o.command = string(rollout.Complete), f.command("get", f.set.Name)
-	o.text = fmt.Sprintf("all %d Applications of %d steps are done", f.r.Total, len(f.r.Steps))
-	o.of = f.content()
-	return o
-}
-
-// content stands for what the Applications deploy: their specs and the revisions.
-func (f *facts) content() string {
-	contents := slices.Clone(f.contents)
-	slices.Sort(contents)
-	hash := fnv.New64a()
-	_, _ = fmt.Fprint(hash, slices.Compact(contents), f.revisions(all))
-	return strconv.FormatUint(hash.Sum64(), 16)
-}
-
-// named completes an occurrence of Applications: it is another one at other revisions.
-func (f *facts) named(o occurrence, texts []string) occurrence {
-	o.of = strings.Join(f.revisions(in(o.applications)), ",")
-	if more := len(texts) - mostNamed; more > 0 {
-		texts = append(texts[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
-	}
-	o.text = strings.Join(texts, "; ")
-	return o
 }
 
 func all(*rollout.Application) bool { return true }

@@ -449,7 +449,7 @@ func TestTheWebhookStepgateGetsEverything(t *testing.T) {
 	}))
 }
 
-// TestRunEnds when it is told to, and looks at what has changed within ten seconds.
+// TestRunLooksAndEnds at once, and when it is told to.
 func TestRunLooksAndEnds(t *testing.T) {
 	w := newWorld(t)
 	w.is(complete)
@@ -542,4 +542,41 @@ func TestEveryVariableIsDocumented(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWhatWasWrongIsTriedAtOnce when the settings have changed.
+func TestWhatWasWrongIsTriedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.is(complete)
+	services := w.config.Data
+	w.config.Data = map[string]string{}
+	n := w.new()
+	for range 5 {
+		w.look(n)
+		w.clock.Step(10 * time.Minute)
+	}
+	w.Expect(w.take()).To(BeEmpty())
+	w.look(n)
+	w.config = w.config.DeepCopy()
+	w.config.Data, w.config.ResourceVersion = services, "2"
+	w.clock.Step(settingsFor)
+	n.look(w.ctx())
+	w.settle(n)
+	w.Expect(w.take()).To(HaveLen(1), "although nothing has changed, and the next try was not due")
+}
+
+// TestAMessageThatHasFailedIsLookedAtInTime although nothing has changed.
+func TestAMessageThatHasFailedIsLookedAtInTime(t *testing.T) {
+	w := newWorld(t)
+	w.is(complete)
+	w.fail = true
+	n := w.new()
+	w.look(n)
+	w.mu.Lock()
+	w.fail = false
+	w.mu.Unlock()
+	w.clock.Step(firstWait)
+	n.look(w.ctx())
+	w.settle(n)
+	w.Expect(w.take()).To(HaveLen(1))
 }

@@ -76,9 +76,6 @@ func newPost(c clock.PassiveClock) *post {
 	return &post{clock: c, results: make(chan result), flying: map[message]flight{}, queued: map[types.UID]bool{}}
 }
 
-// waits reports whether a message of an ApplicationSet waits for its service.
-func (p *post) waits(set types.UID) bool { return p.queued[set] }
-
 // free reports whether a service has room for so many messages more.
 func (p *post) free(service string, more int) bool {
 	for _, f := range p.flying {
