@@ -12,19 +12,20 @@ func Told() []Variable {
 		{"rollout.step", "the number of the first step that is not done; 0 if all are"},
 		{"rollout.done, rollout.total", "how many Applications are done, and how many there are"},
 		{"rollout.revision", "what they were last compared with, short"},
-		{"rollout.enforced", "whether stepgate holds syncs: not in audit mode, and not while a bypass holds. Otherwise nothing waits"},
+		{"rollout.enforced", "whether stepgate holds syncs: not in audit mode, and not while a bypass holds. " +
+			"Otherwise nothing waits"},
 		{"rollout.command", "what to type to see it"},
-		{"rollout.steps", "a list, each with number, state (done, running, waits, held or failed), done, total, and conditions: a " +
-			"list, each with reason, met and text"},
-		{"rollout.waiting", "the Applications that wait, each with name, step, reason (of a condition, or WaitsForOthers, or " +
-			"MayStart), sentence, since and seconds"},
-		{"rollout.waits", "the first step that waits. It waits since its first Application does, and not longer than since the " +
-			"step before it could begin"},
+		{"rollout.steps", "a list, each with number, state (done, running, waits, held or failed), done, total, and " +
+			"conditions: a list, each with reason, met and text"},
+		{"rollout.waiting", "the Applications that wait, each with name, step, reason (of a condition, or WaitsForOthers, " +
+			"or MayStart), sentence, since and seconds"},
+		{"rollout.waits", "the first step that waits. It waits since its first Application does, and not longer than " +
+			"since the step before it could begin"},
 		{"rollout.approval", "the first step that lacks nothing but an approval"},
-		{"rollout.stopped", "the first step with a Degraded Application, or one whose sync has failed, while nothing that runs, or " +
-			"is about to start, may repair it (reason Failed); or that too many failures stop (TooManyFailures)"},
-		{"rollout.verification", "the first step whose evidence says no (reason VerifyFailed) or nothing yet (Unverified), or the " +
-			"last one of which it says yes (Verified)"},
+		{"rollout.stopped", "the first step with a Degraded Application, or one whose sync has failed, while nothing that " +
+			"runs, or is about to start, may repair it (reason Failed); or that too many failures stop (TooManyFailures)"},
+		{"rollout.verification", "the first step whose evidence says no (reason VerifyFailed) or nothing yet " +
+			"(Unverified), or the last one of which it says yes (Verified)"},
 		{"rollout.complete", "that everything is done"},
 		{".is", "of each of these five: whether it is so"},
 		{".step, .reason, .applications", "the number of the step, the reason, and the names of its Applications"},

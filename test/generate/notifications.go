@@ -41,8 +41,8 @@ func notificationsPage() (string, error) {
 	}
 	return "# Notifications\n\nWhat stepgate ships for [messages about rollouts](../notifications.md): the entries of " +
 		"[catalog.yaml](../../cmd/notify/catalog/catalog.yaml), in the form of `argocd-notifications-cm`. An entry there with " +
-		"the same name replaces one of these. The names of triggers about rollouts begin with " + code(notify.Prefix) + ": Argo " +
-		"CD's own are about Applications.\n\n## Triggers\n\n" +
+		"the same name replaces one of these. The names of triggers about rollouts begin with " + code(notify.Prefix) +
+		": Argo CD's own are about Applications.\n\n## Triggers\n\n" +
 		table([]string{"trigger", "description", "when", "oncePer", "send"}, conditions) +
 		"\n## Templates\n\n" + table([]string{"template"}, templates) +
 		"\nThe webhook service with the name `stepgate` gets everything as JSON, by POST. Others get the text, and slack and " +
