@@ -40,13 +40,13 @@ func notificationsPage() (string, error) {
 		told = append(told, []string{code(v.Name), plain(v.Means)})
 	}
 	return "# Notifications\n\nWhat stepgate ships for [messages about rollouts](../notifications.md): the entries of " +
-		"[catalog.yaml](../../cmd/notify/catalog/catalog.yaml), in the form of `argocd-notifications-cm`. An entry there with " +
-		"the same name replaces one of these. The names of triggers about rollouts begin with " + code(notify.Prefix) +
+		"[catalog.yaml](../../cmd/notify/catalog/catalog.yaml), in the form of `argocd-notifications-cm`. An entry there " +
+		"with the same name replaces one of these. The names of triggers about rollouts begin with " + code(notify.Prefix) +
 		": Argo CD's own are about Applications.\n\n## Triggers\n\n" +
 		table([]string{"trigger", "description", "when", "oncePer", "send"}, conditions) +
 		"\n## Templates\n\n" + table([]string{"template"}, templates) +
-		"\nThe webhook service with the name `stepgate` gets everything as JSON, by POST. Others get the text, and slack and " +
-		"email a little more.\n\n## What triggers and templates are told\n\n" +
+		"\nThe webhook service with the name `stepgate` gets everything as JSON, by POST. Others get the text, and slack " +
+		"and email a little more.\n\n## What triggers and templates are told\n\n" +
 		table([]string{"name", "what it is"}, told) +
 		"\n## Subscriptions\n\nstepgate reads " + code(notify.SubscriptionsKey) + " of the ConfigMap, and " +
 		"Argo CD's own `subscriptions` if an entry names a trigger about rollouts. But Argo CD then looks for the trigger " +
