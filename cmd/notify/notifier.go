@@ -69,6 +69,8 @@ type Poster interface {
 type Options struct {
 	Config gate.Config
 	Known  Known
+	// Evidence is what objects are known to say; nil if nobody looks at them.
+	Evidence judge.Evidence
 	// Gated reports whether a namespace is gated.
 	Gated    func(namespace string) bool
 	Source   Source
@@ -111,6 +113,7 @@ type Notifier struct {
 func New(o Options) *Notifier {
 	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
 	preview.LookAt(judge.ProjectWindows{Known: o.Known})
+	preview.LookFor(o.Evidence)
 	n := &Notifier{
 		Options: o, preview: preview, changed: map[types.NamespacedName]bool{}, looked: map[types.UID]time.Time{},
 		waits: map[types.UID]map[string]time.Time{}, tries: map[message]*try{}, said: map[string]time.Time{},

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stepgate/stepgate/cmd/rollout"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	gate "github.com/stepgate/stepgate/webhook/settings"
 )
 
 const (
@@ -116,44 +119,55 @@ func TestWithoutTheStateAMessageIsSentTwice(t *testing.T) {
 	w.Expect(w.take()).To(HaveLen(2))
 }
 
-// TestVerification tells of reasons that the policy of this version may not have yet.
+// says is what the objects of all Verifications are known to say.
+type says policy.Finding
+
+// Known is judge.Evidence.
+func (s says) Known([]gate.Verification) policy.Evidence {
+	return func(policy.Verification, string) policy.Finding { return policy.Finding(s) }
+}
+
+// Read is judge.Evidence: a Notifier reads nothing.
+func (says) Read(context.Context, *gate.Verification, string) (policy.Finding, error) {
+	panic("a read")
+}
+
 func TestVerification(t *testing.T) {
+	const smoke = "jobs.batch/smoke: it has failed"
 	for name, tc := range map[string]struct {
-		held string
-		met  bool
-		want string
+		says  policy.Answer
+		is    string
+		after time.Duration
+		want  []string
 	}{
-		"no evidence yet": {"Unverified", false, "step 3 of argocd/guestbook waits for its verification (at 78de5d3): Unverified: smoke says nothing\n" +
-			"stepgate explain guestbook-prod-1 -n argocd"},
-		"the evidence says no": {"VerifyFailed", false, "step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): " +
-			"VerifyFailed: smoke says nothing\nstepgate explain guestbook-prod-1 -n argocd"},
-		"the evidence says yes": {"", true, "step 3 of argocd/guestbook is verified (at 78de5d3): Unverified: smoke says nothing\n" +
-			"stepgate get guestbook -n argocd"},
+		"no evidence yet": {says: policy.NoAnswer, is: turn, want: []string{
+			"step 3 of argocd/guestbook waits for its verification (at 78de5d3): Unverified: " + smoke +
+				"\nstepgate explain guestbook-prod-1 -n argocd",
+		}},
+		"the evidence says no": {says: policy.No, is: turn, want: []string{
+			"step 3 of argocd/guestbook is not verified, and does not go on (at 78de5d3): VerifyFailed: " + smoke +
+				"\nstepgate explain guestbook-prod-1 -n argocd",
+		}},
+		"the evidence says yes": {says: policy.Yes, is: turn, want: []string{
+			"step 3 of argocd/guestbook is verified (at 78de5d3): verified: jobs.batch/smoke, it has failed" +
+				"\nstepgate get guestbook -n argocd",
+		}},
+		"the evidence said yes long ago": {says: policy.Yes, is: complete, after: 2 * time.Hour},
+		"nobody has asked for evidence":  {says: policy.No, is: atWork},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.is(turn)
-			n := w.new()
-			judge := n.judge
-			n.judge = func(set *argocd.ApplicationSet) *rollout.Rollout {
-				r := judge(set)
-				step := &r.Steps[2]
-				reason := tc.held
-				if tc.met {
-					reason = unverified
-				}
-				c := rollout.Condition{Reason: reason, Met: tc.met, Text: reason + ": smoke says nothing"}
-				for i := range step.Applications {
-					a := &step.Applications[i]
-					a.MayStart, a.Held = tc.met, tc.held
-					c.Applications = append(c.Applications, a.Name)
-				}
-				step.Conditions = append(step.Conditions, c)
-				return r
+			w.evidence = says{Answer: tc.says, Detail: "it has failed"}
+			if tc.is != atWork {
+				w.set.Annotations["stepgate.io/verify"] = "3=jobs.batch/smoke"
 			}
+			w.is(tc.is)
+			w.clock.Step(tc.after)
+			n := w.new()
 			w.look(n)
 			w.look(n)
-			w.Expect(w.take()).To(Equal([]string{tc.want}))
+			w.look(w.new())
+			w.Expect(w.take()).To(Equal(tc.want))
 		})
 	}
 }

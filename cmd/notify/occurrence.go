@@ -12,7 +12,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 )
 
-// The reasons of waits that no policy.Reason stands for.
+// The reasons that no policy.Reason stands for.
 const (
 	// waitsForOthers is an Application that waits for its turn.
 	waitsForOthers = "WaitsForOthers"
@@ -20,13 +20,8 @@ const (
 	mayStart = "MayStart"
 	// stoppedByFailure is a step of which an Application has failed.
 	stoppedByFailure = "Failed"
-)
-
-// The reasons of the evidence of a step. An Application that waits for them has no other reason.
-const (
-	unverified   = "Unverified"
-	verifyFailed = "VerifyFailed"
-	verified     = "Verified"
+	// verified is a step whose evidence says yes.
+	verified = "Verified"
 )
 
 // occurrence is something that people are told of. The zero value says that it is not so.
@@ -204,7 +199,7 @@ func (f *facts) failed(a *rollout.Application) string {
 
 // verification is the first step whose evidence says no, or nothing yet, or else the last one for which it says yes.
 func (f *facts) verification() occurrence {
-	for _, reason := range []string{verifyFailed, unverified} {
+	for _, reason := range []string{string(policy.VerifyFailed), string(policy.Unverified)} {
 		if o, what := f.held(reason); o.step > 0 {
 			o.command = f.command("explain", o.applications[0])
 			o.text, o.of = strings.Join(what, "; "), reason+" "+strings.Join(f.revisions(in(o.applications)), ",")
@@ -219,19 +214,26 @@ func (f *facts) verification() occurrence {
 	return occurrence{}
 }
 
-// verifiedStep says for which step the evidence says yes.
+// verifiedStep says that the evidence of a step says yes. It is verified since the step is done, if that is so.
 func (f *facts) verifiedStep(step *rollout.Step) (o occurrence) {
+	var texts []string
 	for _, c := range step.Conditions {
-		if !c.Met || c.Reason != unverified && c.Reason != verified {
-			continue
+		if c.Met && c.Reason == string(policy.Unverified) {
+			texts = append(texts, plain(c.Text))
 		}
-		for i := range step.Applications {
-			o.applications = append(o.applications, step.Applications[i].Name)
-		}
-		o.step, o.reason, o.text, o.command = step.Number, verified, plain(c.Text), f.command("get", f.set.Name)
-		o.of = verified + " " + strings.Join(f.revisions(in(o.applications)), ",")
+	}
+	if len(texts) == 0 {
 		return o
 	}
+	done := step.Done == len(step.Applications)
+	for i := range step.Applications {
+		o.applications = append(o.applications, step.Applications[i].Name)
+		if done {
+			o.since = later(o.since, doneAt(&step.Applications[i]))
+		}
+	}
+	o.step, o.reason, o.text, o.command = step.Number, verified, strings.Join(texts, "; "), f.command("get", f.set.Name)
+	o.of = verified + " " + strings.Join(f.revisions(in(o.applications)), ",")
 	return o
 }
 

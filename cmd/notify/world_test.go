@@ -26,6 +26,7 @@ import (
 
 	"github.com/stepgate/stepgate/cmd/rollout"
 	"github.com/stepgate/stepgate/test/guestbook"
+	"github.com/stepgate/stepgate/webhook/judge"
 	gate "github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -48,6 +49,7 @@ type world struct {
 	config  *corev1.ConfigMap
 	secrets map[string][]byte
 	*store
+	evidence judge.Evidence
 
 	mu       sync.Mutex
 	received []string
@@ -184,7 +186,7 @@ func (w *world) new() *Notifier {
 	return New(Options{
 		Config: gate.Config{Mode: gate.Enforce, Hold: true, Release: true, ServerAccounts: []string{"argocd-server"}},
 		Known:  w, Gated: func(namespace string) bool { return namespace == "argocd" }, Source: w, Store: w.store, Observer: w,
-		Poster: w, Clock: w.clock,
+		Poster: w, Clock: w.clock, Evidence: w.evidence,
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/cmd/notify"
+	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/record"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
@@ -39,8 +40,8 @@ type notifications struct {
 
 // newNotifications returns the notifications of the replica that holds the Lease. identity names this replica.
 func newNotifications(
-	o *flags.Options, config settings.Config, c *kube.Cluster, known *siblings.Cache, metrics *record.Metrics,
-	identity string, log logr.Logger,
+	o *flags.Options, config settings.Config, c *kube.Cluster, known *siblings.Cache, verified *verification,
+	metrics *record.Metrics, identity string, log logr.Logger,
 ) (*notifications, error) {
 	restConfig := rest.CopyConfig(c.Config)
 	restConfig.QPS, restConfig.Burst = notifyCalls, notifyBurst
@@ -55,10 +56,14 @@ func newNotifications(
 	}
 	log = log.WithName("notifications")
 	cluster := notify.Cluster{Clientset: clientset, Namespace: o.Notifications.Namespace, State: o.Notifications.State()}
-	notifier := notify.New(notify.Options{
+	options := notify.Options{
 		Config: config, Known: known, Gated: o.Gate.Namespaces.Gated, Source: cluster, Store: cluster, Observer: metrics,
 		Poster: untold{kube.EventCreator{Clientset: clientset}, identity, log}, Clock: clock.RealClock{},
-	})
+	}
+	if verified != nil {
+		options.Evidence = evidence.Watched{Watch: verified.Watch}
+	}
+	notifier := notify.New(options)
 	notifier.HearEngine(log)
 	return &notifications{notifier: notifier, lock: lock, log: log}, nil
 }

@@ -125,11 +125,8 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 			}
 			releaser.StartWith(p.starts.queue)
 		}
-		if p.verified != nil {
-			p.verified.OnChange(p.lookAtVerified(j.Parser))
-			if p.verified.creator != nil {
-				releaser.VerifyWith(p.verified.creator)
-			}
+		if p.verified != nil && p.verified.creator != nil {
+			releaser.VerifyWith(p.verified.creator)
 		}
 		p.look = func(set types.NamespacedName) {
 			if o.Gate.Namespaces.Gated(set.Namespace) {
@@ -138,11 +135,14 @@ func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (
 		}
 	}
 	if o.Notifications.Enabled {
-		if p.told, err = newNotifications(o, config, c, p.known, metrics, hostname, log); err != nil {
+		if p.told, err = newNotifications(o, config, c, p.known, p.verified, metrics, hostname, log); err != nil {
 			return nil, err
 		}
 	}
 	p.known.OnChange(p.changed)
+	if p.verified != nil {
+		p.verified.OnChange(p.lookAtVerified(j.Parser))
+	}
 	clients, err := clientsOf(&o.Client)
 	if err != nil {
 		return nil, err

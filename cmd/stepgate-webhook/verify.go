@@ -49,7 +49,7 @@ func (v *verification) run(ctx context.Context) error {
 	return v.Run(ctx)
 }
 
-// lookAtVerified has the Releaser look at the ApplicationSets that may wait for an object that has changed.
+// lookAtVerified has the ApplicationSets looked at that may wait for an object that has changed.
 func (p *program) lookAtVerified(parser *settings.Parser) func(schema.GroupResource, types.NamespacedName) {
 	return func(kind schema.GroupResource, object types.NamespacedName) {
 		for _, set := range p.known.Sets() {
@@ -59,7 +59,7 @@ func (p *program) lookAtVerified(parser *settings.Parser) func(schema.GroupResou
 			if slices.ContainsFunc(parser.Of(set).Verify, func(v settings.Verification) bool {
 				return v.Resource == kind && v.Namespace == object.Namespace
 			}) {
-				p.look(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
+				p.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 			}
 		}
 	}
