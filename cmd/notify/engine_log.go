@@ -16,8 +16,10 @@ const mostHeard = 200
 func (n *Notifier) HearEngine(log logr.Logger) {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.WarnLevel)
-	logrus.AddHook(&heard{n: n, log: log, before: cache.NewLRUExpireCache(mostHeard)})
+	logrus.AddHook(&heard{n: n, log: log, before: newMemory()})
 }
+
+func newMemory() *cache.LRUExpireCache { return cache.NewLRUExpireCache(mostHeard) }
 
 // heard is a logrus.Hook.
 type heard struct {
