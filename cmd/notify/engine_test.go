@@ -37,7 +37,7 @@ func TestSlack(t *testing.T) {
 	w.look(w.new())
 	w.Expect(w.counted).To(Equal(map[string]int{"on-rollout-complete slack sent": 1}))
 	w.Expect(got.Get("channel")).To(Equal("releases"))
-	w.Expect(got.Get("text")).To(HavePrefix("the rollout of argocd/guestbook is complete (at 78de5d3): all 4 Applications"))
+	w.Expect(got.Get("text")).To(HavePrefix("the rollout of argocd/guestbook is complete (at 78de5d3): all 4 "))
 	w.Expect(got.Get("attachments")).To(ContainSubstring("`stepgate get guestbook -n argocd`"))
 	w.Expect(got.Encode()).To(ContainSubstring(password))
 	w.Expect(w.log()).NotTo(ContainSubstring(password))
