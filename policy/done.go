@@ -40,12 +40,12 @@ func (r Recorded) Behind(compared []Source) bool {
 }
 
 // completedTarget reports whether the sibling has completed everything that the target deploys, whatever it does now:
-// it has gone on to another revision, or is about to. What the target changes beside the revision, it has completed only
-// if its operation is a later one than that change.
+// it has gone on to another revision, or is about to. What the target changes beside the revision, at whatever revision
+// it deploys it, the sibling has completed only since that change.
 func (in *Input) completedTarget(a *Application) bool {
 	_, wanted := in.mismatched(a.Compared)
 	return (wanted != nil || a.Health == "Healthy" && a.SpecCompared) && in.completed(a) && !in.pendingElsewhere(a) &&
-		(len(in.Target.Ran) == 0 || !in.behind || in.completedSinceChange(a))
+		(len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))
 }
 
 // notBroken asks of a sibling that has completed what the target deploys only that it is not found broken: it may be on

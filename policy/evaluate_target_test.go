@@ -99,6 +99,7 @@ func trainRows() map[string]row {
 		"the change is in a source that it lacks":     stopped("1:dev@c,op,ran:b > 2:prod@b+lib:x,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"the target changes nothing else":             on(allowed("1:dev@c,op,ran:a+b > 2:prod@c,wants:b,ran:a,auto,pinned")),
 		"the target changes a parameter, too":         stopped("1:dev@c,op,ran:a+b > 2:prod@c,wants:b,ran:a,respecified,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
+		"it changes a parameter at what is newest":    stopped("1:dev@c,op,ran:a+b > 2:prod@b,ran:a,respecified,auto,pinned", policy.OperationInProgress, "(OperationInProgress). Next: wait until the operation of dev has ended"),
 		"without the train, it has to have completed": {scenario: "1:dev@c,op,ran:a+b > 2:prod@b,auto,pinned", wantReason: policy.OperationInProgress, wantBlockers: "1:dev=OperationInProgress", wantMessage: one + "(OperationInProgress). Next: wait until the operation of dev has ended"},
 	}
 }
