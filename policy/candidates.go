@@ -117,14 +117,7 @@ func Overtaken(in Input) int {
 	if len(own) != 1 {
 		return 0
 	}
-	var after []Source
-	in.example(func(a *Application) (knows bool) {
-		since, knows := own[0].after(a.Ran)
-		if knows {
-			after = since
-		}
-		return knows
-	})
+	after, _ := firstKnown(&in, func(a *Application) ([]Source, bool) { return own[0].after(a.Ran) })
 	passed := 0
 	for _, s := range after {
 		if s.Key == own[0].Key && !slices.Contains(in.Target.Compared, s) {
@@ -138,22 +131,13 @@ func Overtaken(in Input) int {
 // since what the target runs, oldest first. It is the first by name that knows the order of these revisions. After a
 // restart nobody may: a commit that touches nothing of an Application is no sync of it, and its history does not have
 // that. Then what it was first compared with since counts.
-func (in *Input) completedSinceOwn() (all [][]Source) {
+func (in *Input) completedSinceOwn() [][]Source {
 	own := in.Target.own()
-	for _, completed := range []func([]Source, *Application) ([][]Source, bool){in.completedAfter, in.foundAfter} {
-		found := false
-		in.example(func(a *Application) (knows bool) {
-			since, knows := completed(own, a)
-			if knows {
-				all, found = since, true
-			}
-			return knows
-		})
-		if found {
-			break
-		}
+	completed, knows := firstKnown(in, func(a *Application) ([][]Source, bool) { return in.completedAfter(own, a) })
+	if !knows {
+		completed, _ = firstKnown(in, func(a *Application) ([][]Source, bool) { return in.foundAfter(own, a) })
 	}
-	return all
+	return completed
 }
 
 // inOrder are the last completions of an Application of which the times do not go back.
@@ -202,16 +186,24 @@ func (in *Input) foundAfter(own []Source, a *Application) (all [][]Source, knows
 	return all, len(all) > 0
 }
 
-// example calls knows with Applications of the earlier steps that have all sources of the target. The last one for which
-// that is true is the first by name of all.
-func (in *Input) example(knows func(a *Application) bool) {
+// firstKnown asks the Applications of the earlier steps that have all sources of the target. It returns the answer of the
+// first by name that knows one.
+func firstKnown[T any](in *Input, ask func(a *Application) (T, bool)) (answer T, knows bool) {
 	step, first := in.step(), ""
 	for _, a := range in.Siblings {
-		if (first == "" || a.Name < first) && in.isEarlier(a, step) && !slices.ContainsFunc(in.Target.Compared,
-			func(s Source) bool { return isDry(s) || !known(a.Compared, s.Key) }) && knows(a.Application) {
-			first = a.Name
+		if knows && a.Name > first || !in.isEarlier(a, step) || !in.hasSources(a.Application) {
+			continue
+		}
+		if one, ok := ask(a.Application); ok {
+			answer, knows, first = one, true, a.Name
 		}
 	}
+	return answer, knows
+}
+
+// hasSources reports whether an Application has all sources of the target, and their revisions have an order.
+func (in *Input) hasSources(a *Application) bool {
+	return !slices.ContainsFunc(in.Target.Compared, func(s Source) bool { return isDry(s) || !known(a.Compared, s.Key) })
 }
 
 // at are the sources of the target at the revisions that a sibling has them at.

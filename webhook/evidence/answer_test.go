@@ -75,6 +75,10 @@ func TestFound(t *testing.T) {
 	g.Expect(among(v, "", []*unstructured.Unstructured{unlabelled})).To(Equal(policy.Finding{
 		Detail: "no label can stand for what is deployed",
 	}))
+	created := *v
+	created.Template = "smoke"
+	g.Expect(among(&created, "abc", nil).Detail).To(Equal("there is none with the label stepgate.io/revision=abc; " +
+		"stepgate makes it (config.verify.create), or logs why not"))
 	var many []*unstructured.Unstructured
 	for range mostObjects + 1 {
 		many = append(many, one("a", "'yes'"))

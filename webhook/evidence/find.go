@@ -12,10 +12,8 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-const (
-	// mostObjects bounds the objects that speak of one revision: each is read live.
-	mostObjects = 10
-)
+// mostObjects bounds the objects that speak of one revision: each is read live.
+const mostObjects = 10
 
 // selector selects the objects of a Verification that speak of a revision.
 func selector(v *settings.Verification, revision string) labels.Selector {
@@ -33,9 +31,9 @@ func found(v *settings.Verification, revision string, objects []*unstructured.Un
 	case revision == "":
 		return policy.Finding{Detail: "no label can stand for what is deployed"}
 	case len(objects) == 0:
-		return policy.Finding{Detail: fmt.Sprintf("there is none with the label %s=%s", RevisionLabel, revision)}
+		return none(v, revision)
 	case len(objects) > mostObjects:
-		return policy.Finding{Detail: fmt.Sprintf("more than %d have the label %s=%s", mostObjects, RevisionLabel, revision)}
+		return tooMany(revision)
 	}
 	objects = slices.Clone(objects)
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
@@ -53,6 +51,19 @@ func found(v *settings.Verification, revision string, objects []*unstructured.Un
 		}
 	}
 	return all
+}
+
+// none says that no object speaks of the revision, and who was to make it.
+func none(v *settings.Verification, revision string) policy.Finding {
+	detail := fmt.Sprintf("there is none with the label %s=%s", RevisionLabel, revision)
+	if v.Template != "" {
+		detail += "; stepgate makes it (config.verify.create), or logs why not"
+	}
+	return policy.Finding{Detail: detail}
+}
+
+func tooMany(revision string) policy.Finding {
+	return policy.Finding{Detail: fmt.Sprintf("more than %d have the label %s=%s", mostObjects, RevisionLabel, revision)}
 }
 
 func saysOne(v *settings.Verification, o *unstructured.Unstructured) policy.Finding {

@@ -63,12 +63,11 @@ func (r *Reader) Read(ctx context.Context, v *settings.Verification, what string
 	if err != nil {
 		return unread(v, err)
 	}
+	if len(list.Items) > mostObjects {
+		return tooMany(revision), nil
+	}
 	var objects []*unstructured.Unstructured
 	for i := range list.Items {
-		if len(list.Items) > mostObjects {
-			objects = append(objects, &unstructured.Unstructured{})
-			continue
-		}
 		o, err := r.objects.Resource(kind).Namespace(v.Namespace).Get(ctx, list.Items[i].Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue

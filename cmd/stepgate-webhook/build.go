@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/cmd/flags"
+	"github.com/stepgate/stepgate/cmd/kube"
+	"github.com/stepgate/stepgate/webhook"
+	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
+	"github.com/stepgate/stepgate/webhook/record"
+	"github.com/stepgate/stepgate/webhook/refresh"
+	"github.com/stepgate/stepgate/webhook/release"
+	"github.com/stepgate/stepgate/webhook/server"
+	"github.com/stepgate/stepgate/webhook/settings"
+	"github.com/stepgate/stepgate/webhook/siblings"
+)
+
+// newProgram builds all parts and opens the webhook's address. It starts nothing but the sending of traces.
+func newProgram(ctx context.Context, o *flags.Options, config settings.Config) (*program, error) {
+	b, err := newBuilder(ctx, o, config)
+	if err != nil {
+		return nil, err
+	}
+	for _, build := range []func() error{b.judges, b.release, b.notifications, b.serve, b.listen} {
+		if err := build(); err != nil {
+			return nil, err
+		}
+	}
+	return b.program, nil
+}
+
+// builder is what the parts of a program are made from.
+type builder struct {
+	*program
+	log      logr.Logger
+	options  *flags.Options
+	config   settings.Config
+	cluster  *kube.Cluster
+	registry *prometheus.Registry
+	metrics  *record.Metrics
+	waiting  *record.Waiting
+	hostname string
+	// judge and gate are nil before judges.
+	judge *judge.Judge
+	gate  *webhook.Gate
+}
+
+// newBuilder opens the connection to the API server, and makes what the other parts are made from.
+func newBuilder(ctx context.Context, o *flags.Options, config settings.Config) (*builder, error) {
+	b := &builder{
+		program: &program{}, log: logr.FromContextOrDiscard(ctx), options: o, config: config,
+		registry: prometheus.NewRegistry(),
+	}
+	var err error
+	if b.traces, err = startTracer(ctx, &o.Tracing, command.ThisBuild().Version); err != nil {
+		return nil, err
+	}
+	restConfig, err := kube.RESTConfig(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	b.traces.call(restConfig)
+	if b.cluster, err = kube.New(restConfig); err != nil {
+		return nil, err
+	}
+	if b.hostname, err = os.Hostname(); err != nil {
+		return nil, fmt.Errorf("host name for Events: %w", err)
+	}
+	if o.Start.Enabled {
+		if b.config.Account, err = account(ctx, b.cluster.Clientset); err != nil {
+			return nil, err
+		}
+	}
+	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		command.ThisBuild().Metric())
+	if b.source, err = certificateSource(&o.Certificates, b.cluster.Config, b.registry); err != nil {
+		return nil, err
+	}
+	b.known, err = kube.Watched(b.cluster.Config, o.Gate.Namespaces.Watched(), o.Gate.Projects())
+	if err != nil {
+		return nil, err
+	}
+	b.metrics, b.waiting = record.NewMetrics(b.registry), record.NewWaiting(b.known, clock.RealClock{})
+	b.metrics.Initialise()
+	b.registry.MustRegister(b.waiting)
+	return b, nil
+}
+
+// judges makes what judges and records.
+func (b *builder) judges() (err error) {
+	o, c := b.options, b.cluster
+	b.recorder = record.NewRecorder(b.metrics,
+		record.NewEvents(kube.EventCreator{Clientset: c.Clientset}, b.metrics, b.log, b.hostname, clock.RealClock{}),
+		b.waiting)
+	b.refreshes = refresh.NewQueue(refresh.NewAnnotation(c.Objects), b.metrics, b.known, clock.RealClock{})
+	live := siblings.NewAPIServer(c.Objects, c.Versions, b.metrics)
+	reader := readerOf(&o.Barrier, live, b.known, c, b.metrics)
+	judged := judge.Dependencies{
+		Live: judge.NewLiveEvaluator(reader), Known: b.known, Histories: b.known,
+		Windows: judge.ProjectWindows{Known: b.known}, Clock: clock.RealClock{},
+	}
+	if b.verified, err = newVerification(o, c); err != nil {
+		return err
+	}
+	if b.verified != nil {
+		judged.Evidence = b.verified
+	}
+	b.judge = judge.New(b.config, judged)
+	dependencies := webhook.Dependencies{
+		Record: b.recorder, Lookup: siblings.NewLookup(live, b.known.Histories), Refresh: b.refreshes,
+	}
+	if b.config.MaxUpdate {
+		objects := places.ConfigMaps{Client: c.Clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace)}
+		dependencies.Places = places.NewStore(objects, reader, clock.RealClock{})
+		b.sweeper = &places.Sweeper{Kept: objects, Sets: live}
+	}
+	b.registry.MustRegister(record.NewWatches(b.known.Watched, o.Gate.Namespaces.Watched()))
+	b.registry.MustRegister(record.NewExemptions(b.judge.Parser, b.known, &scope{
+		Namespaces: o.Gate.Namespaces, versions: c.Versions,
+	}, b.log))
+	b.gate = webhook.NewGate(b.judge, dependencies)
+	return nil
+}
+
+// release makes what releases, starts and has evidence created, and what has it look again.
+func (b *builder) release() (err error) {
+	b.known.OnChange(b.changed)
+	if b.verified != nil {
+		b.verified.OnChange(b.lookAtVerified(b.judge.Parser))
+	}
+	if !b.config.Release {
+		return nil
+	}
+	o := b.options
+	releaser := release.New(b.judge, b.known, b.waiting, b.refreshes, rand.N[time.Duration])
+	b.releases = release.NewController(releaser.Reconcile)
+	if o.Start.Enabled {
+		if b.starts, err = newStarts(b.cluster, b.metrics, o.Start.Lease(), b.hostname, b.lookAtAll); err != nil {
+			return err
+		}
+		releaser.StartWith(b.starts.queue)
+	}
+	if b.verified != nil && b.verified.creator != nil {
+		releaser.VerifyWith(b.verified.creator)
+	}
+	b.look = func(set types.NamespacedName) {
+		if o.Gate.Namespaces.Gated(set.Namespace) {
+			b.releases.Changed(set)
+		}
+	}
+	return nil
+}
+
+// notifications makes what tells people.
+func (b *builder) notifications() (err error) {
+	if !b.options.Notifications.Enabled {
+		return nil
+	}
+	b.told, err = newNotifications(b.options, b.config, b.cluster, b.known, b.verified, b.metrics, b.hostname, b.log)
+	return err
+}
+
+// serve opens the webhook's address.
+func (b *builder) serve() error {
+	o := b.options
+	clients, err := clientsOf(&o.Client)
+	if err != nil {
+		return err
+	}
+	b.server, err = server.Listen(server.Options{
+		Address: o.Addresses.Webhook,
+		Handlers: map[string]admission.Handler{
+			webhook.ValidatePath: b.gate, webhook.MutatePath: webhook.NewMutator(b.gate, b.known),
+			webhook.MutateApplicationSetPath:   webhook.NewStamper(b.config, b.known, clock.RealClock{}),
+			webhook.ValidateApplicationSetPath: webhook.NewApprovalCheck(o.Approvals.Approvers, b.metrics, clock.RealClock{}),
+		},
+		Wrap:           b.traces.serve,
+		Requests:       b.metrics,
+		GetCertificate: b.source.GetCertificate, Clients: clients, ShutdownDelay: o.Addresses.ShutdownDelay, Log: b.log,
+	})
+	return err
+}
+
+// listen makes the other endpoints. They are opened when the program runs.
+func (b *builder) listen() error {
+	ready := &readiness{
+		server: b.server, source: b.source, known: b.known, discovery: b.cluster.Clientset.Discovery().RESTClient(),
+	}
+	ui, err := uiEndpoint(b.options, b.config, b.cluster, b.known, b.verified, b.log)
+	if err != nil {
+		return err
+	}
+	addresses := &b.options.Addresses
+	b.endpoints = []endpoint{
+		{flag: "--health-probe-bind-address", address: addresses.Probe, handler: ready.mux()},
+		{flag: "--metrics-bind-address", address: addresses.Metrics, handler: metricsMux(b.registry, addresses.Profiling)},
+		ui,
+	}
+	return nil
+}
