@@ -68,6 +68,9 @@ func TestPermissions(t *testing.T) {
 		"no-windows":     {"syncWindows.enabled=false"},
 		"start":          {"start.enabled=true"},
 		"notifications":  {"notifications.enabled=true"},
+		"max-update":     {"config.maxUpdate=true"},
+		"verify":         {"argocd.applicationNamespaces={team-a}", "config.verify.kinds={jobs.v1.batch}", "config.verify.namespaces={elsewhere}"},
+		"verify-create":  {"config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "config.verify.create=true"},
 		"no-refresh":     {"releaseWaiting.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,6 +66,24 @@ var installations = map[string]part{
 			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}":   "of ConfigMaps, stepgate may only write those that keep what it has sent",
 		},
 	},
+	"waiting for evidence": {
+		values: "{config: {mode: enforce, verify: {kinds: [jobs.v1.batch, analysisruns.v1alpha1.argoproj.io], namespaces: [checks], create: true}}, argocd: {applicationNamespaces: [argocd]}}",
+		has:    []string{"Role checks/$NAME-verify", "RoleBinding checks/$NAME-verify"},
+		lacks:  []string{"Role argocd/$NAME-verify"},
+		args:   []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=checks", "--verify-create=true"},
+		fields: map[string]string{
+			"Role checks/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["analysistemplates"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"] ["get"] ["create"]`,
+		},
+	},
+	"keeping maxUpdate": {
+		values: "config: {mode: enforce, maxUpdate: true}",
+		has:    []string{"Role $NAME-places", "RoleBinding $NAME-places", "ValidatingAdmissionPolicy $NAME-configmaps"},
+		args:   []string{"--max-update=true"},
+		fields: map[string]string{
+			"Role $NAME-places {.rules[*].resources} {.rules[*].verbs}":                 `["configmaps"] ["get","list","create","update","delete"]`,
+			"ValidatingAdmissionPolicy $NAME-configmaps {.spec.validations[0].message}": "of ConfigMaps, stepgate may only write those that keep the places of steps",
+		},
+	},
 	"changing nothing": {
 		values: "{config: {mode: enforce}, pin: {mode: off}, hold: {enabled: false}, releaseWaiting: {enabled: false}}",
 		lacks:  []string{"ValidatingAdmissionPolicy $NAME"},

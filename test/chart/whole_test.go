@@ -259,7 +259,9 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 		"create secrets": "--cert-mode=self", "watch secrets": "--cert-mode=self",
 		"patch validatingwebhookconfigurations": "--cert-mode=self", "watch appprojects": "--sync-windows=true",
 		"watch applications": "serve", "create events": "serve", "get mutatingwebhookconfigurations": "serve",
-		"create configmaps":                "--notifications", // and --max-update=true, which no rendering here has
+		"create configmaps": "--notifications --max-update=true", "delete configmaps": "--max-update=true",
+		"watch jobs": "--verify-kinds=jobs.v1.batch", "create analysisruns": "--verify-create=true",
+		"get analysistemplates":            "--verify-create=true",
 		"get secrets " + notify.SecretName: "--notifications", "get configmaps " + notify.ConfigMapName: "--notifications",
 		"update configmaps " + r.fullName() + "-notifications": "--notifications",
 		"update leases " + r.fullName() + "-notifications":     "--notifications",
@@ -268,8 +270,8 @@ func (r *rendering) rightsAreUsed(g *WithT) {
 		g.Expect(slices.Contains(append(rules, named...), right)).To(Equal(withRoles && uses), right)
 	}
 	for _, right := range rules {
-		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(create (configmaps|events|leases|secrets)|update (configmaps|leases|secrets)|` +
-			`patch (applications|validatingwebhookconfigurations|mutatingwebhookconfigurations))$`))
+		g.Expect(right).To(MatchRegexp(`^(get|list|watch) |^(create (analysisruns|configmaps|events|leases|secrets)|update (configmaps|leases|secrets)|` +
+			`delete configmaps|patch (applications|validatingwebhookconfigurations|mutatingwebhookconfigurations))$`))
 	}
 }
 

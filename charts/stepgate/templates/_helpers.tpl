@@ -143,7 +143,7 @@ INSTANCE-applicationset-controller. */}}
 {{- if and .Values.start.enabled (eq .Values.config.mode "enforce") }}true{{ end }}
 {{- end }}
 
-{{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
+{{/* The rules of the role that stepgate needs where the objects are that stepgate.io/verify names. */}}
 {{- define "stepgate.evidenceRules" -}}
 {{- range .Values.config.verify.kinds }}
 {{- $kind := splitn "." 3 . }}
@@ -163,6 +163,7 @@ INSTANCE-applicationset-controller. */}}
 {{- end }}
 {{- end }}
 
+{{/* The rules of the role that stepgate needs in the namespaces of the Applications. */}}
 {{- define "stepgate.applicationRules" -}}
 # The live reads of a decision, and the watches that keep them few.
 - apiGroups: [argoproj.io]
