@@ -1,7 +1,7 @@
 // Package notify tells people about rollouts, through Argo CD's own notifications engine: that a step waits, needs an
-// approval, is stopped or verified, and that a rollout is complete. The services, and the triggers and templates that
-// replace the shipped ones, are those of argocd-notifications-cm and argocd-notifications-secret; who is told is in
-// annotations of ApplicationSets. It looks at what the watches know, and reads no Application. It never decides, and
+// approval, is stopped or verified, and that a rollout is complete. It reads the services from argocd-notifications-cm
+// and argocd-notifications-secret. Triggers and templates there replace the shipped ones. Annotations of the
+// ApplicationSets say who is told. It looks at what the watches know, and reads no Application. It never decides, and
 // no decision waits for it. `serve` runs it.
 //
 // A message is sent at most once for each destination and occurrence. The Notifier writes down that it sends before it

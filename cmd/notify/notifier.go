@@ -92,7 +92,7 @@ type Notifier struct {
 
 	settings   *settings
 	settingsAt time.Time
-	// versions are those of the objects that the settings were made from.
+	// versions are the resource versions of the ConfigMap and the Secret that the settings were made from.
 	versions [2]string
 	redact   *atomic.Pointer[redactor]
 

@@ -449,7 +449,7 @@ func TestTheWebhookStepgateGetsEverything(t *testing.T) {
 	w.Expect(got.About).To(Equal("approval-needed"))
 	w.Expect(got.Appset.Name + got.Appset.Labels["team"]).To(Equal("guestbookweb"))
 	w.Expect(got.Rollout).To(HaveKeyWithValue("approval", map[string]any{
-		"is": true, "step": 3.0, "reason": "NotApproved", "since": "2026-11-22T20:27:07Z", "seconds": 240.0,
+		"is": true, "step": 3.0, "reason": "NotApproved", "since": "2026-11-22T20:26:55Z", "seconds": 252.0,
 		"applications": []any{"guestbook-prod-1", "guestbook-prod-2"}, "text": "NotApproved: 78de5d3",
 		"command": "stepgate approve guestbook -n argocd --step 3", "key": "3@NotApproved: 78de5d3",
 	}))

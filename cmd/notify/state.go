@@ -25,7 +25,7 @@ const (
 // state is what was sent: for each ApplicationSet, when a message to a destination about an occurrence was sent.
 type state map[types.UID]*notes
 
-// notes are those of one ApplicationSet.
+// notes are what was sent about one ApplicationSet.
 type notes struct {
 	// Set is its namespace and name, for people.
 	Set string `json:"set"`
@@ -81,7 +81,8 @@ func (s state) has(set types.UID, note string) bool {
 type change struct {
 	set  types.UID
 	name string
-	// add and remove are notes. live are those of what is still so: they are kept, however many there are.
+	// add and remove are names of notes. live are the names of notes about something that is still so: these are kept,
+	// however many there are.
 	add, remove, live []string
 }
 

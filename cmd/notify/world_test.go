@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -190,10 +189,7 @@ func (w *world) new() *Notifier {
 	})
 }
 
-var commits = map[string]string{"new": guestbook.NewCommit, "old": guestbook.OldCommit}
-
-// is brings the Applications into states: NAME=HEALTH/SYNC@COMMIT, and after that :STATUS, what the ApplicationSet
-// controller has recorded since four minutes, and +op or +failed for the last operation.
+// is brings the Applications into states: NAME=STATE, as guestbook.Put has it.
 func (w *world) is(text string) {
 	w.t.Helper()
 	now := w.clock.Now()
@@ -201,38 +197,10 @@ func (w *world) is(text string) {
 	var apps []*argo.Application
 	for word := range strings.FieldsSeq(text) {
 		name, state, _ := strings.Cut(word, "=")
-		state, operation, _ := strings.Cut(state, "+")
-		state, record, recorded := strings.Cut(state, ":")
-		state, commit, _ := strings.Cut(state, "@")
-		healthy, sync, _ := strings.Cut(state, "/")
 		env, _, _ := strings.Cut(name, "-")
 		app := guestbook.Application(w.set, env)
 		app.Name, app.UID, app.ResourceVersion = "guestbook-"+name, types.UID(name), "1"
-		deployed := guestbook.OldCommit
-		if sync == "Synced" {
-			deployed = commits[commit]
-		}
-		app.Operation = guestbook.RollingSync()
-		guestbook.Start(app, now.Add(-20*time.Minute))
-		guestbook.Finish(app, now.Add(-19*time.Minute), deployed)
-		at := now.Add(-4 * time.Minute)
-		if commit == "old" {
-			at = at.Add(-time.Minute)
-		}
-		guestbook.Compare(app, at, commits[commit], argo.SyncStatusCode(sync), health.HealthStatusCode(healthy))
-		switch operation {
-		case "op":
-			app.Operation = guestbook.RollingSync()
-		case "failed":
-			app.Status.OperationState.Phase, app.Status.OperationState.SyncResult.Revision = "Failed", commits[commit]
-		}
-		if recorded {
-			since := metav1.NewTime(now.Add(-4 * time.Minute))
-			w.set.Status.ApplicationStatus = append(w.set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
-				Application: app.Name, Step: strconv.Itoa(1 + slices.Index([]string{"dev", "qa", "prod"}, env)),
-				Status: argo.ProgressiveSyncStatusCode(record), LastTransitionTime: &since, TargetRevisions: []string{commits[commit]},
-			})
-		}
+		guestbook.Put(w.set, app, 1+slices.Index([]string{"dev", "qa", "prod"}, env), state, now)
 		apps = append(apps, app)
 	}
 	w.Snapshot = rollout.NewSnapshot()

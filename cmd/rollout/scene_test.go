@@ -6,10 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
-	synccommon "github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -51,7 +48,7 @@ func scene(text string) (*argo.ApplicationSet, []*argo.Application) {
 		}
 		for _, one := range expand(name) {
 			app := application(set, one, number)
-			put(set, app, number, state)
+			guestbook.Put(set, app, number, state, now)
 			apps = append(apps, app)
 		}
 	}
@@ -82,45 +79,6 @@ func application(set *argo.ApplicationSet, name string, step int) *argo.Applicat
 		app.Labels["env"] = environments[step-1]
 	}
 	return app
-}
-
-var commits = map[string]string{"new": guestbook.NewCommit, "old": guestbook.OldCommit}
-
-// put brings an Application into a state, and lets the ApplicationSet controller record it.
-func put(set *argo.ApplicationSet, app *argo.Application, step int, state string) {
-	state, operation, _ := strings.Cut(state, "+")
-	state, record, recorded := strings.Cut(state, ":")
-	state, commit, _ := strings.Cut(state, "@")
-	healthy, sync, _ := strings.Cut(state, "/")
-	deployed := guestbook.OldCommit
-	if sync == "Synced" {
-		deployed = commits[commit]
-	}
-	app.Operation = guestbook.RollingSync()
-	guestbook.Start(app, now.Add(-20*time.Minute))
-	guestbook.Finish(app, now.Add(-19*time.Minute), deployed)
-	at := now.Add(-4 * time.Minute)
-	if commit == "old" {
-		at = at.Add(-time.Minute)
-	}
-	guestbook.Compare(app, at, commits[commit], argo.SyncStatusCode(sync), health.HealthStatusCode(healthy))
-	switch operation {
-	case "op":
-		app.Operation = guestbook.RollingSync()
-	case "failed":
-		app.Status.OperationState.Phase = synccommon.OperationFailed
-	}
-	if recorded {
-		status, at, _ := strings.Cut(record, "@")
-		since := metav1.NewTime(now.Add(-4*time.Minute - 12*time.Second))
-		entry := argo.ApplicationSetApplicationStatus{
-			Application: app.Name, Step: strconv.Itoa(step), Status: argo.ProgressiveSyncStatusCode(status), LastTransitionTime: &since, TargetRevisions: []string{},
-		}
-		if at != "" {
-			entry.TargetRevisions = []string{commits[at]}
-		}
-		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, entry)
-	}
 }
 
 // judged is the Rollout of a scene.

@@ -26,7 +26,7 @@ type installed struct {
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
 	projects string
-	// kinds are those of objects that it reads as evidence.
+	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
 	// exists says that an installation was found.
 	exists bool
