@@ -211,7 +211,7 @@ func (s *suite) playEvidence(ctx context.Context, m mode) (p evidencePlayed, err
 		}
 	}
 	all, err := s.recorder.seen(string(m), map[string]bool{names[0]: true, names[1]: true, names[2]: true})
-	p.judge(all, names, oracle)
+	p.judge(all, names, first, oracle)
 	return p, err
 }
 
@@ -295,8 +295,9 @@ func (s *suite) job(ctx context.Context, m mode, p *evidencePlayed, commit strin
 	return s.Admin.Status().Update(ctx, job)
 }
 
-// judge looks at each start of a sync of steps 2 and 3: something has to have said yes to its commit by then.
-func (p *evidencePlayed) judge(all []observer.Observation, names []string, oracle *oracle) {
+// judge looks at each start of a sync of steps 2 and 3: something has to have said yes to its commit by then. The commit
+// that was installed does not count: it had its yes before there was an ApplicationSet.
+func (p *evidencePlayed) judge(all []observer.Observation, names []string, installed string, oracle *oracle) {
 	started := map[string]bool{}
 	for _, o := range all {
 		commit := o.Operated.Revision
@@ -304,7 +305,7 @@ func (p *evidencePlayed) judge(all []observer.Observation, names []string, oracl
 			commit = o.Compared.Revision
 		}
 		step, key := slices.Index(names, o.Name), o.Name+" "+commit
-		if step < 1 || commit == "" || started[key] || o.Synced && !o.OperationSet && o.Phase == "" {
+		if step < 1 || commit == "" || commit == installed || started[key] || o.Synced && !o.OperationSet && o.Phase == "" {
 			continue
 		}
 		started[key] = true
