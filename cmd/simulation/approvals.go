@@ -12,7 +12,7 @@ import (
 func (w *world) approve(m *member, user string, before bool) {
 	app := w.api.apps[m.name]
 	step := stepOf(app)
-	if step == 0 || len(app.Status.History) == 0 {
+	if step == 0 || before && len(app.Status.History) == 0 {
 		return
 	}
 	what, revisions := approvalOf(app), app.Status.GetRevisions()
