@@ -97,7 +97,7 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			g.Expect(trial.refreshes.Take()).To(BeEmpty())
 			trial.clock.Step(time.Minute)
 			r.Reconcile(guestbook)
-			g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+			g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come: " + scenario.Commit("b") + " at 11:59:00"}))
 		})
 	}
 }
@@ -148,5 +148,5 @@ func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
 	trial.clock.Step(again)
 	w.clock.SetTime(trial.clock.Now())
 	r.Reconcile(guestbook)
-	g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:59"}))
+	g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come: " + scenario.Commit("b") + " at 11:59:59"}))
 }

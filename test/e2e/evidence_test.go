@@ -295,17 +295,19 @@ func (s *suite) job(ctx context.Context, m mode, p *evidencePlayed, commit strin
 	return s.Admin.Status().Update(ctx, job)
 }
 
-// judge looks at each start of a sync of steps 2 and 3: something has to have said yes to its commit by then. The commit
-// that was installed does not count: it had its yes before there was an ApplicationSet.
+// judge looks at each start of a sync of steps 2 and 3: something has to have said yes by then to the commit that the
+// sync deploys, as Argo CD tells it. A sync starts when its operation is set. The commit that was installed does not
+// count: it had its yes before there was an ApplicationSet.
 func (p *evidencePlayed) judge(all []observer.Observation, names []string, installed string, oracle *oracle) {
-	started := map[string]bool{}
+	started, operating, since := map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	for _, o := range all {
-		commit := o.Operated.Revision
-		if o.OperationSet {
-			commit = o.Compared.Revision
+		if o.OperationSet && !operating[o.Name] {
+			since[o.Name] = o.At
 		}
+		operating[o.Name] = o.OperationSet
+		commit := o.Operated.Revision
 		step, key := slices.Index(names, o.Name), o.Name+" "+commit
-		if step < 1 || commit == "" || commit == installed || started[key] || o.Synced && !o.OperationSet && o.Phase == "" {
+		if step < 1 || commit == "" || commit == installed || started[key] || o.OperationSet && !o.TakenUp() {
 			continue
 		}
 		started[key] = true
@@ -317,10 +319,10 @@ func (p *evidencePlayed) judge(all []observer.Observation, names []string, insta
 		switch {
 		case !told && step == 2 && oracle.verdict(commit) == "no":
 			p.refused = append(p.refused, key)
-		case !told, o.At.Before(at):
+		case !told, since[o.Name].Before(at):
 			p.early = append(p.early, key)
 		default:
-			p.waits = append(p.waits, o.At.Sub(at))
+			p.waits = append(p.waits, since[o.Name].Sub(at))
 		}
 	}
 }

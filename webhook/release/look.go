@@ -107,7 +107,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 		l.now.blockedBy[p.Name] = d.Blockers[0].Application
 	}
 	if d.Outcome == policy.Allow {
-		r.reserve(l, p, d.Step)
+		r.reserve(l, p, &found.best)
 	}
 	if starts && !l.in.Settings.Bypassed && r.startIfDue(l, p, &found.best, d) {
 		return
@@ -128,12 +128,21 @@ func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found
 // haveCompared asks for what has to be compared before the sync of an Application can start. d is what was decided about
 // it.
 func (r *Releaser) haveCompared(l *look, p *argocd.Projection, found *decided, d policy.Decision) {
-	l.wanted = append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)
+	l.wanted = append(append(l.wanted, r.needed(d, found.best.Sources, p)...), idle(d, l.byName)...)
 	if found.train && d.Outcome == policy.Deny {
 		l.train = max(l.train, d.Step)
 		if !found.best.Compared {
-			l.wanted = append(l.wanted, r.needed(found.newest.Decision, p)...)
+			l.wanted = append(l.wanted, r.needed(found.newest.Decision, found.newest.Sources, p)...)
 		}
+	}
+}
+
+// turnOf is the need of an Application that may deploy sources.
+func turnOf(p *argocd.Projection, sources []policy.Source) need {
+	a := &p.Application
+	return need{
+		app: nameOf(p), step: beforeSteps, why: turnHasCome, what: policy.ApprovalOf(sources), comparedAt: a.ReconciledAt,
+		synced: a.SyncStatus == "Synced" && a.LastSync.AtCompared,
 	}
 }
 
@@ -145,16 +154,15 @@ func soonest(again, other time.Duration) time.Duration {
 	return min(again, other)
 }
 
-// needed is what has to be compared before the sync of an Application that waits can start.
-func (r *Releaser) needed(d policy.Decision, p *argocd.Projection) []need {
+// needed is what has to be compared before the sync of an Application that waits can start, which deploys sources.
+func (r *Releaser) needed(d policy.Decision, sources []policy.Source, p *argocd.Projection) []need {
 	if d.NotBefore.After(r.judge.Clock.Now()) {
 		return nil
 	}
 	target := judge.WaitingTarget(p, false)
 	all := needs(d, &target, p.Namespace)
-	if a := &p.Application; d.Outcome != policy.Deny {
-		synced := a.SyncStatus == "Synced" && a.LastSync.AtCompared
-		all = []need{{app: nameOf(p), step: beforeSteps, why: turnHasCome, comparedAt: a.ReconciledAt, synced: synced}}
+	if d.Outcome != policy.Deny {
+		all = []need{turnOf(p, sources)}
 	}
 	for i := range all {
 		all[i].pending = all[i].pending || all[i].app == nameOf(p) && p.Application.RefreshRequested

@@ -18,8 +18,9 @@ type need struct {
 	// step is the step of the Application; beforeSteps where a sync of its own waits for nothing else, and ofDependency
 	// where it is of another ApplicationSet, or of none.
 	step int
-	// why is the reason and its detail.
-	why string
+	// why is the reason and its detail, and what the revision that its own sync would deploy, if it needs it for that.
+	// What comes next is another need.
+	why, what string
 	// comparedAt is when Argo CD last compared it.
 	comparedAt time.Time
 	// settling says that its operation has just ended: up to Argo CD 3.5, its controller may overlook a request at that

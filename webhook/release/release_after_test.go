@@ -38,8 +38,8 @@ func TestWhatComesAfterOthersGetsItsTurn(t *testing.T) {
 		key  types.NamespacedName
 		turn string
 	}{
-		"an ApplicationSet":                   {guestbook, "argocd/dev its turn has come at 11:59:00"},
-		"an Application that nobody controls": {argocd.AloneKey("argocd", "lone"), "argocd/lone its turn has come at 11:59:00"},
+		"an ApplicationSet":                   {guestbook, "argocd/dev its turn has come: " + scenario.Commit("b") + " at 11:59:00"},
+		"an Application that nobody controls": {argocd.AloneKey("argocd", "lone"), "argocd/lone its turn has come: " + scenario.Commit("b") + " at 11:59:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-const prodReleased = "argocd/prod its turn has come at 11:59:00"
+var prodReleased = "argocd/prod its turn has come: " + scenario.Commit("b") + " at 11:59:00"
 
 // TestWhatSoaksIsReleasedAtTheMoment by this replica, and by one that starts at that moment or later.
 func TestWhatSoaksIsReleasedAtTheMoment(t *testing.T) {

@@ -104,7 +104,7 @@ func TestReconcile(t *testing.T) {
 		edit     func(*scenario.Cluster)
 		want     []string
 	}{
-		"it may start": {want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"it may start": {want: []string{prodReleased}},
 		"a sibling is not healthy, and nobody can help": {edit: func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"a sibling was compared too early":              {scenario: "1:dev=Healthy@a 2:qa=Healthy@b 3:prod=Healthy@b", want: []string{"argocd/dev RevisionMismatch compared to aaaaaaa, not bbbbbbb at 11:59:00"}},
 		"a refresh of a sibling was overlooked": {edit: func(c *scenario.Cluster) {
@@ -118,7 +118,7 @@ func TestReconcile(t *testing.T) {
 			c.Apps[0].Operation, c.Apps[0].Status.OperationState = &argo.Operation{}, &argo.OperationState{Phase: "Running"}
 		}},
 		"it was not compared with its spec":         {edit: func(c *scenario.Cluster) { prod(c).Spec.Source.Path = "elsewhere" }, want: []string{"argocd/prod TargetNotCompared at 11:59:00"}},
-		"the controller has slept through a commit": {edit: behind, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"the controller has slept through a commit": {edit: behind, want: []string{prodReleased}},
 		"that, and its turn has not come":           {edit: func(c *scenario.Cluster) { behind(c); c.Apps[0].Status.Health.Status = health.HealthStatusDegraded }},
 		"the controller knows the commit": {edit: func(c *scenario.Cluster) {
 			behind(c)
@@ -130,13 +130,13 @@ func TestReconcile(t *testing.T) {
 		"it is Waiting: Argo CD does not want it yet": {edit: func(c *scenario.Cluster) {
 			c.Sets[0].Status.ApplicationStatus[0].Status, prod(c).Status.Sync.Status = "Waiting", "OutOfSync"
 		}},
-		"it is in the first step, and has waited for 5 s": {edit: func(c *scenario.Cluster) { prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"it is in the first step, and has waited for 5 s": {edit: func(c *scenario.Cluster) { prod(c).Labels["step"] = "1" }, want: []string{prodReleased}},
 		"it has been synced, and nobody has noticed":      {edit: repeatable, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
 		"the same in the first step":                      {edit: func(c *scenario.Cluster) { repeatable(c); prod(c).Labels["step"] = "1" }, want: []string{"argocd/prod AlreadySynced: it started at 12:00:00 at 11:59:00"}},
 		"audit mode":                                      {config: func(c *settings.Config) { c.Mode = settings.Audit }},
 		"switched off":                                    {edit: func(c *scenario.Cluster) { c.Sets[0].Annotations = map[string]string{settings.ModeAnnotation: "off"} }},
 		"the ApplicationSet is gone":                      {edit: func(c *scenario.Cluster) { c.Sets = nil }},
-		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{"argocd/prod its turn has come at 11:59:00"}},
+		"auto-sync has not deployed what it compared":     {edit: autoSynced, want: []string{prodReleased}},
 		"auto-sync, and a sibling is not done":            {edit: func(c *scenario.Cluster) { autoSynced(c); c.Apps[0].Status.Health.Status = "Degraded" }},
 		"auto-sync has deployed it: somebody changed it":  {edit: func(c *scenario.Cluster) { autoSynced(c); deployed(prod(c)) }},
 		"bypassed": {
@@ -147,7 +147,7 @@ func TestReconcile(t *testing.T) {
 					settings.BypassReasonAnnotation: "INC-1",
 				}
 			},
-			want: []string{"argocd/prod its turn has come at 11:59:00"},
+			want: []string{prodReleased},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestItsTurnHasComeAgain(t *testing.T) {
 	g.Expect(r.Reconcile(guestbook)).To(BeNumerically(">", 20*time.Second), "a reconciliation alone is no new opening")
 	for _, wait := range []time.Duration{2, 4, 8} {
 		name := types.NamespacedName{Namespace: "argocd", Name: "prod"}
-		asked := r.sets[guestbook].requests[needKey{app: name, why: turnHasCome}].askedAt
+		asked := r.sets[guestbook].requests[needKey{app: name, why: turnHasCome, what: scenario.Commit("b")}].askedAt
 		r.clock.SetTime(asked.Add(time.Second))
 		recorder.Record(logr.Discard(), &judge.Write{
 			UID: prod.UID, Owners: []metav1.OwnerReference{{UID: c.Sets[0].UID}},
@@ -311,6 +311,21 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 		reason + ", request 3 at 12:00:00": jitter + 3*time.Second + 2*jitter,
 		reason + ", request 4 at 12:00:00": jitter + 7*time.Second + 3*jitter,
 	}))
+}
+
+// TestEachCommitHasItsTurn lets commits land one after another, each of which prod may sync at once. A Queue makes a
+// request with the same reason only a few times in half a minute, and so each commit is a reason of its own.
+func TestEachCommitHasItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	for _, letter := range []string{"b", "c", "d", "e"} {
+		for _, app := range c.Apps {
+			app.Status.Sync.Revision = scenario.Commit(letter)
+		}
+		r.clock.Step(r.Reconcile(guestbook))
+		r.Reconcile(guestbook)
+		g.Expect(r.refreshes.Take()).To(ConsistOf(ContainSubstring("its turn has come: " + scenario.Commit(letter))))
+	}
 }
 
 // TestNobodyPolls asks for a need of a sibling that is not Synced only after Argo CD itself has not made one for
@@ -459,7 +474,7 @@ func TestTheTrainIsReleasedAtWhatQualifies(t *testing.T) {
 	}
 	r.clock.Step(r.Reconcile(guestbook))
 	r.Reconcile(guestbook)
-	g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+	g.Expect(r.refreshes.Take()).To(Equal([]string{prodReleased}))
 }
 
 // TestController collects changes, and looks again by itself.
@@ -509,7 +524,7 @@ func TestWhatWasHeldAfterASwitchToAudit(t *testing.T) {
 			r.judge.Parser = settings.NewParser(r.judge.Config, r.judge.Clock)
 			r.clock.Step(r.Reconcile(guestbook))
 			r.Reconcile(guestbook)
-			g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come at 11:59:00"}))
+			g.Expect(r.refreshes.Take()).To(Equal([]string{prodReleased}))
 
 			prod.Operation = &argo.Operation{}
 			r.Reconcile(guestbook)

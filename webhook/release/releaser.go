@@ -101,9 +101,9 @@ type waitingSet struct {
 
 // needKey tells needs apart.
 type needKey struct {
-	app     types.NamespacedName
-	why     string
-	pending bool
+	app       types.NamespacedName
+	why, what string
+	pending   bool
 }
 
 // request is a need that is needed, from the first reconciliation that finds this to the last.

@@ -61,27 +61,35 @@ func (c need) from(since time.Time) time.Time {
 	return c.after
 }
 
+// key tells the need from others.
+func (c need) key() needKey { return needKey{app: c.app, why: c.why, what: c.what, pending: c.pending} }
+
 // knows reports whether a need has been wanted before, and had a place.
 func (s *waitingSet) knows(c need) bool {
-	return s.requests[needKey{app: c.app, why: c.why, pending: c.pending}] != nil
+	return s.requests[c.key()] != nil
 }
 
 // reason is why a need is asked for. Where an operation has just ended, each request has a reason of its own: the
 // last one may have been answered in the second in which the operation ended, and then the time of the comparison is
 // still the same.
 func (q *request) reason(c need) string {
-	if !c.settling || q.asked == 0 {
-		return c.why
+	switch {
+	case c.settling && q.asked > 0:
+		return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
+	case c.what != "":
+		return c.why + ": " + c.what
 	}
-	return fmt.Sprintf("%s, request %d", c.why, q.asked+1)
+	return c.why
 }
 
 // request asks for a need if it is due. It returns after how long it is due next, and whether it takes one of the
 // places of those that are under way: it was asked for, or is about to be. One that has not been made for long has lost
 // its place.
 func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet) (again time.Duration, underWay bool) {
-	key, clock := needKey{app: c.app, why: c.why, pending: c.pending}, r.judge.Clock.Now()
-	if first := (needKey{app: c.app, why: c.why}); c.pending && before.requests[first] != nil {
+	key, clock := c.key(), r.judge.Clock.Now()
+	first := key
+	first.pending = false
+	if c.pending && before.requests[first] != nil {
 		now.requests[first] = before.requests[first] // it has been made, and is not made again when it is answered
 	}
 	q := now.requests[key]
@@ -122,10 +130,10 @@ func (r *Releaser) request(c need, p *argocd.Projection, before, now *waitingSet
 		now.asked[c.app] = true
 	}
 	q.asked++
-	first := firstBackoff
+	shortest := firstBackoff
 	if c.settling {
-		first = firstBackoffSettling
+		shortest = firstBackoffSettling
 	}
-	q.askedAt, q.next = clock, clock.Add(backoff(first, q.asked)+r.random(spread))
+	q.askedAt, q.next = clock, clock.Add(backoff(shortest, q.asked)+r.random(spread))
 	return q.next.Sub(clock), c.pending || c.starts()
 }

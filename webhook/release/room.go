@@ -37,12 +37,12 @@ func (r *Releaser) room(l *look, p *argocd.Projection, c *policy.Candidate) *pol
 
 // reserve leaves one place less for the others while an Application has its turn, unless it has been asked for long ago,
 // and nobody syncs it.
-func (r *Releaser) reserve(l *look, p *argocd.Projection, step int) {
-	q := l.before.requests[needKey{app: nameOf(p), why: turnHasCome}]
+func (r *Releaser) reserve(l *look, p *argocd.Projection, c *policy.Candidate) {
+	q := l.before.requests[turnOf(p, c.Sources).key()]
 	if q != nil && q.asked > 0 && r.judge.Clock.Now().Sub(q.askedAt) >= overlookedAfter {
 		return
 	}
-	l.turns[step] = append(l.turns[step], policy.Blocker{
-		Application: p.Name, Step: step, Reason: policy.MaxUpdateReached, Detail: "its turn has come",
+	l.turns[c.Step] = append(l.turns[c.Step], policy.Blocker{
+		Application: p.Name, Step: c.Step, Reason: policy.MaxUpdateReached, Detail: "its turn has come",
 	})
 }

@@ -176,7 +176,7 @@ func (r *Releaser) startInBypass(l *look, p *argocd.Projection) {
 		r.verify(l, &found.best)
 	}
 	if d.Outcome == policy.Allow {
-		r.reserve(l, p, d.Step)
+		r.reserve(l, p, &found.best)
 	}
 	if !r.startIfDue(l, p, &found.best, d) && d.Outcome == policy.Deny {
 		r.haveCompared(l, p, &found, d)
