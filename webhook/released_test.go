@@ -97,7 +97,7 @@ func TestASyncWindowThatOpens(t *testing.T) {
 			g.Expect(trial.refreshes.Take()).To(BeEmpty())
 			trial.clock.Step(time.Minute)
 			r.Reconcile(guestbook)
-			g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come: " + scenario.Commit("b") + " at 11:59:00"}))
+			g.Expect(trial.refreshes.Take()).To(Equal([]string{prodsTurn("11:59:00")}))
 		})
 	}
 }
@@ -148,5 +148,10 @@ func TestAStepThatWasLeftIsLookedAtAgain(t *testing.T) {
 	trial.clock.Step(again)
 	w.clock.SetTime(trial.clock.Now())
 	r.Reconcile(guestbook)
-	g.Expect(trial.refreshes.Take()).To(Equal([]string{"argocd/prod its turn has come: " + scenario.Commit("b") + " at 11:59:59"}))
+	g.Expect(trial.refreshes.Take()).To(Equal([]string{prodsTurn("11:59:59")}))
+}
+
+// prodsTurn is the request of a refresh of prod that has its turn, and was compared at a time.
+func prodsTurn(comparedAt string) string {
+	return "argocd/prod its turn has come: " + scenario.Commit("b") + " at " + comparedAt
 }
