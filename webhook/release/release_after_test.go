@@ -85,3 +85,18 @@ func TestAnApplicationThatIsNoneAnyMore(t *testing.T) {
 	c.Apps[2].OwnerReferences[0].Controller = ptr.To(true)
 	g.Expect(r.Reconcile(argocd.AloneKey("argocd", "lone"))).To(BeZero())
 }
+
+// TestAnApplicationThatComesAfterNothingAnyMore was denied, and is asked for once the annotation is gone.
+func TestAnApplicationThatComesAfterNothingAnyMore(t *testing.T) {
+	g := NewWithT(t)
+	c := afterInfra()
+	net, lone := c.Apps[1], c.Apps[2]
+	net.Status.Health.Status = "Degraded"
+	r := newReleasing(scenario.Releasing(), c)
+	g.Expect(r.Reconcile(argocd.AloneKey("argocd", "lone"))).NotTo(BeZero(), "it waits")
+	lone.Annotations = nil
+	for range 2 {
+		g.Expect(r.Reconcile(argocd.AloneKey("argocd", "lone"))).To(BeZero())
+	}
+	g.Expect(r.refreshes.Take()).To(Equal([]string{"argocd/lone its turn has come at 11:59:00"}), "once")
+}

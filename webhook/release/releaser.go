@@ -158,10 +158,21 @@ func (r *Releaser) Reconcile(name types.NamespacedName) (again time.Duration) {
 	}, time.Duration(0)
 	if set := r.set(name); set != nil {
 		next = r.reconcile(set, before, now)
+	} else if r.sets[name] != nil {
+		r.letGo(name)
 	}
 	delete(r.sets, name)
 	if next > 0 {
 		r.sets[name] = now
 	}
 	return next
+}
+
+// letGo has an Application looked at once that is in no ApplicationSet, and comes after nothing any more: its sync was
+// denied, and nobody else would ask for it soon.
+func (r *Releaser) letGo(name types.NamespacedName) {
+	app, _ := argocd.IsAlone(name)
+	if p := r.known.Application(app); p != nil && p.Owner == "" && p.AutoSync && p.Application.SyncStatus == "OutOfSync" {
+		r.refresh.Ask(app, turnHasCome, p.Application.ReconciledAt)
+	}
 }

@@ -75,6 +75,13 @@ func TestWhoComesAfterIsToldOfEveryEvent(t *testing.T) {
 		heard = append(heard, lasting()...)
 		return heard
 	}).WithTimeout(10 * time.Second).Should(ConsistOf(key("set"), key("shop"), key("set")))
+
+	heard = nil
+	apps.Modify(watched("lone", ""))
+	g.Eventually(func() []types.NamespacedName {
+		heard = append(heard, lasting()...)
+		return heard
+	}).WithTimeout(10*time.Second).Should(ConsistOf(argocd.AloneKey("argocd", "lone")), "it comes after nothing any more")
 }
 
 // members are Applications that an API server has, and that are known. The rest of Live and Known is not asked.

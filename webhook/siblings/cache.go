@@ -117,7 +117,7 @@ func (c *Cache) OnChange(f func(set types.NamespacedName)) { c.changed = f }
 
 // applications handles the events of Applications.
 func (c *Cache) applications() cache.ResourceEventHandler {
-	return onEvery(func(object any, is event) {
+	return onEvery(func(before, object any, is event) {
 		c.arrivals.arrived()
 		p, ok := object.(*argocd.Projection)
 		switch {
@@ -130,7 +130,8 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 		default:
 			c.Observe(p)
 		}
-		if p.Set != "" || p.FollowsAlone() {
+		was, _ := before.(*argocd.Projection)
+		if p.Set != "" || p.FollowsAlone() || was != nil && was.FollowsAlone() {
 			c.changed(p.Key())
 		}
 		c.followed(p.Names()...)
@@ -139,7 +140,7 @@ func (c *Cache) applications() cache.ResourceEventHandler {
 
 // sets handles the events of ApplicationSets.
 func (c *Cache) sets() cache.ResourceEventHandler {
-	return onEvery(func(object any, is event) {
+	return onEvery(func(_, object any, is event) {
 		if set, ok := object.(*setProjection); ok {
 			if is == gone {
 				c.Displace(&set.set.ApplicationSet)
@@ -163,30 +164,31 @@ const (
 	gone
 )
 
-// onEvery handles every event by the newest state of its object. Where the watch has missed that an object was deleted
-// and created again, the old one is gone first.
-func onEvery(f func(object any, is event)) cache.ResourceEventHandler {
+// onEvery handles every event by the newest state of its object, and by the one before, which is nil if there was none.
+// Where the watch has missed that an object was deleted and created again, the old one is gone first.
+func onEvery(f func(before, object any, is event)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, first bool) {
 			if first {
-				f(object, listed)
+				f(nil, object, listed)
 			} else {
-				f(object, changed)
+				f(nil, object, changed)
 			}
 		},
 		UpdateFunc: func(old, object any) {
 			if was, err := meta.Accessor(old); err == nil {
 				if is, err := meta.Accessor(object); err == nil && was.GetUID() != is.GetUID() {
-					f(old, gone)
+					f(nil, old, gone)
+					old = nil
 				}
 			}
-			f(object, changed)
+			f(old, object, changed)
 		},
 		DeleteFunc: func(object any) {
 			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = missed.Obj
 			}
-			f(object, gone)
+			f(nil, object, gone)
 		},
 	}
 }
