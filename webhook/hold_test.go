@@ -78,6 +78,75 @@ func TestAHeldRepetition(t *testing.T) {
 	g.Expect(trial.refreshes.Take()).To(BeEmpty())
 }
 
+// TestAHeldWriteKeepsTheLastResult sets an operation and clears the result of the last one in one write, as argocd-server
+// does, and as ApplicationSync is to do.
+func TestAHeldWriteKeepsTheLastResult(t *testing.T) {
+	failed := &argo.OperationState{
+		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("b")}},
+		Message: "a hook failed", StartedAt: metav1.NewTime(scenario.Noon), RetryCount: 2,
+		SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b"), Resources: argo.ResourceResults{{Kind: "Job", Name: "smoke", Message: "x"}}},
+	}
+	pending := &argo.Operation{Sync: &argo.SyncOperation{Revision: scenario.Commit("a")}}
+	other := &argo.OperationState{Phase: "Running", StartedAt: metav1.NewTime(scenario.Noon)}
+	for name, tc := range map[string]struct {
+		early   bool
+		edit    func(a *scenario.Attempt)
+		want    *argo.OperationState
+		patches int
+	}{
+		"it clears the result":          {true, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, failed, 2},
+		"it leaves the result":          {true, func(*scenario.Attempt) {}, failed, 1},
+		"it writes another result":      {true, func(a *scenario.Attempt) { a.After.Status.OperationState = other }, other, 1},
+		"there was none":                {true, func(a *scenario.Attempt) { a.Before.Status, a.After.Status = argo.ApplicationStatus{}, argo.ApplicationStatus{} }, nil, 1},
+		"it replaces another operation": {true, func(a *scenario.Attempt) { a.Before.Operation, a.After.Status.OperationState = pending, nil }, failed, 2},
+		"it is created":                 {true, func(a *scenario.Attempt) { a.Before, a.After.Status.OperationState = nil, nil }, nil, 1},
+		"its turn has come":             {false, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Healthy@b 3:prod=Healthy@b")
+			if tc.early {
+				c.Apps[0].Status.Health.Status = health.HealthStatusProgressing
+			}
+			a := scenario.SyncOf(c, "prod")
+			a.Before.Status.OperationState, a.After.Status.OperationState = failed, failed.DeepCopy()
+			tc.edit(a)
+			trial, resp, app := mutated(t, scenario.Releasing(), c, a)
+			g.Expect(resp.Patches).To(HaveLen(tc.patches))
+			g.Expect(scenario.Encode(app.Status.OperationState)).To(MatchJSON(scenario.Encode(tc.want)), "to the last field")
+			if !tc.early {
+				g.Expect(app.Operation.Sync.Revision).To(Equal(scenario.Commit("b")), "it is pinned")
+				return
+			}
+			var before *argo.Operation
+			if a.Before != nil {
+				before = a.Before.Operation
+			}
+			g.Expect(app.Operation).To(Equal(before))
+			g.Expect(trial.counted("stepgate_decisions_total", "hold")).To(Equal(1.0), "it is recorded")
+		})
+	}
+}
+
+// TestAHeldWriteWithoutAStatusGetsNoneBack has the API server given patches that apply: there is nothing to add to.
+func TestAHeldWriteWithoutAStatusGetsNoneBack(t *testing.T) {
+	for name, status := range map[string]string{"none": "", "null": `"status":null,`} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := scenario.Of("1:dev=Degraded@b 3:prod=Healthy@b")
+			a := scenario.SyncOf(c, "prod")
+			a.Before.Status.OperationState = &argo.OperationState{Phase: "Failed"}
+			req := a.Request()
+			fields := fieldsOf(g, req.Object.Raw)
+			delete(fields, "status")
+			req.Object.Raw = append([]byte("{"+status), scenario.Encode(fields)[1:]...)
+			trial := newTrial(scenario.Releasing(), c)
+			g.Expect(fieldsOf(g, patchedBy(g, req.Object.Raw, mutate(t, NewMutator(trial.gate, scenario.Watched{Cluster: c}), req)))).NotTo(
+				HaveKey("operation"))
+		})
+	}
+}
+
 // TestAWriteIsJudgedOnce has both webhooks called for a write: only the first one reads.
 func TestAWriteIsJudgedOnce(t *testing.T) {
 	const open = "1:dev=Healthy@b 2:qa=Healthy@b 3:prod=Healthy@b"

@@ -28,9 +28,9 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 // the ApplicationSet controller whose turn has not come. It admits everything: the Gate judges the operation as it is
 // afterwards. Where the Mutator fails or knows nothing, the Gate at worst refuses an operation.
 //
-// It only changes what is at /operation and below. It acts in enforce mode only, on operations in step 2 and later, and
-// in step 1 if that waits for a condition; it holds a repeated operation in any step. Its answer to its own output is
-// no change.
+// It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
+// holds clears that. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that waits for a
+// condition; it holds a repeated operation in any step. Its answer to its own output is no change.
 type Mutator struct {
 	judge *judge.Judge
 	gate  *Gate
@@ -147,10 +147,15 @@ func (m *Mutator) hold(ctx context.Context, w *judge.Write, in policy.Input, pin
 	return judge.Verdict{}, false
 }
 
-// withoutOperation takes the operation out of a write, or puts the old one back.
+// withoutOperation takes the operation out of a write, or puts the old one back. A write that clears the result of the
+// last operation gets that back, too: no other result comes to replace it, and a failed sync would be forgotten.
 func withoutOperation(w *judge.Write) []jsonpatch.Operation {
+	patches := []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/operation", nil)}
 	if w.Old != nil && w.Old.Operation != nil {
-		return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/operation", w.Old.Operation.Sent())}
+		patches[0] = jsonpatch.NewOperation("replace", "/operation", w.Old.Operation.Sent())
 	}
-	return []jsonpatch.Operation{jsonpatch.NewOperation("remove", "/operation", nil)}
+	if result := argocd.ClearedResult(w.App, w.Old); result != nil {
+		patches = append(patches, jsonpatch.NewOperation("add", "/status/operationState", result))
+	}
+	return patches
 }

@@ -83,6 +83,8 @@ type status struct {
 	ReconciledAt   *metav1.Time              `json:"reconciledAt"`
 	OperationState *operationState           `json:"operationState"`
 	SourceHydrator argo.SourceHydratorStatus `json:"sourceHydrator"`
+	// text is the status as it was decoded, a part of the request. It has the results of the operation.
+	text []byte
 }
 
 // UnmarshalJSON decodes a status of which each part is bounded: the parts that are left out may be large.
@@ -94,6 +96,7 @@ func (s *status) UnmarshalJSON(raw []byte) error {
 		OperationState json.RawMessage `json:"operationState"`
 		SourceHydrator json.RawMessage `json:"sourceHydrator"`
 	}
+	s.text = raw
 	return errors.Join(decode(raw, &parts),
 		decodeBounded(parts.Sync, &s.Sync),
 		decodeBounded(parts.History, &s.History),
@@ -109,6 +112,23 @@ type operationState struct {
 	Operation  argo.Operation            `json:"operation"`
 	StartedAt  metav1.Time               `json:"startedAt"`
 	FinishedAt *metav1.Time              `json:"finishedAt"`
+}
+
+// ClearedResult is the result of the last operation before a write, as it was stored, if the write clears it; else nil.
+// Who starts a sync may clear it in the same write: argocd-server does, as SetAppOperation of argo-cd v3.5.7,
+// util/argo/argo.go. A write that has no status at all clears more than that, and gets nothing back.
+func ClearedResult(app, old *Application) json.RawMessage {
+	if old == nil || old.Status.OperationState == nil || app.Status.OperationState != nil ||
+		!bytes.HasPrefix(app.Status.text, []byte("{")) {
+		return nil
+	}
+	var before struct {
+		OperationState json.RawMessage `json:"operationState"`
+	}
+	if err := decode(old.Status.text, &before); err != nil {
+		return nil // it has been decoded before
+	}
+	return before.OperationState
 }
 
 // Operation is an operation, and the text of it: a field that Argo CD's types do not have here may still be a change.
