@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // TestWhatPeopleSeeOfAHeldSync holds prod until dev is healthy, and then lets it go.
@@ -126,6 +127,25 @@ func TestAHeldWriteKeepsTheLastResult(t *testing.T) {
 			g.Expect(trial.counted("stepgate_decisions_total", "hold")).To(Equal(1.0), "it is recorded")
 		})
 	}
+}
+
+// TestAHeldWriteHidesNoFailure from the siblings of its step.
+func TestAHeldWriteHidesNoFailure(t *testing.T) {
+	g := NewWithT(t)
+	c := scenario.Of("1:dev=Progressing@b 2:qa=Healthy@b 2:qb=Healthy@b")
+	c.Sets[0].Annotations = map[string]string{settings.MaxFailuresAnnotation: "0"}
+	c.Apps[1].Status.OperationState = &argo.OperationState{
+		Phase: "Failed", Operation: argo.Operation{Sync: &argo.SyncOperation{}}, SyncResult: &argo.SyncOperationResult{Revision: scenario.Commit("b")},
+	}
+	a := scenario.SyncOf(c, "qa")
+	a.After.Status.OperationState = nil
+	trial, _, stored := mutated(t, scenario.Releasing(), c, a)
+	g.Expect(stored.Operation).To(BeNil(), "it is held")
+
+	c.Apps[0].Status.Health.Status, c.Apps[1] = "Healthy", stored
+	_, other := mutatedBy(t, trial, c, scenario.SyncOf(c, "qb"))
+	g.Expect(other.Operation).To(BeNil(), "qa has failed")
+	g.Expect(trial.counted("stepgate_operations_changed_total", "held", "TooManyFailures")).To(Equal(1.0))
 }
 
 // TestAHeldWriteWithoutAStatusGetsNoneBack has the API server given patches that apply: there is nothing to add to.

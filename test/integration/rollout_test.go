@@ -184,10 +184,14 @@ func (r *rollout) denied(err error, causes ...string) {
 	var status *apierrors.StatusError
 	r.Expect(errors.As(err, &status)).To(BeTrue())
 	r.Expect(status.Status().Message).To(HavePrefix(`admission webhook "operation.stepgate.io" denied the request: `))
-	var got []string
-	for _, c := range status.Status().Details.Causes {
-		got = append(got, string(c.Type)+" "+c.Field)
-	}
-	r.Expect(got).To(Equal(causes))
+	r.Expect(causesOf(status)).To(Equal(causes))
 	r.Expect(status.Status().Details.RetryAfterSeconds).To(BeZero())
+}
+
+// causesOf are the causes of a denial ("Reason Application").
+func causesOf(status *apierrors.StatusError) (all []string) {
+	for _, c := range status.Status().Details.Causes {
+		all = append(all, string(c.Type)+" "+c.Field)
+	}
+	return all
 }
