@@ -95,10 +95,12 @@ func TestAHeldWriteKeepsTheLastResult(t *testing.T) {
 		want    *argo.OperationState
 		patches int
 	}{
-		"it clears the result":          {true, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, failed, 2},
-		"it leaves the result":          {true, func(*scenario.Attempt) {}, failed, 1},
-		"it writes another result":      {true, func(a *scenario.Attempt) { a.After.Status.OperationState = other }, other, 1},
-		"there was none":                {true, func(a *scenario.Attempt) { a.Before.Status, a.After.Status = argo.ApplicationStatus{}, argo.ApplicationStatus{} }, nil, 1},
+		"it clears the result":     {true, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, failed, 2},
+		"it leaves the result":     {true, func(*scenario.Attempt) {}, failed, 1},
+		"it writes another result": {true, func(a *scenario.Attempt) { a.After.Status.OperationState = other }, other, 1},
+		"there was none": {true, func(a *scenario.Attempt) {
+			a.Before.Status, a.After.Status = argo.ApplicationStatus{}, argo.ApplicationStatus{}
+		}, nil, 1},
 		"it replaces another operation": {true, func(a *scenario.Attempt) { a.Before.Operation, a.After.Status.OperationState = pending, nil }, failed, 2},
 		"it is created":                 {true, func(a *scenario.Attempt) { a.Before, a.After.Status.OperationState = nil, nil }, nil, 1},
 		"its turn has come":             {false, func(a *scenario.Attempt) { a.After.Status.OperationState = nil }, nil, 2},

@@ -37,11 +37,17 @@ func TestSibling(t *testing.T) {
 		"a hard refresh":              {edit: refresh("hard"), want: func(p *policy.Application) { p.RefreshRequested = true }},
 		"a refresh that says nothing": {edit: refresh(""), want: func(p *policy.Application) { p.RefreshRequested = true }},
 		"an operation":                {edit: func(a *argo.Application) { a.Operation = &argo.Operation{} }, want: func(p *policy.Application) { p.OperationSet = true }},
-		"being deleted":               {edit: func(a *argo.Application) { a.DeletionTimestamp = at(7) }, want: func(p *policy.Application) { p.Deleting = true }},
-		"never reconciled":            {edit: func(a *argo.Application) { a.Status.ReconciledAt = nil }, want: func(p *policy.Application) { p.ReconciledAt = time.Time{} }},
-		"no health":                   {edit: func(a *argo.Application) { a.Status.Health.Status = "" }, want: func(p *policy.Application) { p.Health = "" }},
-		"OutOfSync":                   {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
-		"no labels":                   {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
+		"an operation that has cleared the last result": {
+			edit: func(a *argo.Application) { a.Operation, a.Status.OperationState = &argo.Operation{}, nil },
+			want: func(p *policy.Application) {
+				p.OperationSet, p.LastOperation, p.LastSync = true, policy.LastOperation{}, fromHistory
+			},
+		},
+		"being deleted":    {edit: func(a *argo.Application) { a.DeletionTimestamp = at(7) }, want: func(p *policy.Application) { p.Deleting = true }},
+		"never reconciled": {edit: func(a *argo.Application) { a.Status.ReconciledAt = nil }, want: func(p *policy.Application) { p.ReconciledAt = time.Time{} }},
+		"no health":        {edit: func(a *argo.Application) { a.Status.Health.Status = "" }, want: func(p *policy.Application) { p.Health = "" }},
+		"OutOfSync":        {edit: func(a *argo.Application) { a.Status.Sync.Status = "OutOfSync" }, want: func(p *policy.Application) { p.SyncStatus = "OutOfSync" }},
+		"no labels":        {edit: func(a *argo.Application) { a.Labels = nil }, want: func(p *policy.Application) { p.Labels = nil }},
 		"it runs": {edit: running, want: func(p *policy.Application) {
 			p.LastOperation = policy.LastOperation{Phase: "Running", Full: true, StartedAt: at(40).Time}
 			p.LastSync = fromHistory

@@ -164,6 +164,46 @@ func TestBroken(t *testing.T) {
 	}
 }
 
+// TestAResultThatIsCleared with the write of the next operation takes nothing away from what is remembered.
+func TestAResultThatIsCleared(t *testing.T) {
+	asked := func(p *argocd.Projection) *argocd.Projection {
+		p.Application.OperationSet, p.Application.LastOperation = true, policy.LastOperation{}
+		return p
+	}
+	failed := done("b", 20)
+	failed.Application.LastOperation.Phase, failed.Application.LastOperation.Applied = "Failed", true
+	failed.Application.LastSync = policy.LastSync{FinishedAt: second(10), SameSources: true, Other: at("a")}
+	retried := done("b", 20)
+	retried.Application.LastSync = failed.Application.LastSync
+	for name, tc := range map[string]struct {
+		states            []*argocd.Projection
+		completed, failed []string
+		applied, broken   time.Time
+	}{
+		"it has succeeded":           {states: []*argocd.Projection{done("a", 10), asked(done("a", 10))}, completed: []string{"a"}},
+		"it has failed":              {states: []*argocd.Projection{done("a", 10), failed, asked(retried)}, completed: []string{"a"}, failed: []string{"b"}, applied: second(19), broken: second(1002)},
+		"and then it has succeeded":  {states: []*argocd.Projection{done("a", 10), failed, asked(retried), done("b", 30)}, completed: []string{"a", "b"}, applied: second(19), broken: second(1002)},
+		"it was never seen with one": {states: []*argocd.Projection{asked(done("a", 10))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := after(tc.states...)
+			past, last := r.Past(0, 0), tc.states[len(tc.states)-1]
+			g.Expect(completed(r)).To(Equal(tc.completed))
+			var revisions []string
+			for _, s := range past.Failed {
+				revisions = append(revisions, s.Revision)
+			}
+			g.Expect(revisions).To(Equal(tc.failed))
+			g.Expect(past.Applied).To(Equal(tc.applied))
+			g.Expect(past.Broken).To(Equal(tc.broken))
+			if last.Application.OperationSet {
+				g.Expect(r.Deployed(last.Compared, time.Time{})).To(BeFalse(), "it may deploy anything")
+			}
+		})
+	}
+}
+
 // TestWhatWasDeployedIsCompleted although something newer is compared, if the comparison is one of well after the sync.
 func TestWhatWasDeployedIsCompleted(t *testing.T) {
 	g := NewWithT(t)
