@@ -13,6 +13,7 @@ import (
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -47,12 +48,12 @@ func (p *Preview) Settings(set *argocd.ApplicationSet) settings.Settings {
 
 // AfterProblems are what is wrong with what an ApplicationSet comes after.
 func (p *Preview) AfterProblems(set *argocd.ApplicationSet) []settings.Problem {
-	return judge.AfterProblems(p.judge.Parser, p.known, set)
+	return judge.AfterProblems(p.judge.Orders, p.known, set)
 }
 
 // InCircle reports whether a name waits in turn for an ApplicationSet or, with a name, for an Application of it.
 func (p *Preview) InCircle(set *argocd.ApplicationSet, application string, name types.NamespacedName) bool {
-	return judge.FollowerOf(set, application).Circle(p.judge.Parser, p.known, name) != nil
+	return judge.FollowerOf(set, application).Circle(p.judge.Orders, p.known, order.Name{NamespacedName: name}) != nil
 }
 
 // NotDone is what is not done of a name that an ApplicationSet comes after, whatever was compared when.
@@ -179,7 +180,8 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 		if err != nil || set == nil || set.UID != string(owner.UID) || set.Namespace+"/"+set.Name != name {
 			continue
 		}
-		in := p.judge.Input(w, set, p.judge.Parser.OfWrite(set, w.Claim()))
+		s := p.judge.Parser.OfWrite(set, w.Claim())
+		in := p.judge.Input(w, p.judge.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name}), s)
 		in.History = p.judge.History(w, &set.ApplicationSet)
 		in.Siblings = judge.Placed(&set.ApplicationSet, p.known.Owned(types.UID(set.UID)))
 		in.Peers = in.Siblings

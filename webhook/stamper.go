@@ -11,6 +11,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/approval"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -23,14 +24,14 @@ const MutateApplicationSetPath = "/mutate-applicationset"
 // say who set it.
 type Stamper struct {
 	clock  clock.PassiveClock
-	parser *settings.Parser
+	orders *order.Orders
 	known  judge.KnownSets
 }
 
 // NewStamper returns a Stamper that warns as an installation with this configuration reads annotations. known tells
 // whether there is what they name.
 func NewStamper(config settings.Config, known judge.KnownSets, clock clock.PassiveClock) *Stamper {
-	return &Stamper{clock: clock, parser: settings.NewParser(config, clock), known: known}
+	return &Stamper{clock: clock, orders: order.New(settings.NewParser(config, clock)), known: known}
 }
 
 var _ webhook.AdmissionHandler = (*Stamper)(nil)
@@ -49,7 +50,7 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	response.Patches = stampPatches(w.New, stamped)
 	w.set.Annotations = stamped
 	set := argocd.NewApplicationSet(w.set)
-	for _, p := range append(s.parser.Of(set).Problems, judge.AfterProblems(s.parser, s.known, set)...) {
+	for _, p := range append(s.orders.Parser.Of(set).Problems, judge.AfterProblems(s.orders, s.known, set)...) {
 		response.Warnings = append(response.Warnings, warning("stepgate: "+p.String()))
 	}
 	return response

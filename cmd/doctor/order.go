@@ -7,6 +7,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -55,15 +56,15 @@ func (f *Facts) order(r *Release) Check {
 	case r.Flags == nil:
 		return r.unsettled(name)
 	}
-	parser, known := settings.NewParser(r.Flags.Gate, settings.At(f.Now)), f.objects()
+	orders, known := order.New(settings.NewParser(r.Flags.Gate, settings.At(f.Now))), f.objects()
 	var unreadable, wrong []string
 	for _, set := range all {
-		for _, p := range parser.Of(set).Problems {
+		for _, p := range orders.Parser.Of(set).Problems {
 			if p.Annotation == settings.AfterAnnotation {
 				unreadable = append(unreadable, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
 			}
 		}
-		for _, p := range judge.AfterProblems(parser, known, set) {
+		for _, p := range judge.AfterProblems(orders, known, set) {
 			wrong = append(wrong, fmt.Sprintf("%s/%s: %s", set.Namespace, set.Name, p.Text))
 		}
 	}

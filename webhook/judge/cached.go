@@ -1,10 +1,13 @@
 package judge
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -27,7 +30,7 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	}
 	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
-	in = j.Input(w, set, s)
+	in = j.Input(w, j.Orders.Of(context.Background(), order.Target{Set: set, Settings: s, Name: w.Target.Name}), s)
 	in.History = j.History(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce && !s.Bypassed
 }

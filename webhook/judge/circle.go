@@ -1,21 +1,35 @@
 package judge
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
-// reading reads what there is of a name.
-type reading func(name types.NamespacedName) (Named, error)
+// reading reads what there is of a name, live or not.
+type reading struct {
+	named func(name types.NamespacedName) (Named, error)
+	live  bool
+}
+
+// of reads what there is of a name of an order.
+func (r reading) of(name order.Name) (Named, error) {
+	n, err := r.named(name.NamespacedName)
+	if name.Application {
+		n = Named{Own: n.Own}
+	}
+	return n, err
+}
 
 // knownOf gives what is known of a name without a read.
 func knownOf(known KnownSets) reading {
-	return func(name types.NamespacedName) (Named, error) { return NamedKnown(known, name), nil }
+	return reading{named: func(name types.NamespacedName) (Named, error) { return NamedKnown(known, name), nil }}
 }
 
 // Follower is what comes after others: an ApplicationSet, an Application of it, or one that no ApplicationSet controls.
@@ -33,36 +47,38 @@ func FollowerOf(set *argocd.ApplicationSet, application string) Follower {
 }
 
 // Circle is the way from a name back to whoever comes after it, by what is known without a read; nil if none is known.
-func (f Follower) Circle(parser *settings.Parser, known KnownSets, from types.NamespacedName) (way []string) {
-	way, _ = f.way(parser, from, knownOf(known))
+func (f Follower) Circle(orders *order.Orders, known KnownSets, from order.Name) (way []string) {
+	way, _ = f.way(context.Background(), orders, from, knownOf(known))
 	return way
 }
 
 // circle is the way from a name back to the waiter, by what these come after; nil if there is none. It is looked for in
 // what is known first: only where there seems to be one, it is read.
-func (j *Judge) circle(w waiter, from types.NamespacedName, read reading) (way []string, err error) {
-	if j.Known != nil && w.Circle(j.Parser, j.Known, from) == nil {
+func (j *Judge) circle(ctx context.Context, w waiter, from order.Name, read reading) (way []string, err error) {
+	if j.Known != nil && w.Circle(j.Orders, j.Known, from) == nil {
 		return nil, nil
 	}
-	return w.way(j.Parser, from, read)
+	return w.way(ctx, j.Orders, from, read)
 }
 
 // mostOnTheWay bounds the names that are looked at for a circle.
 const mostOnTheWay = 100
 
-func (f Follower) way(parser *settings.Parser, from types.NamespacedName, read reading) ([]string, error) {
-	seen := map[types.NamespacedName]bool{}
-	var walk func(name types.NamespacedName) ([]string, error)
-	walk = func(name types.NamespacedName) ([]string, error) {
+func (f Follower) way(
+	ctx context.Context, orders *order.Orders, from order.Name, read reading,
+) ([]string, error) {
+	seen := map[order.Name]bool{}
+	var walk func(name order.Name) ([]string, error)
+	walk = func(name order.Name) ([]string, error) {
 		if seen[name] || len(seen) == mostOnTheWay {
 			return nil, nil
 		}
 		seen[name] = true
 		here := []string{name.String()}
-		if name == f.name || name == f.set {
+		if name.NamespacedName == f.name || name.NamespacedName == f.set && !name.Application {
 			return here, nil
 		}
-		next, err := nextAfter(parser, name, read)
+		next, err := nextAfter(ctx, orders, name, read)
 		if err != nil {
 			return nil, err
 		}
@@ -77,42 +93,53 @@ func (f Follower) way(parser *settings.Parser, from types.NamespacedName, read r
 }
 
 // nextAfter are the names after which something of a name comes.
-func nextAfter(parser *settings.Parser, name types.NamespacedName, read reading) ([]types.NamespacedName, error) {
-	n, err := read(name)
+func nextAfter(
+	ctx context.Context, orders *order.Orders, name order.Name, read reading,
+) ([]order.Name, error) {
+	n, err := read.of(name)
 	if err != nil {
 		return nil, err
 	}
-	var after settings.After
-	apps := n.Members
+	var next order.Order
 	if n.Set != nil {
-		after = parser.Of(n.Set).After
+		next = before(ctx, orders, read.live, n.Set, n.Members...)
 	}
 	if n.Own != nil {
-		apps = append(apps[:len(apps):len(apps)], n.Own)
+		owner := argocd.Alone(n.Own.Namespace, n.Own.UID, n.Own.Annotations)
+		if n.Own.Set != "" {
+			of, err := read.named(n.Own.Key())
+			if err != nil {
+				return nil, err
+			}
+			if of.Set != nil {
+				owner = of.Set
+			}
+		}
+		next = next.And(before(ctx, orders, read.live, owner, n.Own))
 	}
+	return next.Before, next.Err
+}
+
+// before is what comes before an ApplicationSet, and before Applications of it.
+func before(
+	ctx context.Context, orders *order.Orders, live bool, set *argocd.ApplicationSet, apps ...*argocd.Projection,
+) order.Order {
+	t := order.Target{Set: set, Settings: orders.Parser.Of(set), Live: live}
+	all := orders.Of(ctx, t)
 	for _, p := range apps {
-		own, _ := parser.OfApplication(p.Namespace, p.Annotations)
-		after = after.And(own)
+		t.Name, t.Annotations = p.Name, p.Annotations
+		all = all.And(orders.Of(ctx, t))
 	}
-	if n.Own != nil && n.Own.Set != "" {
-		owner, err := read(n.Own.Key())
-		if err != nil {
-			return nil, err
-		}
-		if owner.Set != nil {
-			after = after.And(parser.Of(owner.Set).After)
-		}
-	}
-	return after.Names, nil
+	return all
 }
 
 // AfterProblems are what is wrong with what an ApplicationSet comes after, by what is known without a read: whoever
 // writes the annotation is told. The ApplicationSet need not exist yet.
-func AfterProblems(parser *settings.Parser, known KnownSets, set *argocd.ApplicationSet) (problems []settings.Problem) {
+func AfterProblems(orders *order.Orders, known KnownSets, set *argocd.ApplicationSet) (problems []settings.Problem) {
 	follower := FollowerOf(set, "")
-	for _, name := range parser.Of(set).After.Names {
+	for _, name := range orders.Parser.Of(set).After.Names {
 		n := NamedKnown(known, name)
-		switch way := follower.Circle(parser, known, name); {
+		switch way := follower.Circle(orders, known, order.Name{NamespacedName: name}); {
 		case way != nil:
 			problems = append(problems, circular(way))
 		case n.Set == nil && n.Own == nil:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -18,58 +19,64 @@ type waiter struct {
 }
 
 // follow decides about a write that the steps let through, as far as it comes after others: d is what the steps say.
-// problems are what is wrong with the annotation. On an error there is no decision.
+// problems are what is wrong with the names. On an error there is no decision.
 func (j *Judge) follow(
-	ctx context.Context, w *Write, in policy.Input, set *argocd.ApplicationSet, after settings.After, d policy.Decision,
+	ctx context.Context, w *Write, in policy.Input, set *argocd.ApplicationSet, o order.Order, d policy.Decision,
 ) (decided policy.Decision, problems []settings.Problem, err error) {
-	if d.Outcome == policy.Deny || after.Empty() || !policy.Follows(in) {
+	switch {
+	case d.Outcome == policy.Deny || !o.Waits() || !policy.Follows(in):
 		return d, nil, nil
+	case o.Err != nil:
+		return policy.Decision{}, nil, o.Err
 	}
 	target := waiter{
 		Follower: FollowerOf(set, w.Target.Name), changed: j.changed(w),
 		compared: j.Histories.ComparedAt(w.UID, w.Target.ReconciledAt),
 	}
-	return j.followed(in, d, after, target, func(name types.NamespacedName) (Named, error) {
+	return j.followed(ctx, in, d, o, target, reading{live: true, named: func(name types.NamespacedName) (Named, error) {
 		return j.Live.Named(ctx, name)
-	})
+	}})
 }
 
 // FollowKnown decides about the sync that an Application waits for in the same way, by what is known without a read. in
-// is the completed input of that sync, and after is what its ApplicationSet says.
+// is the completed input of that sync, and s are the Settings of its ApplicationSet.
 func (j *Judge) FollowKnown(
-	in policy.Input, d policy.Decision, set *argocd.ApplicationSet, after settings.After, p *argocd.Projection,
+	in policy.Input, d policy.Decision, set *argocd.ApplicationSet, s settings.Settings, p *argocd.Projection,
 	known KnownSets,
 ) policy.Decision {
-	own, _ := j.Parser.OfApplication(p.Namespace, p.Annotations)
-	after = after.And(own)
-	if d.Outcome == policy.Deny || after.Empty() || !policy.Follows(in) {
+	if d.Outcome == policy.Deny || !policy.Follows(in) {
 		return d
+	}
+	ctx := context.Background() // nothing is read
+	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: p.Name, Annotations: p.Annotations})
+	if o.Err = nil; !o.Waits() {
+		return d // what could not be read, the judgment of the write reads
 	}
 	target := waiter{
 		Follower: FollowerOf(set, p.Name),
 		changed:  j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		compared: j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt),
 	}
-	d, _, _ = j.followed(in, d, after, target, knownOf(known))
+	d, _, _ = j.followed(ctx, in, d, o, target, knownOf(known))
 	return d
 }
 
 // followed decides by what a reading gives of the names. It reads a circle only where one is known.
 func (j *Judge) followed(
-	in policy.Input, d policy.Decision, after settings.After, w waiter, read reading,
+	ctx context.Context, in policy.Input, d policy.Decision, o order.Order, w waiter, read reading,
 ) (policy.Decision, []settings.Problem, error) {
 	var all []policy.Dependency
 	var problems []settings.Problem
-	for _, name := range after.Names {
-		n, err := read(name)
+	for _, name := range o.Before {
+		n, err := read.of(name)
 		if err != nil {
 			return policy.Decision{}, nil, err
 		}
-		way, err := j.circle(w, name, read)
+		way, err := j.circle(ctx, w, name, read)
 		if err != nil {
 			return policy.Decision{}, nil, err
 		}
-		dep := n.Dependency(name, func(p *argocd.Projection) policy.Past {
+		dep := n.Dependency(name.NamespacedName, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})
 		if dep.Circle = way != nil; dep.Circle {
@@ -77,5 +84,5 @@ func (j *Judge) followed(
 		}
 		all = append(all, dep)
 	}
-	return policy.Follow(in, d, all, after.Unreadable), problems, nil
+	return policy.Follow(in, d, all, o.Unreadable), problems, nil
 }

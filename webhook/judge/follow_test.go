@@ -14,6 +14,7 @@ import (
 	"github.com/stepgate/stepgate/test/scenario"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -50,9 +51,9 @@ func annotate(c *scenario.Cluster, who, others string) {
 	panic("nothing is called " + who)
 }
 
-func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch) judge.Verdict {
+func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch, others ...order.Declarer) judge.Verdict {
 	j := judge.New(settings.Config{Pin: settings.PinOff, AfterNamespaces: []string{"platform"}}, judge.Dependencies{
-		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon,
+		Live: c, Known: scenario.Watched{Cluster: c}, Histories: watch, Clock: scenario.AtNoon, Declarers: others,
 	})
 	w, err := judge.NewWrite(scenario.SyncOf(c, name).Request())
 	if err != nil {
@@ -61,8 +62,29 @@ func judgeIn(c *scenario.Cluster, name string, watch *scenario.Watch) judge.Verd
 	return j.Judge(context.Background(), w)
 }
 
+// bypassed switches the gate off for guestbook.
+func bypassed(c *scenario.Cluster) {
+	if c.Sets[0].Annotations == nil {
+		c.Sets[0].Annotations = map[string]string{}
+	}
+	c.Sets[0].Annotations[settings.BypassUntilAnnotation] = "2026-03-01T13:00:00Z"
+	c.Sets[0].Annotations[settings.BypassReasonAnnotation] = "INC-1"
+}
+
+// worded is a verdict in a few words.
+func worded(v judge.Verdict) string {
+	if v.Err != nil {
+		return "error"
+	}
+	words := []string{v.Outcome.String(), string(v.Reason)}
+	for _, b := range v.Blockers {
+		words = append(words, b.Named()+"="+string(b.Reason))
+	}
+	return strings.Join(words, " ")
+}
+
 func afterProblems(c *scenario.Cluster, set *argo.ApplicationSet) []settings.Problem {
-	return judge.AfterProblems(settings.NewParser(settings.Config{}, scenario.AtNoon), scenario.Watched{Cluster: c},
+	return judge.AfterProblems(order.New(settings.NewParser(settings.Config{}, scenario.AtNoon)), scenario.Watched{Cluster: c},
 		argocd.NewApplicationSet(set))
 }
 
@@ -94,11 +116,8 @@ func TestAfter(t *testing.T) {
 		"a circle of two":             {"guestbook>infra infra>guestbook", "dev", nil, "allow FirstStep", "argocd/infra, which comes after argocd/guestbook"},
 		"a circle by way of members":  {"guestbook>lone lone>net net>guestbook", "dev", nil, "allow FirstStep", "argocd/lone, which comes after argocd/net, which comes after argocd/guestbook"},
 		"a circle elsewhere":          {"guestbook>infra infra>lone lone>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
-		"it is bypassed": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
-			c.Sets[0].Annotations[settings.BypassUntilAnnotation] = "2026-03-01T13:00:00Z"
-			c.Sets[0].Annotations[settings.BypassReasonAnnotation] = "INC-1"
-		}, "not_gated Bypassed", ""},
-		"it is off": {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[3].Annotations[settings.ModeAnnotation] = "off" }, "not_gated NotManaged", ""},
+		"it is bypassed":              {"guestbook>infra", "dev", bypassed, "not_gated Bypassed", ""},
+		"it is off":                   {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[3].Annotations[settings.ModeAnnotation] = "off" }, "not_gated NotManaged", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -108,11 +127,7 @@ func TestAfter(t *testing.T) {
 			}
 			v := judgeIn(c, tc.app, &scenario.Watch{At: 5})
 			g.Expect(v.Err).NotTo(HaveOccurred())
-			got := []string{v.Outcome.String(), string(v.Reason)}
-			for _, b := range v.Blockers {
-				got = append(got, b.Named()+"="+string(b.Reason))
-			}
-			g.Expect(strings.Join(got, " ")).To(Equal(tc.want), v.Message())
+			g.Expect(worded(v)).To(Equal(tc.want), v.Message())
 			g.Expect(strings.Join(v.Settings.ProblemTexts(), " ")).To(ContainSubstring(tc.problem))
 			if tc.problem == "" {
 				g.Expect(v.Settings.Problems).To(BeEmpty())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -47,6 +48,8 @@ type Dependencies struct {
 	Windows SyncWindows
 	// Evidence is what objects of the cluster say; nil if nobody reads it, and then nothing is verified.
 	Evidence Evidence
+	// Declarers declare an order beside steps and stepgate.io/after; nil if nothing else does.
+	Declarers []order.Declarer
 	// Clock is that for the end of a bypass and of conditions.
 	Clock clock.PassiveClock
 }
@@ -57,6 +60,8 @@ type Judge struct {
 	Config settings.Config
 	// Parser makes the Settings of writes and ApplicationSets.
 	Parser *settings.Parser
+	// Orders say what comes before an Application.
+	Orders *order.Orders
 	Dependencies
 	// overrides are the positions at which operations first named revisions that were not compared.
 	overrides *cache.LRUExpireCache
@@ -64,8 +69,9 @@ type Judge struct {
 
 // New returns a Judge.
 func New(config settings.Config, dependencies Dependencies) *Judge {
+	parser := settings.NewParser(config, dependencies.Clock)
 	return &Judge{
-		Config: config, Parser: settings.NewParser(config, dependencies.Clock), Dependencies: dependencies,
+		Config: config, Parser: parser, Orders: order.New(parser, dependencies.Declarers...), Dependencies: dependencies,
 		overrides: cache.NewLRUExpireCache(maxOverrides),
 	}
 }
@@ -73,7 +79,7 @@ func New(config settings.Config, dependencies Dependencies) *Judge {
 // Judge judges one write, as a member of each of its ApplicationSets. The strictest answer counts.
 func (j *Judge) Judge(ctx context.Context, w *Write) (worst Verdict) {
 	start := time.Now()
-	if d, settled := policy.Relevant(w.Target); d.Reason == policy.NotManaged && w.follows() {
+	if d, settled := policy.Relevant(w.Target); d.Reason == policy.NotManaged {
 		worst = j.judgeAlone(ctx, w, d)
 	} else if settled {
 		worst = Verdict{Decision: d, Settings: j.Parser.Of(nil)}
@@ -109,47 +115,52 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 	if read.err != nil {
 		return Verdict{Settings: s, Err: read.err}
 	}
-	in := j.Input(w, set, s)
-	if set != nil {
-		in.History = j.History(w, &set.ApplicationSet)
+	if set == nil {
+		d, _ := policy.Scope(j.Input(w, order.Order{}, s))
+		return Verdict{Decision: d, Settings: s}
 	}
+	o := j.Orders.Of(ctx, order.Target{
+		Set: set, Settings: s, Name: w.Target.Name, Annotations: w.App.Metadata.Annotations, Live: true,
+	})
+	in := j.Input(w, o, s)
+	in.History = j.History(w, &set.ApplicationSet)
 	var err error
 	d, settled := policy.Scope(in)
 	if !settled {
 		d, err = j.evaluate(ctx, in, s, d)
 	}
-	if set != nil && err == nil {
-		own, problems := j.Parser.OfApplication(w.Namespace, w.App.Metadata.Annotations)
+	if err == nil {
 		var circles []settings.Problem
-		d, circles, err = j.follow(ctx, w, in, set, s.After.And(own), d)
-		s.Problems = slices.Concat(s.Problems, problems, circles)
+		d, circles, err = j.follow(ctx, w, in, set, o, d)
+		s.Problems = slices.Concat(s.Problems, o.Problems, circles)
 	}
-	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: set != nil, Set: set}
+	return Verdict{Decision: d, Settings: s, Err: err, Repeated: j.Repeats(in), Found: true, Set: set}
 }
 
-// judgeAlone judges the write of an Application that no ApplicationSet controls, and that comes after others. d says
-// that its steps have no say.
+// judgeAlone judges the write of an Application that no ApplicationSet controls. d says that its steps have no say: it is
+// judged only if it comes after others.
 func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Verdict {
 	set := argocd.Alone(w.Namespace, w.UID, argocd.OurAnnotations(w.App.Metadata.Annotations))
 	s := j.Parser.OfWrite(set, w.Claim())
-	in := j.Input(w, set, s)
+	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name, Live: true})
+	if !o.Waits() && !w.follows() {
+		return Verdict{Decision: d, Settings: j.Parser.Of(nil)}
+	}
+	in := j.Input(w, o, s)
 	in.History = j.History(w, &set.ApplicationSet)
 	d.Application = w.Target.Name
-	d, circles, err := j.follow(ctx, w, in, set, s.After, d)
-	s.Problems = slices.Concat(s.Problems, circles)
+	d, circles, err := j.follow(ctx, w, in, set, o, d)
+	s.Problems = slices.Concat(s.Problems, o.Problems, circles)
 	return Verdict{Decision: d, Settings: s, Err: err, Found: true}
 }
 
-// Input is what is known about a write without a read and without the past.
-func (j *Judge) Input(w *Write, set *argocd.ApplicationSet, s settings.Settings) policy.Input {
+// Input is what is known about a write without a read and without the past. o is what comes before its Application.
+func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input {
 	in := policy.Input{
-		Target: w.Target, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
+		Target: w.Target, ApplicationSet: o.Steps, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
 	in.Evidence = j.KnownEvidence(s)
-	if set != nil {
-		in.ApplicationSet = &set.ApplicationSet
-	}
 	return in
 }
 

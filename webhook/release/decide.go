@@ -15,14 +15,14 @@ func Decide(
 	j *judge.Judge, in policy.Input, set *argocd.ApplicationSet, p *argocd.Projection, known judge.KnownSets,
 ) policy.Decision {
 	d := decide(j, policy.Weigh, in, p, nil)
-	return d.after(j, set, j.Parser.Of(set).After, p, known)
+	return d.after(j, set, j.Parser.Of(set), p, known)
 }
 
 // after is the best decision, as far as the Application comes after others.
 func (d *decided) after(
-	j *judge.Judge, set *argocd.ApplicationSet, after settings.After, p *argocd.Projection, known judge.KnownSets,
+	j *judge.Judge, set *argocd.ApplicationSet, s settings.Settings, p *argocd.Projection, known judge.KnownSets,
 ) policy.Decision {
-	return j.FollowKnown(d.in, d.best.Decision, set, after, p, known)
+	return j.FollowKnown(d.in, d.best.Decision, set, s, p, known)
 }
 
 // weigher is policy.Weigh.

@@ -121,7 +121,7 @@ func (r *Releaser) lookAt(l *look, p *argocd.Projection, starts bool) {
 // decide decides about the sync that an Application waits for. d is the decision with the places of the step in mind.
 func (r *Releaser) decide(l *look, in policy.Input, p *argocd.Projection) (found decided, d policy.Decision) {
 	found = decide(r.judge, r.weigh, in, p, l.byName[l.before.blockedBy[p.Name]])
-	found.best.Decision = found.after(r.judge, l.set, l.settings.After, p, r.known)
+	found.best.Decision = found.after(r.judge, l.set, l.settings, p, r.known)
 	return found, found.best.Crowded(r.room(l, p, &found.best))
 }
 

@@ -23,9 +23,6 @@ type After struct {
 	Unreadable string
 }
 
-// Empty reports whether there is nothing to wait for.
-func (a After) Empty() bool { return len(a.Names) == 0 && a.Unreadable == "" }
-
 // And is both.
 func (a After) And(other After) After {
 	both := After{Names: slices.Clone(a.Names), Unreadable: a.Unreadable}
