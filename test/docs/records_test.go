@@ -30,10 +30,10 @@ func TestThePagesByWhichUsersDecideAreShort(t *testing.T) {
 const mostForUsers, mostOfREADME = 17_500, 900
 
 // notForUsers are pages that say how it works inside, and the front page of the site, which repeats the README.
-var notForUsers = []string{"architecture.md", "rule.md", "index.md"}
+var notForUsers = []string{"architecture.md", "rule.md", "applicationsync.md", "index.md"}
 
-// Nobody reads more. What only those need who change stepgate is in docs/architecture.md, docs/rule.md and
-// CONTRIBUTING.md; what a program can write is in docs/reference.
+// Nobody reads more. What only those need who change stepgate is in docs/architecture.md, docs/rule.md,
+// docs/applicationsync.md and CONTRIBUTING.md; what a program can write is in docs/reference.
 func TestThePagesForUsersAreShort(t *testing.T) {
 	g, words := NewWithT(t), 0
 	for page, text := range pages(g) {

@@ -84,8 +84,8 @@ func worded(v judge.Verdict) string {
 }
 
 func afterProblems(c *scenario.Cluster, set *argo.ApplicationSet) []settings.Problem {
-	return judge.AfterProblems(order.New(settings.NewParser(settings.Config{}, scenario.AtNoon)), scenario.Watched{Cluster: c},
-		argocd.NewApplicationSet(set))
+	orders := order.New(settings.NewParser(settings.Config{}, scenario.AtNoon))
+	return judge.AfterProblems(orders, scenario.Watched{Cluster: c}, argocd.NewApplicationSet(set))
 }
 
 func TestAfter(t *testing.T) {

@@ -157,7 +157,8 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Ver
 // Input is what is known about a write without a read and without the past. o is what comes before its Application.
 func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input {
 	in := policy.Input{
-		Target: w.Target, ApplicationSet: o.Steps, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w), StartedBy: j.startedBy(w),
+		Target: w.Target, ApplicationSet: o.Steps, Settings: s.Settings, Now: j.Clock.Now(), Window: j.window(w),
+		StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
 	in.Evidence = j.KnownEvidence(s)

@@ -100,7 +100,7 @@ func TestAThirdDeclarer(t *testing.T) {
 		"nor does the one that controls it":            {"data:guestbook api<data:dev", "", "dev", nil, nil, "deny DependencyNotDone guestbook=DependencyNotFound"},
 		"steps hold as well, and are named":            {"data:lone api<data:prod", "", "prod", func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = "Degraded" }, nil, "deny NotHealthy dev=NotHealthy"},
 		"stepgate.io/after holds as well":              {"data:lone api<data:dev", "guestbook>infra", "dev", nil, nil, "deny DependencyNotDone net=NotHealthy lone=NotHealthy"},
-		"both name the same":                           {"data:lone api<data:dev", "guestbook>lone", "dev", nil, nil, "deny DependencyNotDone lone=NotHealthy lone=NotHealthy"},
+		"both name the same":                           {"data:lone api<data:dev", "guestbook>lone", "dev", nil, nil, "deny DependencyNotDone lone=NotHealthy"},
 		"a circle through both holds nobody up":        {"data:net api<data:dev", "net>dev", "dev", nil, nil, "allow FirstStep"},
 		"it cannot be read":                            {"data:lone api<data:dev", "", "dev", nil, unread, "error"},
 		"it cannot be read, and steps deny":            {"data:lone api<data:prod", "", "prod", func(c *scenario.Cluster) { c.Apps[0].Status.Health.Status = "Degraded" }, unread, "deny NotHealthy dev=NotHealthy"},
@@ -131,9 +131,10 @@ func TestACircleThroughAThirdDeclarerIsReadLive(t *testing.T) {
 	c := chain("guestbook>net")
 	known, live := runOf("api:dev last<api:net"), runOf("api:dev last:net")
 	knownOnly := liveOr{live: live, known: known}
-	g.Expect(worded(judgeIn(c, "dev", &scenario.Watch{At: 5}, knownOnly))).To(Equal("deny DependencyNotDone net=NotHealthy"))
+	watch := &scenario.Watch{At: 5}
+	g.Expect(worded(judgeIn(c, "dev", watch, knownOnly))).To(Equal("deny DependencyNotDone net=NotHealthy"))
 	knownOnly.live = known
-	g.Expect(worded(judgeIn(c, "dev", &scenario.Watch{At: 5}, knownOnly))).To(Equal("allow FirstStep"))
+	g.Expect(worded(judgeIn(c, "dev", watch, knownOnly))).To(Equal("allow FirstStep"))
 }
 
 // liveOr is a run that is not what is known of it.

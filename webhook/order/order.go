@@ -62,7 +62,7 @@ func (o Order) And(other Order) Order {
 		Err: cmp.Or(o.Err, other.Err),
 	}
 	for _, name := range other.Before {
-		if !slices.Contains(both.Before, name) {
+		if !slices.Contains(both.Before, name) && !slices.Contains(both.Before, Name{NamespacedName: name.NamespacedName}) {
 			both.Before = append(both.Before, name)
 		}
 	}
