@@ -4,7 +4,11 @@ import (
 	"context"
 	"strings"
 
+	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -19,7 +23,7 @@ import (
 const MutateApplicationSetPath = "/mutate-applicationset"
 
 // Stamper writes into an ApplicationSet who has approved and who has paused, as the API server says, and warns whoever
-// writes an annotation that stepgate cannot read. It admits everything, in every mode, and changes only the annotations
+// writes an annotation that stepgate cannot read, or an Application that comes after what does not exist. It admits everything, in every mode, and changes only the annotations
 // ApprovedByAnnotation and PausedByAnnotation. Without it, approvals are refused (ApprovalCheck), and a pause does not
 // say who set it.
 type Stamper struct {
@@ -38,6 +42,9 @@ var _ webhook.AdmissionHandler = (*Stamper)(nil)
 
 // Handle answers with the patches of one write. It reads nothing from the API server, and records nothing.
 func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhook.AdmissionResponse {
+	if req.Kind.Group == argo.SchemeGroupVersion.Group && req.Kind.Kind == "Application" {
+		return warned(s.ofApplication(req.AdmissionRequest))
+	}
 	w, err := newSetWrite(req.AdmissionRequest, s.clock.Now())
 	switch {
 	case err != nil:
@@ -45,12 +52,36 @@ func (s *Stamper) Handle(_ context.Context, req webhook.AdmissionRequest) webhoo
 	case w == nil:
 		return unchanged()
 	}
-	response := unchanged()
 	stamped := approval.Mutate(w.Old, w.New, w.User, w.At)
-	response.Patches = stampPatches(w.New, stamped)
+	patches := stampPatches(w.New, stamped)
 	w.set.Annotations = stamped
 	set := argocd.NewApplicationSet(w.set)
-	for _, p := range append(s.orders.Parser.Of(set).Problems, judge.AfterProblems(s.orders, s.known, set)...) {
+	response := warned(append(s.orders.Parser.Of(set).Problems, judge.AfterProblems(s.orders, s.known, set)...))
+	response.Patches = patches
+	return response
+}
+
+// ofApplication is what is wrong with what an Application comes after by its own annotation. Of an object that cannot be
+// read, that is nothing: this is no judgment, and refuses no write.
+func (s *Stamper) ofApplication(req admissionv1.AdmissionRequest) []settings.Problem {
+	app, err := argocd.Decode(req.Object.Raw)
+	if err != nil || app == nil || app.Metadata.DeletionTimestamp != nil {
+		return nil
+	}
+	set := argocd.Alone(req.Namespace, "", nil)
+	owners := &metav1.ObjectMeta{OwnerReferences: app.Metadata.OwnerReferences}
+	if owner := metav1.GetControllerOfNoCopy(owners); owner != nil {
+		if known, _ := s.known.Set(types.NamespacedName{Namespace: req.Namespace, Name: owner.Name}); known != nil {
+			set = known
+		}
+	}
+	return judge.OwnAfterProblems(s.orders, s.known, set, app.Metadata.Name, app.Metadata.Annotations)
+}
+
+// warned admits a write, and tells whoever makes it of problems.
+func warned(problems []settings.Problem) webhook.AdmissionResponse {
+	response := unchanged()
+	for _, p := range problems {
 		response.Warnings = append(response.Warnings, warning("stepgate: "+p.String()))
 	}
 	return response

@@ -102,8 +102,10 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 				for kind, want := range map[string]struct {
 					path, policy string
 					seconds      int
+					resources    []any
 				}{
-					"ValidatingWebhookConfiguration": {webhook.ValidateApplicationSetPath, "Fail", 5}, "MutatingWebhookConfiguration": {webhook.MutateApplicationSetPath, "Ignore", 3},
+					"ValidatingWebhookConfiguration": {webhook.ValidateApplicationSetPath, "Fail", 5, []any{"applicationsets"}},
+					"MutatingWebhookConfiguration":   {webhook.MutateApplicationSetPath, "Ignore", 3, []any{"applications", "applicationsets"}},
 				} {
 					_, hook := webhookNamed(g, objects, kind, setWebhooks[kind])
 					g.Expect(hook).NotTo(BeNil(), kind)
@@ -111,13 +113,13 @@ func TestTheWebhooksForApplicationSets(t *testing.T) {
 					g.Expect(hook["timeoutSeconds"]).To(BeEquivalentTo(want.seconds))
 					g.Expect(hook["sideEffects"]).To(Equal("None"))
 					g.Expect(hook["namespaceSelector"]).To(Equal(operation["namespaceSelector"]))
-					g.Expect(hook).NotTo(HaveKey("objectSelector"), "it is about Applications")
+					g.Expect(hook).NotTo(HaveKey("objectSelector"), "it is about operations")
 					g.Expect(nested(hook, "clientConfig", "service", "path")).To(Equal(want.path))
 					g.Expect(unstructured.SetNestedField(hook, webhook.ValidatePath, "clientConfig", "service", "path")).To(Succeed())
 					g.Expect(hook["clientConfig"]).To(Equal(operation["clientConfig"]))
 					rules := hook["rules"].([]any)
 					g.Expect(rules).To(HaveLen(1))
-					g.Expect(rules[0].(map[string]any)["resources"]).To(Equal([]any{"applicationsets"}), "and no subresource")
+					g.Expect(rules[0].(map[string]any)["resources"]).To(Equal(want.resources), "and no subresource")
 				}
 			})
 		}

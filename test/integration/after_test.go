@@ -38,6 +38,22 @@ func (r *rollout) starts(app *argo.Application) error {
 	return r.as(cluster.ControllerAccount).Patch(r.ctx, app, client.MergeFrom(before))
 }
 
+// told writes what an Application comes after, and hears a warning.
+func (r *rollout) told(app *argo.Application, after, want string) {
+	r.t.Helper()
+	heard := &warnings{}
+	admin, err := shared.ClientWithWarnings(cluster.Human, heard)
+	r.Expect(err).NotTo(HaveOccurred())
+	before := app.DeepCopy()
+	app.Annotations = map[string]string{settings.AfterAnnotation: after}
+	r.Expect(admin.Patch(r.ctx, app, client.MergeFrom(before))).To(Succeed())
+	if want == "" {
+		r.Expect(heard.all).To(BeEmpty())
+		return
+	}
+	r.Expect(heard.all).To(ConsistOf(ContainSubstring(want)))
+}
+
 // refreshOf is the refresh that is asked for on an Application.
 func (r *rollout) refreshOf(app *argo.Application) string {
 	r.t.Helper()
@@ -50,6 +66,8 @@ func (r *rollout) refreshOf(app *argo.Application) string {
 func TestAnApplicationOfItsOwnComesAfterAnApplicationSet(t *testing.T) {
 	r := newRollout(t)
 	shop := r.lone("shop", map[string]string{settings.AfterAnnotation: "guestbook"})
+	r.told(shop, "guestbook, nobody", "nobody, which does not exist: nothing starts until it does")
+	r.told(shop, "guestbook", "")
 	free := r.lone("free", nil)
 	before := r.requests()
 	r.Expect(r.starts(free)).To(Succeed())

@@ -135,9 +135,23 @@ func before(
 
 // AfterProblems are what is wrong with what an ApplicationSet comes after, by what is known without a read: whoever
 // writes the annotation is told. The ApplicationSet need not exist yet.
-func AfterProblems(orders *order.Orders, known KnownSets, set *argocd.ApplicationSet) (problems []settings.Problem) {
-	follower := FollowerOf(set, "")
-	for _, name := range orders.Parser.Of(set).After.Names {
+func AfterProblems(orders *order.Orders, known KnownSets, set *argocd.ApplicationSet) []settings.Problem {
+	return afterProblems(orders, known, FollowerOf(set, ""), orders.Parser.Of(set).After)
+}
+
+// OwnAfterProblems are the same for what an Application comes after by an annotation of its own, which it has with a
+// write. set is the ApplicationSet that controls it, or the form of one (argocd.Alone).
+func OwnAfterProblems(
+	orders *order.Orders, known KnownSets, set *argocd.ApplicationSet, name string, annotations map[string]string,
+) []settings.Problem {
+	own, problems := orders.Parser.OfApplication(set.Namespace, annotations)
+	return append(problems, afterProblems(orders, known, FollowerOf(set, name), own)...)
+}
+
+func afterProblems(
+	orders *order.Orders, known KnownSets, follower Follower, after settings.After,
+) (problems []settings.Problem) {
+	for _, name := range after.Names {
 		n := NamedKnown(known, name)
 		switch way := follower.Circle(orders, known, order.Name{NamespacedName: name}); {
 		case way != nil:

@@ -168,14 +168,14 @@ matchConditions:
   {{- end }}
 {{- end }}
 
-{{/* Which writes of ApplicationSets the API server sends. Call it with a dict of root, and of name and expression of the condition. Writes of
-the status are those of a subresource, and are never sent. webhook.objectSelector, exemptApplications and matchConditions are about
-Applications. */}}
-{{- define "stepgate.setScope" -}}
+{{/* Which writes the API server sends because of annotations. Call it with a dict of root, resources, and name and expression of the condition.
+Writes of the status of an ApplicationSet are those of a subresource, and are never sent. webhook.objectSelector, exemptApplications and
+matchConditions are about operations. */}}
+{{- define "stepgate.annotationScope" -}}
 rules:
   - apiGroups: [argoproj.io]
     apiVersions: ["*"]
-    resources: [applicationsets]
+    resources: [{{ .resources }}]
     operations: [CREATE, UPDATE]
     scope: Namespaced
 admissionReviewVersions: [v1]
@@ -201,9 +201,12 @@ matchConditions:
 || oldObject.metadata.annotations[k] != object.metadata.annotations[k])
 {{- end }}
 
-{{/* CEL for: an annotation of stepgate is new, has changed or is gone. */}}
+{{/* CEL for: an annotation of stepgate is new, has changed or is gone; of an Application, the one that it has of its own. */}}
 {{- define "stepgate.anyAnnotationChanged" -}}
-(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
+request.resource.resource == 'applications'
+? has(object.metadata.annotations) && ['stepgate.io/after'].exists(k, k in object.metadata.annotations
+&& {{ include "stepgate.annotationChanged" . }})
+: (has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
 && {{ include "stepgate.annotationChanged" . }}))
 || (oldObject != null && has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(k, k.startsWith('stepgate.io/')
 && (!has(object.metadata.annotations) || !(k in object.metadata.annotations))))

@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/stepgate/stepgate/test/scenario"
+	"github.com/stepgate/stepgate/webhook/settings"
+)
+
+// TestWhoeverWritesAfterOnAnApplicationIsTold what is wrong with it, and nothing is refused or changed.
+func TestWhoeverWritesAfterOnAnApplicationIsTold(t *testing.T) {
+	c := scenario.Of("1:dev=Healthy@b 1:lone=Healthy@b 1:base=Healthy@b")
+	dev, lone, base := c.Apps[0], c.Apps[1], c.Apps[2]
+	lone.OwnerReferences, base.OwnerReferences = nil, nil
+	base.Annotations = map[string]string{settings.AfterAnnotation: "lone"}
+	stamper := NewStamper(settings.Config{}, scenario.Watched{Cluster: c}, scenario.AtNoon)
+	const annotation = "stepgate: annotation stepgate.io/after is "
+	for name, tc := range map[string]struct {
+		after string
+		edit  func(*admissionv1.AdmissionRequest)
+		want  []string
+	}{
+		"what exists":         {after: "guestbook"},
+		"what does not exist": {after: "nobody", want: []string{annotation + "waiting for argocd/nobody, which does not exist: nothing starts until it does"}},
+		"a circle":            {after: "base", want: []string{annotation + "a circle: it comes after argocd/base, which comes after argocd/lone: it holds nobody up"}},
+		"what is no name":     {after: "a,,b", want: []string{annotation + `not valid, the stricter reading is used: "" is no name`}},
+		"another namespace":   {after: "b/a", want: []string{`stepgate: annotation stepgate.io/after`}},
+		"an object that cannot be read": {after: "nobody", edit: func(req *admissionv1.AdmissionRequest) {
+			req.Object.Raw = []byte("{")
+		}},
+		"no object": {after: "nobody", edit: func(req *admissionv1.AdmissionRequest) { req.Object.Raw = nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			app := lone.DeepCopy()
+			app.Annotations = map[string]string{settings.AfterAnnotation: tc.after}
+			req := (&scenario.Attempt{Before: lone, After: app, User: "alice"}).Request()
+			if tc.edit != nil {
+				tc.edit(&req)
+			}
+			resp := stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+			g.Expect(resp.Allowed).To(BeTrue())
+			g.Expect(resp.Patches).To(BeEmpty())
+			g.Expect(resp.Warnings).To(HaveLen(len(tc.want)))
+			for i, want := range tc.want {
+				g.Expect(resp.Warnings[i]).To(HavePrefix(want))
+			}
+		})
+	}
+
+	g := NewWithT(t)
+	own := dev.DeepCopy()
+	own.Annotations = map[string]string{settings.AfterAnnotation: "guestbook"}
+	own.OwnerReferences[0].Controller = new(bool)
+	*own.OwnerReferences[0].Controller = true
+	req := (&scenario.Attempt{Before: dev, After: own, User: "alice"}).Request()
+	resp := stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+	g.Expect(resp.Warnings).To(ConsistOf(ContainSubstring("a circle")), "it comes after its own ApplicationSet")
+
+	own.DeletionTimestamp = &metav1.Time{Time: scenario.Noon}
+	req = (&scenario.Attempt{Before: dev, After: own, User: "alice"}).Request()
+	resp = stamper.Handle(t.Context(), webhook.AdmissionRequest{AdmissionRequest: req})
+	g.Expect(resp.Warnings).To(BeEmpty(), "it is being deleted")
+}
