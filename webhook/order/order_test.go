@@ -41,7 +41,9 @@ func TestOf(t *testing.T) {
 	g.Expect(o.Before).To(Equal([]order.Name{named("infra", false), named("base", false)}))
 	g.Expect(o.Waits()).To(BeTrue())
 
-	other := declared{Before: []order.Name{named("infra", true), named("base", false), named("lone", true)}, Steps: &policy.ApplicationSet{}}
+	other := declared{
+		Before: []order.Name{named("infra", true), named("base", false), named("lone", true)}, Steps: &policy.ApplicationSet{},
+	}
 	o = order.New(parser, other, declared{Err: unread}).Of(t.Context(), target)
 	g.Expect(o.Steps).To(BeIdenticalTo(&set.ApplicationSet), "the steps of its own ApplicationSet")
 	g.Expect(o.Before).To(Equal([]order.Name{named("infra", false), named("base", false), named("lone", true)}))
