@@ -121,7 +121,7 @@ func ofFindings() []part {
 		take("B3", notSynced, `(since && recorded.healthyAt(a.Compared) || in.completedSince(a))`, `since && false`),
 
 		take("Completed", done, `in.completed(a) && !in.pendingElsewhere(a)`, `len(a.Ran) > 0 && !in.pendingElsewhere(a)`),
-		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.behind || in.completedSinceChange(a))`, ``),
+		take("TrainChanged", done, ` && (len(in.Target.Ran) == 0 || !in.changed() || in.completedSinceChange(a))`, ``),
 		take("Track", "policy/track.go", `a[key] == "" || b[key] == "" || a[key] == b[key]`, `false`),
 		take("SameSources", revision, `changed || !in.Target.runs(w)`, `!in.Target.runs(w)`),
 		take("FailedHook", operation, `return last.AtCompared || applied`, `return last.AtCompared || applied && false`),
