@@ -42,6 +42,10 @@ func (g *Gate) placed(ctx context.Context, w *judge.Write, v judge.Verdict) judg
 // rollback, and a self-heal of auto-sync. The ApplicationSet controller and people also sync what is deployed, as a part
 // of a rollout.
 func (g *Gate) repairs(w *judge.Write, v judge.Verdict) bool {
-	return v.Reason == policy.Rollback || v.Reason == policy.SelfHeal && w.Target.Operation.Automated &&
-		!g.judge.IsApplicationSetController(w.User)
+	return repairs(v.Decision, w.Target.Operation.Automated && !g.judge.IsApplicationSetController(w.User))
+}
+
+// repairs is Gate.repairs of a decision; autoSync says that the application controller syncs by itself.
+func repairs(d policy.Decision, autoSync bool) bool {
+	return d.Reason == policy.Rollback || d.Reason == policy.SelfHeal && autoSync
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
 	"github.com/stepgate/stepgate/webhook/order"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/release"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -23,8 +24,11 @@ import (
 // and is stricter then.
 type Preview struct {
 	judge   *judge.Judge
+	gate    *Gate
 	mutator *Mutator
 	known   judge.KnownSets
+	// places tell who has the places of steps.
+	places *places.View
 }
 
 // NewPreview returns a Preview of what an installation with this configuration would do.
@@ -32,7 +36,10 @@ func NewPreview(
 	config settings.Config, live judge.Evaluator, known judge.KnownSets, watch judge.Histories, clock clock.PassiveClock,
 ) *Preview {
 	j := judge.New(config, judge.Dependencies{Live: live, Histories: watch, Clock: clock})
-	return &Preview{judge: j, mutator: NewMutator(NewGate(j, Dependencies{}), known), known: known}
+	gate := NewGate(j, Dependencies{})
+	p := &Preview{judge: j, gate: gate, mutator: NewMutator(gate, known), known: known}
+	p.LookForPlaces(nil)
+	return p
 }
 
 // LookAt makes a Preview look at sync windows, too.
@@ -80,9 +87,10 @@ func (p *Preview) Input(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 // once.
 func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection) map[string]policy.Decision {
 	in, all := p.Input(set, owned), map[string]policy.Decision{}
+	room := p.room(set)
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
 		return []policy.Decision{release.Decide(p.judge, in, set, app, p.known)}
-	}, func(name string, d policy.Decision) { all[name] = d })
+	}, func(app *argocd.Projection, d policy.Decision) { all[app.Name] = room(app, d) })
 	return all
 }
 
@@ -90,7 +98,7 @@ func (p *Preview) Waiting(set *argocd.ApplicationSet, owned []*argocd.Projection
 // its own.
 func (p *Preview) eachWaiting(
 	in policy.Input, set *argocd.ApplicationSet, owned []*argocd.Projection,
-	decide func(*argocd.Projection) []policy.Decision, give func(name string, d policy.Decision),
+	decide func(*argocd.Projection) []policy.Decision, give func(app *argocd.Projection, d policy.Decision),
 ) {
 	alike := map[string][]policy.Decision{}
 	for _, app := range owned {
@@ -119,7 +127,7 @@ func (p *Preview) eachWaiting(
 			d.Blockers = slices.DeleteFunc(slices.Clone(d.Blockers), func(b policy.Blocker) bool {
 				return b.Application == a.Name && b.Namespace == ""
 			})
-			give(a.Name, d)
+			give(app, d)
 		}
 	}
 }
@@ -158,7 +166,7 @@ func (p *Preview) Write(ctx context.Context, req admissionv1.AdmissionRequest) (
 		v, answer.Held = p.mutator.hold(ctx, w, in, pin)
 	}
 	if !answer.Held {
-		v = p.judge.Judge(ctx, judged)
+		v = p.gate.placed(ctx, judged, p.judge.Judge(ctx, judged))
 	}
 	if v.Err != nil {
 		return nil, v.Err

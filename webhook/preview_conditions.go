@@ -26,6 +26,6 @@ func (p *Preview) Unmet(set *argocd.ApplicationSet, owned []*argocd.Projection) 
 	in, all := p.Input(set, owned), map[string][]policy.Decision{}
 	p.eachWaiting(in, set, owned, func(app *argocd.Projection) []policy.Decision {
 		return policy.Unmet(p.toCome(in, app))
-	}, func(name string, d policy.Decision) { all[name] = append(all[name], d) })
+	}, func(app *argocd.Projection, d policy.Decision) { all[app.Name] = append(all[app.Name], d) })
 	return all
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -61,6 +62,8 @@ type Options struct {
 	Objects client.Reader
 	// Evidence is what objects are known to say; nil if nobody looks at them.
 	Evidence judge.Evidence
+	// Places are those of steps, as they were read a moment ago; nil if nobody keeps them.
+	Places places.Texts
 	// Gated reports whether a namespace is gated.
 	Gated func(namespace string) bool
 	Clock clock.PassiveClock
@@ -78,6 +81,7 @@ func NewFacts(o Options) *Facts {
 	preview := webhook.NewPreview(o.Config, rollout.NewEvaluator(o.Known), o.Known, o.Known, o.Clock)
 	preview.LookAt(judge.ProjectWindows{Known: o.Known})
 	preview.LookFor(o.Evidence)
+	preview.LookForPlaces(o.Places)
 	return &Facts{Options: o, preview: preview, judged: cache.NewLRUExpireCache(mostKept)}
 }
 
@@ -158,7 +162,8 @@ func (f *Facts) status(a asked) Status {
 	return s
 }
 
-// explain says whether a sync of the Application may start. It reads this Application live, and no other object.
+// explain says whether a sync of the Application may start. It reads this Application live, and
+// of other objects only the places of its step.
 func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, error) {
 	q, err := f.question(ctx, a.name())
 	if err != nil {

@@ -75,6 +75,10 @@ func unmet(d policy.Decision) Condition {
 		if detail = policy.Short(revision); more != "" {
 			detail += "," + more
 		}
+	case policy.MaxUpdateReached:
+		if detail = "its maxUpdate is " + d.Detail; len(d.Blockers) > 0 {
+			detail += ": " + d.Names()
+		}
 	case policy.Paused:
 		c.By, c.At = pausedBy(d.Detail)
 	default:
@@ -177,7 +181,7 @@ func short(d time.Duration) string {
 // order is the one of the rule.
 var order = []string{
 	string(policy.Paused), string(policy.Soaking), string(policy.TooManyFailures), string(policy.VerifyFailed),
-	string(policy.Unverified), string(policy.NotApproved), string(policy.WindowClosed),
+	string(policy.Unverified), string(policy.NotApproved), string(policy.WindowClosed), string(policy.MaxUpdateReached),
 }
 
 // together joins the conditions of several Applications. Those that read alike become one.

@@ -164,6 +164,9 @@ func (e *Explanation) conditions(answer *webhook.Answer) {
 	if waits {
 		not = policy.Unmet(answer.Input)
 	}
+	if answer.Reason == policy.MaxUpdateReached {
+		not = append(not, answer.Decision)
+	}
 	for _, d := range not {
 		e.Conditions = append(e.Conditions, unmet(d))
 	}

@@ -36,7 +36,12 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	j := &judgment{
 		set: set, in: preview.Input(set, owned), waiting: waiting, blockers: map[string]policy.Blocker{},
 	}
-	for _, d := range j.waiting {
+	j.unmet = preview.Unmet(set, owned)
+	for name, d := range j.waiting {
+		if d.Reason == policy.MaxUpdateReached { // who has a place may be done for later steps
+			j.unmet[name] = append(j.unmet[name], d)
+			continue
+		}
 		for _, b := range d.Blockers {
 			// One that soaks is done, and has to prove itself for longer. One of no step is of what it comes after.
 			if b.Reason != policy.Soaking && b.Step >= 0 {
@@ -44,7 +49,9 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 			}
 		}
 	}
-	j.unmet = preview.Unmet(set, owned)
+	if problem := preview.PlacesProblem(set); problem != "" {
+		r.Problems = append(r.Problems, problem)
+	}
 	j.newest = newest(owned)
 	for i, step := range set.Steps {
 		most := ""

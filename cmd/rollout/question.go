@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -45,6 +46,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 		Health: cmp.Or(string(app.Status.Health.Status), "Unknown"), Sync: cmp.Or(string(app.Status.Sync.Status), "Unknown"),
 		Settings: q.By, By: WriterOf(app),
 	}
+	places := ""
 	operation, account := q.Asked(), "system:serviceaccount:"+app.Namespace+":argocd-applicationset-controller"
 	switch {
 	case q.Operation != nil || q.Owner == "" && x.By == ApplicationSetController:
@@ -56,7 +58,7 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	if q.Owner != "" {
 		x.ApplicationSet = app.Namespace + "/" + q.Owner
 		if set, _ := known.Set(types.NamespacedName{Namespace: app.Namespace, Name: q.Owner}); set != nil {
-			x.Steps = len(set.Steps)
+			x.Steps, places = len(set.Steps), preview.PlacesProblem(set)
 		}
 	}
 	request, err := Request(q.Live, operation, account)
@@ -69,6 +71,9 @@ func Explain(ctx context.Context, preview *webhook.Preview, known Known, q Quest
 	}
 	x.Names(operation, app.Status.GetRevisions())
 	x.Judged(answer)
+	if places != "" && (x.Outcome == Allowed || answer.Reason == policy.MaxUpdateReached) {
+		x.Problems = append(x.Problems, places)
+	}
 	if q.Operation == nil &&
 		(app.Operation != nil || app.Status.OperationState != nil && app.Status.OperationState.Phase == "Running") {
 		x.Outcome, x.Blockers, x.Message = Running, nil, ""

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/flags"
 	"github.com/stepgate/stepgate/cmd/kube"
 	"github.com/stepgate/stepgate/webhook/evidence"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
@@ -43,6 +45,15 @@ func uiEndpoint(
 	}
 	if verified != nil {
 		options.Evidence = evidence.Watched{Watch: verified.Watch}
+	}
+	if config.MaxUpdate {
+		clientset, err := kubernetes.NewForConfig(client)
+		if err != nil {
+			return e, err
+		}
+		options.Places = places.NewRecent(places.ConfigMaps{
+			Client: clientset.CoreV1().ConfigMaps(o.MaxUpdate.Namespace),
+		}, clock.RealClock{})
 	}
 	facts := extension.NewFacts(options)
 	e.address, e.handler = o.UI.Address, extension.New(facts, o.UI.TokenFile, log.WithName("ui"))

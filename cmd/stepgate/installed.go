@@ -26,6 +26,8 @@ type installed struct {
 	by string
 	// projects is the namespace of the AppProjects whose sync windows it looks at; empty if it looks at none.
 	projects string
+	// places is the namespace in which it keeps the places of steps; empty if it keeps none.
+	places string
 	// kinds are the kinds of objects that it reads as evidence.
 	kinds evidence.Kinds
 	// exists says that an installation was found.
@@ -60,7 +62,7 @@ func readInstallation(ctx context.Context, clientset kubernetes.Interface, names
 				d.Namespace, d.Name, err)), nil
 		}
 		return installed{
-			config: config, projects: o.Gate.Projects(), kinds: o.Verify.Kinds(),
+			config: config, projects: o.Gate.Projects(), places: o.MaxUpdate.Namespace, kinds: o.Verify.Kinds(),
 			by: fmt.Sprintf("the settings of Deployment %s/%s", d.Namespace, d.Name), exists: true,
 		}, nil
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/stepgate/stepgate/webhook"
 	"github.com/stepgate/stepgate/webhook/evidence"
 	"github.com/stepgate/stepgate/webhook/judge"
+	"github.com/stepgate/stepgate/webhook/places"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -27,6 +30,25 @@ type rollouts struct {
 	live    *siblings.APIServer
 	reader  *rollout.Reader
 	objects dynamic.Interface // for evidence
+	places  recentPlaces
+}
+
+// recentPlaces are the places of steps as an installation keeps them in a namespace.
+type recentPlaces struct {
+	mu        sync.Mutex
+	namespace string
+	texts     *places.Recent
+}
+
+// of are the places in a namespace.
+func (p *recentPlaces) of(clientset kubernetes.Interface, namespace string) *places.Recent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.texts == nil || p.namespace != namespace {
+		p.namespace = namespace
+		p.texts = places.NewRecent(places.ConfigMaps{Client: clientset.CoreV1().ConfigMaps(namespace)}, clock.RealClock{})
+	}
+	return p.texts
 }
 
 func (c *cli) rollouts() (*rollouts, error) {
@@ -46,6 +68,9 @@ func (c *cli) rollouts() (*rollouts, error) {
 func (r *rollouts) preview(gate installed, known rollout.Known) *webhook.Preview {
 	preview := webhook.NewPreview(gate.config, rollout.NewEvaluator(known), known, known, clock.RealClock{})
 	preview.LookAt(judge.ProjectWindows{Known: known})
+	if gate.places != "" {
+		preview.LookForPlaces(r.places.of(r.clients.Clientset, gate.places))
+	}
 	if r.objects != nil && gate.exists {
 		preview.LookFor(evidence.NewAsker(evidence.NewReader(gate.kinds, r.clients.Versions, r.objects)))
 	}

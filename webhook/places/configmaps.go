@@ -102,14 +102,20 @@ func (m ConfigMaps) Kept(ctx context.Context) (map[types.UID]types.NamespacedNam
 	}
 	all := map[types.UID]types.NamespacedName{}
 	for i := range list.Items {
-		uid, ours := strings.CutPrefix(list.Items[i].Name, Prefix)
+		uid, ours := cutPrefix(list.Items[i].Name)
 		t, err := parse(list.Items[i].Data[key])
 		namespace, name, named := strings.Cut(t.Set, "/")
 		if ours && err == nil && named {
-			all[types.UID(uid)] = types.NamespacedName{Namespace: namespace, Name: name}
+			all[uid] = types.NamespacedName{Namespace: namespace, Name: name}
 		}
 	}
 	return all, nil
+}
+
+// cutPrefix is the UID of the ApplicationSet from the name of its object.
+func cutPrefix(name string) (set types.UID, ours bool) {
+	uid, ours := strings.CutPrefix(name, Prefix)
+	return types.UID(uid), ours
 }
 
 // Remove removes the object of an ApplicationSet that is gone.

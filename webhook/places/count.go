@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/stepgate/stepgate/policy"
-	"github.com/stepgate/stepgate/webhook/argocd"
 )
 
 // UnderWay reports whether an Application takes a place of its step by its state alone, and why: an operation is asked
@@ -58,14 +57,14 @@ func compared(a *policy.Application, outOfSync bool) bool {
 		outOfSync && a.SyncStatus == "Synced" && !a.ReconciledAt.Before(ended)
 }
 
-// counting counts the Applications of a step that are under way.
+// counting counts the Applications of the step, and of the track, of a claim that are under way.
 type counting struct {
 	set   *policy.ApplicationSet
 	claim *Claim
 	// size is the number of Applications of the step.
 	size int
-	// taken are the places that are taken by others, and pending those others for which the ApplicationSet controller
-	// asks and that have none yet.
+	// taken are the places that are taken, and pending those for which the ApplicationSet controller asks and that have
+	// none yet.
 	taken   []policy.Blocker
 	pending []policy.Blocker
 }
@@ -76,7 +75,6 @@ func (c *counting) is(a *policy.Application, why policy.Reason) {
 		Application: a.Name, Cluster: a.Cluster, Step: c.claim.Step, Reason: why, ComparedAt: a.ReconciledAt,
 	}
 	switch recorded := c.set.Recorded[a.Name]; {
-	case a.Name == c.claim.Application:
 	case why != "":
 		if why == policy.NotHealthy {
 			b.Detail = policy.Printable(a.Health, maxHealth)
@@ -91,43 +89,22 @@ func (c *counting) is(a *policy.Application, why policy.Reason) {
 // maxHealth bounds the text of a health.
 const maxHealth = 60
 
-// places are those that are taken: also by the Applications that the ApplicationSet controller is about to sync. If the
-// target is one of these, only those that come before it by name: one of them can always go.
-func (c *counting) places() *policy.Places {
+// places are those that others than an Application have taken: also those that the ApplicationSet controller is about to
+// sync. If the Application is one of these, only those that come before it by name: one of them can always go.
+func (c *counting) places(application string) *policy.Places {
 	most, _ := limit(c.claim.Set, c.claim.Step, c.size)
-	taken := c.taken
+	var taken []policy.Blocker
+	for _, b := range c.taken {
+		if b.Application != application {
+			taken = append(taken, b)
+		}
+	}
+	pending := c.set.Recorded[application].Pending
 	for _, b := range c.pending {
-		if !c.set.Recorded[c.claim.Application].Pending || b.Application < c.claim.Application {
+		if b.Application != application && (!pending || b.Application < application) {
 			taken = append(taken, b)
 		}
 	}
 	slices.SortFunc(taken, func(a, b policy.Blocker) int { return strings.Compare(a.Application, b.Application) })
 	return &policy.Places{Most: most, Taken: taken}
-}
-
-// Seen are the places of a step that are taken by what is known of its Applications, without those that are known to
-// the object alone; nil if the step has no maxUpdate. It is a guess for whoever waits for a place.
-func Seen(set *argocd.ApplicationSet, all []policy.Sibling, claim *Claim) *policy.Places {
-	switch {
-	case !Limited(set, claim.Step):
-		return nil
-	case neverByItself(set, claim.Step):
-		return &policy.Places{}
-	}
-	c := counting{set: &set.ApplicationSet, claim: claim}
-	for i := range all {
-		s := &all[i]
-		if !claim.inStep(s) {
-			continue
-		}
-		if !s.Deleting {
-			c.size++
-		}
-		why, under := UnderWay(s.Application, set.Recorded[s.Name])
-		if !under && !s.Deleting && !compared(s.Application, true) {
-			why = policy.HealthStale // it may have a place
-		}
-		c.is(s.Application, why)
-	}
-	return c.places()
 }

@@ -37,6 +37,28 @@ func (p *Place) repeats(c *Claim, now time.Time) bool {
 		p.Version == c.Version && now.Sub(p.At).Abs() < renewedAfter
 }
 
+// settled reports whether a place is kept for an Application, which is nil if there is none, although its state seems not
+// to need it. A place is freed by what is live:
+//
+//   - The Application is gone, or another one of its name is there.
+//   - It has changed since the write was judged. An API server stores a write only on the very object that it was
+//     judged on, or has it judged again. So the operation was stored and has run, or it never will be.
+//   - It has not changed, and the time is over in which the write may still be stored.
+func (p *Place) settled(
+	app *argocd.Projection, recorded policy.Recorded, now time.Time,
+) (why policy.Reason, under bool) {
+	waiting := now.Sub(p.At) < storedWithin
+	switch {
+	case app == nil:
+		return policy.MaxUpdateReached, p.Version == "" && waiting
+	case p.UID != "" && app.UID != p.UID:
+		return UnderWay(&app.Application, recorded)
+	case app.ResourceVersion == p.Version && waiting:
+		return policy.MaxUpdateReached, true
+	}
+	return p.needs(&app.Application, recorded)
+}
+
 // table is what the object of an ApplicationSet holds.
 type table struct {
 	// Set is the namespace and the name of the ApplicationSet.
@@ -140,4 +162,16 @@ func neverByItself(set *argocd.ApplicationSet, step int) bool {
 func (c *Claim) inStep(s *policy.Sibling) bool {
 	return s.RecordedStep != -1 && (s.Step == c.Step || s.RecordedStep == c.Step+1) &&
 		(c.Track == "" || c.shares(s.Labels[c.Tracks]))
+}
+
+// state is why a sibling takes a place of the claimed step by its state.
+func (c *Claim) state(sibling *policy.Sibling, t *table) (why policy.Reason, under bool) {
+	recorded := c.Set.Recorded[sibling.Name]
+	if own := c.placeOf(sibling.Name, t); own != nil {
+		return own.needs(sibling.Application, recorded)
+	}
+	if !c.inStep(sibling) {
+		return "", false
+	}
+	return UnderWay(sibling.Application, recorded)
 }

@@ -124,7 +124,7 @@ func (s *Store) try(ctx context.Context, c *Claim) (full *policy.Places, err err
 	if err != nil {
 		return nil, err
 	}
-	if full = l.places(); full.Free() == 0 && !l.has {
+	if full = l.places(c.Application); full.Free() == 0 && !l.has {
 		return full, nil
 	}
 	next := t.with(c, l.free, s.clock.Now())
@@ -142,7 +142,7 @@ func (s *Store) known(ctx context.Context, c *Claim, t *table) (full *policy.Pla
 	count := counting{set: &c.Set.ApplicationSet, claim: c}
 	for i := range siblings {
 		sibling := &siblings[i]
-		why, under := s.state(sibling, c, t)
+		why, under := c.state(sibling, t)
 		if under && sibling.Name == c.Application {
 			return nil, nil // it may have a place
 		}
@@ -153,7 +153,7 @@ func (s *Store) known(ctx context.Context, c *Claim, t *table) (full *policy.Pla
 			count.is(sibling.Application, why)
 		}
 	}
-	if full = count.places(); full.Free() > 0 {
+	if full = count.places(c.Application); full.Free() > 0 {
 		return nil, nil
 	}
 	first := full.Taken[0].Application
@@ -165,22 +165,10 @@ func (s *Store) known(ctx context.Context, c *Claim, t *table) (full *policy.Pla
 		return nil, nil
 	}
 	placed := c.Set.Place(&read.Application)
-	if _, under := s.state(&placed, c, t); !under {
+	if _, under := c.state(&placed, t); !under {
 		return nil, nil
 	}
 	return full, nil
-}
-
-// state is why a sibling takes a place of the claimed step by its state.
-func (s *Store) state(sibling *policy.Sibling, c *Claim, t *table) (why policy.Reason, under bool) {
-	recorded := c.Set.Recorded[sibling.Name]
-	if own := c.placeOf(sibling.Name, t); own != nil {
-		return own.needs(sibling.Application, recorded)
-	}
-	if !c.inStep(sibling) {
-		return "", false
-	}
-	return UnderWay(sibling.Application, recorded)
 }
 
 // lives are the places by live reads.
@@ -210,7 +198,7 @@ func (s *Store) live(ctx context.Context, c *Claim, t *table) (*lives, error) {
 		if c.inStep(sibling) && !sibling.Deleting {
 			l.size++
 		}
-		why, under := s.state(sibling, c, t)
+		why, under := c.state(sibling, t)
 		own := c.placeOf(sibling.Name, t)
 		if !under && own != nil {
 			if why, under, err = s.settle(ctx, c, own); err != nil {
@@ -245,27 +233,12 @@ func (s *Store) live(ctx context.Context, c *Claim, t *table) (*lives, error) {
 }
 
 // settle reads an Application whose state seems not to need its place, and finds out whether its operation may still be
-// stored. A place is freed by what is live:
-//
-//   - The Application is gone, or another one of its name is there.
-//   - It has changed since the write was judged. An API server stores a write only on the very object that it was
-//     judged on, or has it judged again. So the operation was stored and has run, or it never will be.
-//   - It has not changed, and the time is over in which the write may still be stored.
+// stored.
 func (s *Store) settle(ctx context.Context, c *Claim, own *Place) (why policy.Reason, under bool, err error) {
 	p, err := s.reader.Application(ctx, &c.Set.ApplicationSet, own.Application)
 	if err != nil {
 		return "", false, err
 	}
-	waiting := s.clock.Now().Sub(own.At) < storedWithin
-	switch {
-	case p == nil:
-		return policy.MaxUpdateReached, own.Version == "" && waiting, nil
-	case own.UID != "" && p.UID != own.UID:
-		why, under = UnderWay(&p.Application, c.Set.Recorded[own.Application])
-		return why, under, nil
-	case p.ResourceVersion == own.Version && waiting:
-		return policy.MaxUpdateReached, true, nil
-	}
-	why, under = own.needs(&p.Application, c.Set.Recorded[own.Application])
+	why, under = own.settled(p, c.Set.Recorded[own.Application], s.clock.Now())
 	return why, under, nil
 }
