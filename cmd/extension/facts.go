@@ -87,7 +87,7 @@ func NewFacts(o Options) *Facts {
 
 func (f *Facts) now() metav1.Time { return metav1.NewTime(f.Clock.Now()) }
 
-// asked is the Application that somebody may get, and its ApplicationSet.
+// asked is the Application that somebody may get, and its ApplicationSet, which has no name where there is none.
 type asked struct {
 	app *argocd.Projection
 	set *argocd.ApplicationSet
@@ -115,8 +115,13 @@ func (f *Facts) asked(h http.Header) (a asked, err error) {
 		return a, refused(fmt.Sprintf("there is no Application %s in the namespace %s and the project %s",
 			policy.ClientText(name), policy.ClientText(namespace), policy.ClientText(project)))
 	}
+	if a.app.FollowsAlone() {
+		a.set = argocd.Alone(namespace, a.app.UID, a.app.Annotations)
+		return a, nil
+	}
 	if a.app.Set == "" {
-		return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name))
+		return a, refused("no ApplicationSet owns the Application " + policy.ClientText(name) +
+			", and it comes after nothing")
 	}
 	a.set, _ = f.Known.Set(types.NamespacedName{Namespace: namespace, Name: a.app.Set})
 	if a.set == nil || types.UID(a.set.UID) != a.app.Owner {
@@ -133,12 +138,17 @@ func one(h http.Header, name string) string {
 	return ""
 }
 
-// rollout is the rollout of the ApplicationSet.
+// rollout is the rollout of the ApplicationSet, or of the Application alone.
 func (f *Facts) rollout(a asked) *rollout.Rollout {
 	if known, ok := f.judged.Get(a.set.UID); ok {
 		if r, ok := known.(*rollout.Rollout); ok {
 			return r
 		}
+	}
+	if a.app.FollowsAlone() {
+		r := rollout.JudgeAlone(f.preview, a.app)
+		f.judged.Add(a.set.UID, r, sameFor)
+		return r
 	}
 	r := rollout.Judge(f.preview, f.Known, a.set)
 	if f.preview.Settings(a.set).Train {
@@ -151,13 +161,8 @@ func (f *Facts) rollout(a asked) *rollout.Rollout {
 func (f *Facts) status(a asked) Status {
 	r := f.rollout(a)
 	s := Status{At: f.now(), Rollout: dashboard.RowOf(r)}
-	for i := range r.Steps {
-		for k := range r.Steps[i].Applications {
-			if app := &r.Steps[i].Applications[k]; app.Name == a.app.Name {
-				s.Step = r.Steps[i].Number
-				s.Said = &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
-			}
-		}
+	if app, step := r.Shown(a.app.Name); app != nil {
+		s.Step, s.Said = step, &dashboard.Said{Kind: app.Kind(), Text: app.Sentence()}
 	}
 	return s
 }

@@ -210,7 +210,7 @@ func TestWhoMayAsk(t *testing.T) {
 		},
 		"an Application of no ApplicationSet": {
 			headers: headers("argocd:engineering-alone-guestbook", "default"), code: 403,
-			text: "no ApplicationSet owns the Application engineering-alone-guestbook",
+			text: "no ApplicationSet owns the Application engineering-alone-guestbook, and it comes after nothing",
 		},
 		"an Application of an ApplicationSet of the past": {
 			headers: headers("argocd:engineering-orphan-guestbook", "default"), code: 403,
@@ -382,4 +382,63 @@ func TestCandidates(t *testing.T) {
 	unread := read[dashboard.Detail](t, w.serve(broken{}), "/api/v1/rollout", "prod")
 	g.Expect(unread.Rollout.Problems).To(ConsistOf(
 		"the candidates of engineering-qa-guestbook are not shown: the Application could not be read"))
+}
+
+// TestWhatComesAfter has an Application of an ApplicationSet without steps, and one that no ApplicationSet controls, wait
+// for the guestbook, in the words of explain.
+func TestWhatComesAfter(t *testing.T) {
+	for name, alone := range map[string]bool{"of an ApplicationSet without steps": false, "alone": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(t)
+			shop := guestbook.Set("argocd")
+			shop.Name, shop.UID, shop.Spec.Strategy = "shop", "shop", nil
+			app := guestbook.Application(shop, "shop")
+			app.UID, app.ResourceVersion = "app", "1"
+			guestbook.Compare(app, now.Add(-2*time.Minute), guestbook.NewCommit, argo.SyncStatusCodeOutOfSync, "Healthy")
+			after := map[string]string{argocd.AfterAnnotation: "guestbook"}
+			shown := shop.Name
+			if alone {
+				app.OwnerReferences, app.Annotations, shown = nil, after, app.Name
+			} else {
+				shop.Annotations = after
+			}
+			w.Add(shop, app)
+			w.apps[types.NamespacedName{Namespace: app.Namespace, Name: app.Name}] = argocd.NewProjection(app)
+			g.Expect(w.objects.Create(t.Context(), withoutVersion(app))).To(Succeed())
+			handler := w.serve(w.objects)
+
+			s := read[Status](t, handler, "/api/v1/status", "shop")
+			g.Expect(s.Said).To(HaveValue(Equal(dashboard.Said{
+				Kind: rollout.KindWaits, Text: "waits for engineering-prod-guestbook and 2 more",
+			})))
+			g.Expect(s.Step).To(BeZero())
+			g.Expect(s.Rollout.Name).To(Equal(shown))
+			g.Expect(s.Rollout.Phase).To(Equal(rollout.Ungated))
+			g.Expect(s.Rollout.WaitingFor).To(HavePrefix("guestbook (not done: "))
+
+			d := read[dashboard.Detail](t, handler, "/api/v1/rollout", "shop")
+			g.Expect(d.Rollout.Name).To(Equal(shown))
+			g.Expect(d.Rollout.Alone).To(Equal(alone))
+			g.Expect(d.Rollout.WaitAfter).To(ConsistOf("engineering-shop-guestbook"))
+			g.Expect(d.Rollout.After).To(ConsistOf(HaveField("Name", "guestbook")))
+			g.Expect(d.Next).NotTo(BeEmpty())
+
+			x := read[dashboard.Explained](t, handler, "/api/v1/explanation", "shop")
+			g.Expect(x.Explanation.Reason).To(Equal("DependencyNotDone"))
+			var blockers []string
+			for _, b := range x.Explanation.Blockers {
+				blockers = append(blockers, b.Application)
+			}
+			g.Expect(blockers).To(ContainElement("engineering-prod-guestbook"))
+			g.Expect(blockers).To(HaveLen(3))
+		})
+	}
+}
+
+// withoutVersion is an object to be created.
+func withoutVersion(app *argo.Application) *argo.Application {
+	other := app.DeepCopy()
+	other.ResourceVersion = ""
+	return other
 }

@@ -11,8 +11,9 @@ type Status struct {
 	// At is when it was so.
 	At      metav1.Time   `json:"at"`
 	Rollout dashboard.Row `json:"rollout"`
-	// Step is the number of the Application's step; 0 if no step selects it.
+	// Step is the number of the Application's step; 0 if no step selects it, or there are none.
 	Step int `json:"step"`
-	// Said is what `stepgate get` says of it; absent if no step selects it.
+	// Said is what `stepgate get` says of it; absent if no step selects it, and where there are none unless it comes after
+	// others.
 	Said *dashboard.Said `json:"said,omitempty"`
 }

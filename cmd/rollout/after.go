@@ -66,7 +66,11 @@ func after(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd
 			all = append(all, a)
 		}
 	}
-	add(preview.Settings(set).After.Names, "")
+	alone := ""
+	if set.Name == "" { // it is an Application
+		alone = owned[0].Name
+	}
+	add(preview.Settings(set).After.Names, alone)
 	for _, p := range owned {
 		own, _ := argocd.After(p.Namespace, p.Annotations)
 		add(own, p.Name)

@@ -16,25 +16,39 @@ import (
 
 // Judge tells where the rollout of an ApplicationSet is, by what is known.
 func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *Rollout {
+	return rolloutOf(preview, set, known.Owned(types.UID(set.UID)))
+}
+
+// JudgeAlone tells what an Application waits for that no ApplicationSet controls, and that comes after others: as the
+// rollout of an ApplicationSet without steps.
+func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
+	r := rolloutOf(preview, argocd.Alone(p.Namespace, p.UID, p.Annotations), []*argocd.Projection{p})
+	r.Name, r.Alone = p.Name, true
+	return r
+}
+
+func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) *Rollout {
 	r := &Rollout{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},
 		Namespace: set.Namespace, Name: set.Name, Phase: Ungated,
 	}
 	s := preview.Settings(set)
 	r.Exempt, r.Problems = exempt(s), s.ProblemTexts()
-	owned := known.Owned(types.UID(set.UID))
 	r.After = after(preview, set, owned)
 	for _, p := range preview.AfterProblems(set) {
 		r.Problems = append(r.Problems, p.Annotation+": "+p.Text)
 	}
 	waiting := preview.Waiting(set, owned)
 	r.waitAfter(waiting)
-	if !set.RollingSync || len(set.Steps) == 0 {
-		return r
-	}
 	slices.SortFunc(owned, func(a, b *argocd.Projection) int { return cmp.Compare(a.Name, b.Name) })
 	j := &judgment{
 		set: set, in: preview.Input(set, owned), waiting: waiting, blockers: map[string]policy.Blocker{},
+	}
+	if !set.RollingSync || len(set.Steps) == 0 {
+		if len(r.After) > 0 {
+			r.without = j.without(owned)
+		}
+		return r
 	}
 	j.unmet = preview.Unmet(set, owned)
 	for name, d := range j.waiting {
@@ -115,20 +129,8 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 	if blocks {
 		shown.Reason, shown.Detail = string(b.Reason), b.Detail
 	}
-	d, waits := j.waiting[a.Name]
-	switch {
-	case !waits:
-	case d.Outcome != policy.Deny:
-		shown.MayStart = true
-	case len(d.Blockers) == 0:
-		shown.Held = string(d.Reason)
-	default:
-		for _, b := range actFirst(d) {
-			shown.WaitsFor = append(shown.WaitsFor, b.Named())
-		}
-	}
-	if waits && d.Outcome == policy.Deny && d.Reason.Condition() {
-		shown.Held, shown.Waits = string(d.Reason), unmet(d).Text
+	if d, waits := j.waiting[a.Name]; waits {
+		shown.toCome(d)
 	}
 	if listed {
 		shown.Believed = believed(recorded)
@@ -140,6 +142,57 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 		shown.Done, shown.Reason, shown.Detail = false, string(policy.RevisionMismatch), behind
 	}
 	return shown
+}
+
+// toCome says what the sync waits for that is to come.
+func (a *Application) toCome(d policy.Decision) {
+	switch {
+	case d.Outcome != policy.Deny:
+		a.MayStart = true
+		return
+	case len(d.Blockers) == 0:
+		a.Held = string(d.Reason)
+	default:
+		for _, b := range actFirst(d) {
+			a.WaitsFor = append(a.WaitsFor, b.Named())
+		}
+	}
+	if d.Reason.Condition() {
+		a.Held, a.Waits = string(d.Reason), unmet(d).Text
+	}
+}
+
+// without are Applications that are in no step because there are none.
+func (j *judgment) without(owned []*argocd.Projection) (all []Application) {
+	for _, p := range owned {
+		a := &p.Application
+		shown := Application{
+			Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
+			NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
+		}
+		b, blocks := policy.NotDone(j.in, a)
+		shown.Done, shown.Reason, shown.Detail = !blocks, string(b.Reason), b.Detail
+		if d, waits := j.waiting[a.Name]; waits {
+			shown.toCome(d)
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// Shown is an Application of a rollout, and the number of its step; 0 where there are no steps. It is nil for one that no
+// step selects, and where nothing comes before.
+func (r *Rollout) Shown(name string) (a *Application, step int) {
+	is := func(a Application) bool { return a.Name == name }
+	for i := range r.Steps {
+		if k := slices.IndexFunc(r.Steps[i].Applications, is); k >= 0 {
+			return &r.Steps[i].Applications[k], r.Steps[i].Number
+		}
+	}
+	if k := slices.IndexFunc(r.without, is); k >= 0 {
+		return &r.without[k], 0
+	}
+	return nil, 0
 }
 
 // sum counts what is done, and finds the current step.

@@ -72,6 +72,10 @@ type Rollout struct {
 	WaitAfter []string `json:"waitAfter,omitempty"`
 	// Starves says that newer commits keep taking the place of what waits for a condition, and what to do.
 	Starves string `json:"starves,omitempty"`
+	// Alone says that it is an Application that no ApplicationSet controls.
+	Alone bool `json:"alone,omitempty"`
+	// without are its Applications where it has no steps, and comes after others.
+	without []Application
 }
 
 // DeepCopyObject implements runtime.Object.

@@ -5,7 +5,7 @@ import type { Rollout } from "./wire";
 export function Commands({ rollout }: { rollout: Rollout }) {
   const of = `${quoted(rollout.name)} -n ${quoted(rollout.namespace)}`;
   const lacks = (reason: string) => rollout.steps?.filter((s) => s.conditions?.some((c) => !c.met && c.reason === reason)) ?? [];
-  const commands = [
+  const commands = rollout.alone ? [`stepgate explain ${of}`] : [
     `stepgate get ${of}`,
     ...lacks("NotApproved").map((s) => `stepgate approve ${of} --step ${s.number}`),
     ...(lacks("Paused").length ? [`stepgate resume ${of}`] : []),

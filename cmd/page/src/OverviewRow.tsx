@@ -9,8 +9,9 @@ import type { Row } from "./wire";
 // OverviewRow is one rollout. It is drawn again only when something of it has changed.
 export const OverviewRow = memo(function OverviewRow(row: Row) {
   const source = useSource();
+  const waits = row.phase === "NoSteps" && row.waitingFor;
   return (
-    <tr role="row" className={row.phase === "Complete" || row.phase === "NoSteps" ? "sg-quiet" : ""}>
+    <tr role="row" className={row.phase === "Complete" || (row.phase === "NoSteps" && !waits) ? "sg-quiet" : ""}>
       <th role="rowheader" scope="row" className="sg-col-name">
         <a href={source.href(row.namespace, row.name)}>
           <span className="sg-faint"><Text>{row.namespace}</Text>/</span><Text>{row.name}</Text>
@@ -21,7 +22,7 @@ export const OverviewRow = memo(function OverviewRow(row: Row) {
         {row.total > 0 && <><span className="sg-number">{row.done}/{row.total}</span><Progress done={row.done} total={row.total} /></>}
       </td>
       <td role="cell" className="sg-col-status">
-        <Sign name={phaseSign[row.phase] ?? "waits"} /> <Text>{row.status}</Text>
+        <Sign name={waits ? "waits" : phaseSign[row.phase] ?? "waits"} /> <Text>{row.status}</Text>
       </td>
       <td role="cell" className="sg-col-since">{row.since && <Age at={row.since} />}</td>
       <td role="cell" className="sg-col-waits" title={row.waitingFor}>

@@ -40,7 +40,7 @@ export function OverviewView() {
       </p>
       {!all && !live.lost && <p className="sg-empty">Reading the rollouts…</p>}
       {all && rows.length === 0 && !(live.value?.problem && all.length === 0) && (
-        <p className="sg-empty">{all.length ? "No rollout matches." : "No ApplicationSet with steps is here."}</p>
+        <p className="sg-empty">{all.length ? "No rollout matches." : "Nothing with steps, or that comes after others, is here."}</p>
       )}
       {rows.length > 0 && (
         <table className="sg-rows" role="table" aria-label="Rollouts">
@@ -66,8 +66,13 @@ function Where({ overview }: { overview?: Overview }) {
 
 const rank: Record<Row["phase"], number> = { Progressing: 0, Waiting: 0, Complete: 1, NoSteps: 2 };
 
+// What has no steps is under way while something of it waits.
+function rankOf(row: Row): number {
+  return row.phase === "NoSteps" && row.waitingFor ? 0 : rank[row.phase];
+}
+
 function isUnderWay(row: Row): boolean {
-  return rank[row.phase] === 0;
+  return rankOf(row) === 0;
 }
 
 // chosen are the rows that have all words somewhere. Within the same rank the server's order stays.
@@ -80,5 +85,5 @@ function chosen(all: Row[], words: string, onlyOpen: boolean): Row[] {
       const whole = `${row.namespace}/${row.name}`.toLowerCase();
       return wanted.every((word) => text.includes(word) || whole.includes(word));
     })
-    .sort((a, b) => rank[a.phase] - rank[b.phase]);
+    .sort((a, b) => rankOf(a) - rankOf(b));
 }

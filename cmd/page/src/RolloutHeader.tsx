@@ -36,6 +36,7 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
         </div>
         {r.since && <div><dt>Has waited</dt><dd><Age at={r.since} /></dd></div>}
         {!!r.after?.length && <div><dt>Comes after</dt><dd><After of={r.after} /></dd></div>}
+        {!!r.waitAfter?.length && <div><dt>Wait for that</dt><dd><Text>{r.waitAfter.join(", ")}</Text></dd></div>}
         {r.track && <div><dt>Tracks by</dt><dd><Text>{r.track}</Text></dd></div>}
         {!!r.revisions?.length && <div><dt>Compared with</dt><dd><Revisions of={r.revisions} /></dd></div>}
       </dl>

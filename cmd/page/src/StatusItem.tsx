@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { askStepgate, subjectOf } from "./argocd";
 import { ExplanationView } from "./ExplanationView";
-import { ownerOf, useHostScheme, type Resource, type StatusProps } from "./host";
+import { comesAfterOthers, ownerOf, useHostScheme, type Resource, type StatusProps } from "./host";
 import { poll } from "./polled";
 import { Sign } from "./Sign";
 import { textOf, useAsked, type Live } from "./source";
@@ -13,7 +13,7 @@ const every = 10_000;
 
 function useStatus(application: Resource): Live<Status> {
   const { namespace, name, project } = subjectOf(application);
-  const owner = ownerOf(application);
+  const owner = ownerOf(application) ?? (comesAfterOthers(application) ? "none" : undefined);
   const [live, setLive] = useState<Live<Status>>({});
   useEffect(() => {
     setLive({});
@@ -23,19 +23,20 @@ function useStatus(application: Resource): Live<Status> {
   return live;
 }
 
-// StatusItem is the item in the bar above an Application: its step, and what it waits for. An Application of no rollout
-// has none, and so has somebody who may not ask.
+// StatusItem is the item in the bar above an Application: its step, or that it comes after others, and what it waits for.
+// An Application of no rollout has none, and so has somebody who may not ask.
 export function StatusItem({ application, openFlyout }: StatusProps) {
   const { value } = useStatus(application);
   const scheme = useHostScheme();
-  if (!value?.said || value.rollout.steps === 0) return null;
+  if (!value?.said) return null;
   const { kind, text } = value.said;
+  const { steps } = value.rollout;
   return (
     <div className="application-status-panel__item">
       <div className={`${scheme} sg-item`}>
         <span className="sg-item-title">ROLLOUT</span>
         <button type="button" className="sg-item-value" onClick={openFlyout}>
-          <Sign name={kind} /> Step {value.step} of {value.rollout.steps}
+          <Sign name={kind} /> {steps > 0 ? `Step ${value.step} of ${steps}` : "After others"}
         </button>
         <span className="sg-item-text">{wordFor(kind, text)} <Text>{text}</Text></span>
       </div>

@@ -1,4 +1,4 @@
-import type { Resource } from "./host";
+import { comesAfterOthers, type Resource } from "./host";
 import type { Failure } from "./wire";
 
 // Subject is an Application in whose name stepgate is asked.
@@ -68,11 +68,13 @@ export async function theSubject(namespace: string, name: string): Promise<Subje
   }
 }
 
-// Family is an ApplicationSet, and those of its Applications that the user may get.
+// Family is an ApplicationSet, and those of its Applications that the user may get, or an Application of none.
 export interface Family {
   namespace: string;
   name: string;
   subjects: Subject[];
+  // follows says that it, or something of it, comes after others.
+  follows: boolean;
 }
 
 interface List {
@@ -80,25 +82,43 @@ interface List {
 }
 
 // Argo CD selects these fields of Applications, and not their owners. So the ApplicationSets tell which are theirs.
-const fields = "items.metadata.name,items.metadata.namespace,items.spec.project";
+const fields = "items.metadata.name,items.metadata.namespace,items.metadata.annotations,items.spec.project";
 
-// families are all ApplicationSets with steps that the user may get.
+// alone are the Applications of no ApplicationSet among the last families: Argo CD is not asked for ApplicationSets of
+// their names.
+export const alone = new Map<string, Subject>();
+
+// families are all that the user may get of what has an order: ApplicationSets with steps, those that come after others,
+// or of which an Application does, and Applications of none that do.
 export async function families(signal?: AbortSignal): Promise<Family[]> {
   const sets = (await json<List>("api/v1/applicationsets", {}, signal)).items ?? [];
-  const rolling = sets.filter((set) => set.spec?.strategy?.type === "RollingSync");
-  if (rolling.length === 0) return [];
   const known = new Map<string, Subject>();
+  const following = new Set<string>();
   for (const application of (await json<List>(`api/v1/applications?fields=${fields}`, {}, signal)).items ?? []) {
     const subject = subjectOf(application);
-    known.set(`${subject.namespace}/${subject.name}`, subject);
+    const key = `${subject.namespace}/${subject.name}`;
+    known.set(key, subject);
+    if (comesAfterOthers(application)) following.add(key);
   }
-  return rolling
-    .map((set) => {
-      const { namespace = "", name = "" } = set.metadata ?? {};
-      const subjects = namesOf(set).map((n) => known.get(`${namespace}/${n}`)).filter((s) => s !== undefined);
-      return { namespace, name, subjects };
-    })
-    .sort((a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
+  const all: Family[] = [];
+  for (const set of sets) {
+    const { namespace = "", name = "" } = set.metadata ?? {};
+    const keys = namesOf(set).map((n) => `${namespace}/${n}`);
+    const follows = comesAfterOthers(set) || keys.some((k) => following.has(k));
+    if (follows || set.spec?.strategy?.type === "RollingSync") {
+      all.push({ namespace, name, follows, subjects: keys.map((k) => known.get(k)).filter((s) => s !== undefined) });
+    }
+    keys.forEach((k) => following.delete(k));
+  }
+  const names = new Set(sets.map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`));
+  alone.clear();
+  for (const key of following) {
+    const subject = known.get(key);
+    if (!subject) continue;
+    if (!names.has(key)) alone.set(key, subject);
+    all.push({ namespace: subject.namespace, name: subject.name, subjects: [subject], follows: true });
+  }
+  return all.sort((a, b) => a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name));
 }
 
 // namesOf are the names of the Applications of an ApplicationSet, as its status has them.

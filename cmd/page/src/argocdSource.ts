@@ -1,4 +1,4 @@
-import { askStepgate, Failed, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
+import { alone, askStepgate, Failed, families, namesOf, theSet, theSubject, type Family, type Subject } from "./argocd";
 import { poll, shared } from "./polled";
 import type { Listen, Source, Stop } from "./source";
 import type { Detail, Explained, Overview, Row, Status } from "./wire";
@@ -63,7 +63,8 @@ async function overview(signal: AbortSignal): Promise<Overview> {
   for (const family of all) {
     try {
       const { rollout } = await rowOf(family, signal);
-      if (rollout.phase !== "NoSteps") rows.push(rollout);
+      // An Application of an ApplicationSet that the user may not get is none of none.
+      if (rollout.name === family.name && (family.follows || rollout.phase !== "NoSteps")) rows.push(rollout);
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       if (error.status !== 403) problem = error.message;
@@ -77,10 +78,23 @@ function rowOf(family: Family, signal: AbortSignal): Promise<Status> {
   return firstOf(family.subjects, (s) => askStepgate<Status>("status", s, signal));
 }
 
+// namesFrom are the names of the Applications of an ApplicationSet. Where there is none of that name, it may be that of an
+// Application of none.
+async function namesFrom(namespace: string, name: string): Promise<string[]> {
+  try {
+    return namesOf(await theSet(namespace, name));
+  } catch (error) {
+    if (!(error instanceof Failed) || (error.status !== 403 && error.status !== 404)) throw error;
+    return [name];
+  }
+}
+
 // findFor finds Applications of these names, which are those of an ApplicationSet; without names, Argo CD tells them.
 export function findFor(names: string[]): Find {
   return async (namespace, name) => {
-    const all = names.length > 0 ? names : namesOf(await theSet(namespace, name));
+    const known = alone.get(`${namespace}/${name}`);
+    if (known) return [known];
+    const all = names.length > 0 ? names : await namesFrom(namespace, name);
     const found: Subject[] = [];
     for (const one of all.slice(0, mostTried)) {
       try {

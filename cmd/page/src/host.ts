@@ -5,6 +5,7 @@ export interface Resource {
   metadata?: {
     name?: string;
     namespace?: string;
+    annotations?: Record<string, string>;
     ownerReferences?: { apiVersion: string; kind: string; name: string; controller?: boolean }[];
   };
   spec?: { project?: string; strategy?: { type?: string } };
@@ -37,6 +38,11 @@ declare global {
 export function ownerOf(application: Resource): string | undefined {
   const is = (o: { apiVersion: string; kind: string }) => o.kind === "ApplicationSet" && o.apiVersion.startsWith("argoproj.io/");
   return application.metadata?.ownerReferences?.find(is)?.name;
+}
+
+// comesAfterOthers reports whether an ApplicationSet or an Application names what it comes after.
+export function comesAfterOthers({ metadata }: Resource): boolean {
+  return metadata?.annotations?.["stepgate.io/after"] !== undefined;
 }
 
 const themes = ".theme-light, .theme-dark";

@@ -51,6 +51,7 @@ export interface Rollout {
   track?: string;
   waitAfter?: string[];
   starves?: string;
+  alone?: boolean;
 }
 
 export interface Step {
