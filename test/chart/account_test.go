@@ -69,9 +69,12 @@ func TestPermissions(t *testing.T) {
 		"start":          {"start.enabled=true"},
 		"notifications":  {"notifications.enabled=true"},
 		"max-update":     {"config.maxUpdate=true"},
-		"verify":         {"argocd.applicationNamespaces={team-a}", "config.verify.kinds={jobs.v1.batch}", "config.verify.namespaces={elsewhere}"},
-		"verify-create":  {"config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "config.verify.create=true"},
-		"no-refresh":     {"releaseWaiting.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
+		"evidence": {
+			"argocd.applicationNamespaces={argocd}", "config.verify.create=true", "config.verify.namespaces={team-a}",
+			"config.verify.kinds={analysisruns.v1alpha1.argoproj.io,jobs.v1.batch}",
+		},
+		"evidence-everywhere": {"config.verify.kinds={analysisruns.v1alpha1.argoproj.io}", "config.verify.create=true"},
+		"no-refresh":          {"releaseWaiting.enabled=false", "certs.mode=external", "certs.external.secretName=tls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,16 +1,26 @@
 package chart
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/webhook/places"
 )
 
 // theft is a write that somebody tries who has stolen the token of stepgate's account.
@@ -131,16 +141,181 @@ func TestAStolenToken(t *testing.T) {
 		}).Should(MatchError(ContainSubstring(all[name].want)), name)
 	}
 	for name, theft := range all {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) { theft.tried(t, stepgate) })
+	}
+}
+
+// tried tries it.
+func (theft theft) tried(t *testing.T, stepgate client.Client) {
+	t.Helper()
+	g := NewWithT(t)
+	err := theft.write(stepgate)
+	if theft.want == "" {
+		g.Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	t.Log(fmt.Sprint(err))
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	g.Expect(err).To(MatchError(ContainSubstring(theft.want)))
+}
+
+// TestAStolenTokenWithMore is what somebody may do with it where stepgate keeps maxUpdate, and where it creates
+// AnalysisRuns: SECURITY.md says no less.
+func TestAStolenTokenWithMore(t *testing.T) {
+	installAnalysisRuns(t)
+	for _, namespace := range []string{"team-a", "tests", "elsewhere"} {
+		NewWithT(t).Expect(shared.CreateNamespace(t.Context(), namespace)).To(Succeed())
+	}
+	const onlyPlaces, rbac = "stepgate may only write those that keep the places of steps", "forbidden: User "
+	ctx := t.Context()
+	for what, tc := range map[string]struct {
+		values []string
+		// first takes effect a moment after the installation.
+		first string
+		tries func(namespace string) map[string]theft
+	}{
+		"maxUpdate": {
+			values: []string{"config.maxUpdate=true"}, first: "another ConfigMap",
+			tries: func(namespace string) map[string]theft {
+				kept := map[string]string{places.Label: "true"}
+				in := func(namespace, name string, labels map[string]string) *corev1.ConfigMap {
+					return &corev1.ConfigMap{
+						ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+						Data:       map[string]string{"places.json": `{"applicationSet":"argocd/guestbook","places":[]}`},
+					}
+				}
+				ours, other := in(namespace, places.Prefix+"uid", kept), in(namespace, "other", nil)
+				for _, object := range []client.Object{ours.DeepCopy(), other.DeepCopy()} {
+					NewWithT(t).Expect(shared.Admin.Create(ctx, object)).To(Succeed())
+				}
+				return map[string]theft{
+					"places":                     {create(ctx, in(namespace, places.Prefix+"another", kept)), ""},
+					"other places":               {update(ctx, ours), ""},
+					"no places":                  {remove(ctx, ours), ""},
+					"read all of its namespace":  {list(ctx, &corev1.ConfigMapList{}, namespace), ""},
+					"places without the label":   {create(ctx, in(namespace, places.Prefix+"another", nil)), onlyPlaces},
+					"another ConfigMap":          {create(ctx, in(namespace, "another", kept)), onlyPlaces},
+					"change another":             {update(ctx, other), onlyPlaces},
+					"delete another":             {remove(ctx, other), onlyPlaces},
+					"places elsewhere":           {create(ctx, in("elsewhere", places.Prefix+"another", kept)), rbac},
+					"read ConfigMaps of Argo CD": {list(ctx, &corev1.ConfigMapList{}, cluster.ArgoNamespace), rbac},
+				}
+			},
+		},
+		"evidence": {
+			values: []string{
+				"argocd.applicationNamespaces={argocd,team-a}", "config.verify.create=true", "config.verify.namespaces={tests}",
+				"config.verify.kinds={analysisruns.v1alpha1.argoproj.io,jobs.v1.batch}",
+			},
+			first: "change an AnalysisRun",
+			tries: func(string) map[string]theft {
+				tests := metav1.ObjectMeta{Namespace: "tests", Name: "evil"}
+				return map[string]theft{
+					"an AnalysisRun in Argo CD's namespace":          {create(ctx, analysisRun(cluster.ArgoNamespace)), ""},
+					"an AnalysisRun in a namespace of Applications":  {create(ctx, analysisRun("team-a")), ""},
+					"an AnalysisRun in one of the namespaces beside": {create(ctx, analysisRun("tests")), ""},
+
+					"read Jobs":                {list(ctx, &batchv1.JobList{}, "tests"), ""},
+					"an AnalysisRun elsewhere": {create(ctx, analysisRun("elsewhere")), rbac},
+					"change an AnalysisRun":    {update(ctx, analysisRun("tests")), rbac},
+					"delete an AnalysisRun":    {remove(ctx, analysisRun("tests")), rbac},
+					"a Job":                    {create(ctx, &batchv1.Job{ObjectMeta: tests}), rbac},
+					"a Pod":                    {create(ctx, &corev1.Pod{ObjectMeta: tests}), rbac},
+					"read Secrets":             {list(ctx, &corev1.SecretList{}, "tests"), rbac},
+				}
+			},
+		},
+		"everywhere": {
+			values: []string{"config.verify.create=true", "config.verify.kinds={analysisruns.v1alpha1.argoproj.io}"},
+			first:  "change an AnalysisRun",
+			tries: func(string) map[string]theft {
+				return map[string]theft{
+					"an AnalysisRun anywhere": {create(ctx, analysisRun("kube-system")), ""},
+					"change an AnalysisRun":   {update(ctx, analysisRun("kube-system")), rbac},
+				}
+			},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
 			g := NewWithT(t)
-			err := theft.write(stepgate)
-			if theft.want == "" {
-				g.Expect(err).NotTo(HaveOccurred())
-				return
+			namespace := "stolen-" + strings.ToLower(what)
+			install(t, "stepgate", namespace, tc.values...)
+			stepgate, err := client.New(account(t, namespace, "stepgate"), client.Options{
+				Scheme: shared.Admin.Scheme(), Mapper: shared.Admin.RESTMapper(),
+			})
+			g.Expect(err).NotTo(HaveOccurred())
+			all := tc.tries(namespace)
+			g.Eventually(func() error {
+				return all[tc.first].write(stepgate)
+			}).Should(MatchError(ContainSubstring(all[tc.first].want)))
+			for name, theft := range all {
+				t.Run(name, func(t *testing.T) { theft.tried(t, stepgate) })
 			}
-			t.Log(fmt.Sprint(err))
-			g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-			g.Expect(err).To(MatchError(ContainSubstring(theft.want)))
 		})
 	}
+}
+
+func create(ctx context.Context, o client.Object) func(client.Client) error {
+	return func(c client.Client) error { return c.Create(ctx, fresh(o), client.DryRunAll) }
+}
+
+func update(ctx context.Context, o client.Object) func(client.Client) error {
+	return func(c client.Client) error { return c.Update(ctx, fresh(o), client.DryRunAll) }
+}
+
+func remove(ctx context.Context, o client.Object) func(client.Client) error {
+	return func(c client.Client) error { return c.Delete(ctx, fresh(o), client.DryRunAll) }
+}
+
+func list(ctx context.Context, l client.ObjectList, namespace string) func(client.Client) error {
+	return func(c client.Client) error { return c.List(ctx, l, client.InNamespace(namespace)) }
+}
+
+// fresh is an object as somebody writes it for the first time: a client changes what it writes.
+func fresh(o client.Object) client.Object {
+	other, ok := o.DeepCopyObject().(client.Object)
+	if !ok {
+		panic("not an object")
+	}
+	return other
+}
+
+// analysisRun is one that no template has: Argo Rollouts would run its Job.
+func analysisRun(namespace string) client.Object {
+	run := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"metrics": []any{map[string]any{"name": "evil", "provider": map[string]any{
+			"job": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"serviceAccountName": "argocd-application-controller",
+			}}}},
+		}}}},
+	}}
+	run.SetAPIVersion("argoproj.io/v1alpha1")
+	run.SetKind("AnalysisRun")
+	run.SetNamespace(namespace)
+	run.SetName("evil")
+	return run
+}
+
+// installAnalysisRuns installs the kind, as far as it matters.
+func installAnalysisRuns(t *testing.T) {
+	t.Helper()
+	anything := true
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "analysisruns.argoproj.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "argoproj.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "analysisruns", Singular: "analysisrun", Kind: "AnalysisRun", ListKind: "AnalysisRunList",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything},
+				},
+			}},
+		},
+	}
+	_, err := envtest.InstallCRDs(shared.Config, envtest.CRDInstallOptions{
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}, MaxTime: 2 * time.Minute,
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
