@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,9 +54,19 @@ func TestMaxUpdateIsKept(t *testing.T) {
 	compare(other, argo.SyncStatusCodeOutOfSync, nil)
 
 	g.Eventually(func() error { return start(dev) }).Should(Succeed())
-	g.Expect(start(other)).To(MatchError(ContainSubstring("step 1 of ApplicationSet apps-places/guestbook may not " +
-		"sync yet " +
-		"(MaxUpdateReached: its maxUpdate is 1): " + dev.Name + " (OperationInProgress). Next: wait until one of them is Healthy")))
+	sentence := "step 1 of ApplicationSet apps-places/guestbook may not sync yet (MaxUpdateReached: its maxUpdate is " +
+		"1): " + dev.Name + " (OperationInProgress). Next: wait until one of them is Healthy"
+	g.Expect(start(other)).To(MatchError(ContainSubstring(sentence)))
+	kubeconfig, err := shared.AdminKubeconfig()
+	g.Expect(err).NotTo(HaveOccurred())
+	says := func(args ...string) string {
+		text, _ := exec.CommandContext(ctx, shared.Binary, append(args, "-n", "apps-places",
+			"--kubeconfig="+kubeconfig)...).CombinedOutput() // 1 says that it waits
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	g.Expect(says("explain", other.Name)).To(ContainSubstring(sentence), "the command line has the same words")
+	g.Expect(says("get", "guestbook")).To(ContainSubstring(
+		"MaxUpdateReached: its maxUpdate is 1: " + dev.Name + " (OperationInProgress)"))
 	kept := &corev1.ConfigMapList{}
 	g.Expect(shared.Admin.List(ctx, kept, client.InNamespace("stepgate-places"),
 		client.HasLabels{places.Label})).To(Succeed())
