@@ -144,6 +144,9 @@ func (r *Record) ComparedAt(reconciledAt time.Time) (position uint64, known bool
 // RequestedSince reports whether a refresh was seen to be requested after a position.
 func (r *Record) RequestedSince(position uint64) bool { return r != nil && r.lastRequested > position }
 
+// ComparedSince reports whether a comparison was seen after a position. Two comparisons of one second have the same time.
+func (r *Record) ComparedSince(position uint64) bool { return r != nil && r.comparedAt > position }
+
 // ContentSince is since when the Application has a spec of this content. Known is false if that was not seen.
 func (r *Record) ContentSince(content argocd.Fingerprint) (since time.Time, known bool) {
 	if r == nil || r.content != content {

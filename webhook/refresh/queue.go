@@ -59,6 +59,8 @@ type Watch interface {
 	Position() uint64
 	// Requested reports whether a refresh of an Application was seen to be requested after a position.
 	Requested(app types.NamespacedName, position uint64) bool
+	// Compared reports whether a comparison of an Application was seen after a position.
+	Compared(app types.NamespacedName, position uint64) bool
 }
 
 // Queue asks for refreshes in the background, in the order in which they were wanted. It leaves out those that somebody
@@ -94,7 +96,9 @@ type request struct {
 // requested is a request that was made.
 type requested struct {
 	comparedAt time.Time
-	again      int
+	// position is when it was wanted.
+	position uint64
+	again    int
 }
 
 // NewQueue returns a Queue that asks with asker once it runs. clock is that of the window.
@@ -115,13 +119,13 @@ func (q *Queue) Ask(app types.NamespacedName, why string, comparedAt time.Time) 
 
 // AskAgain makes Argo CD notice a request that it has overlooked. It never waits.
 func (q *Queue) AskAgain(app types.NamespacedName, comparedAt time.Time) {
-	q.enqueue(ask{app: app, again: true}, "overlooked", comparedAt)
+	q.enqueue(ask{app: app, again: true, position: q.watch.Position()}, "overlooked", comparedAt)
 }
 
 func (q *Queue) enqueue(a ask, why string, comparedAt time.Time) {
 	a.why = why
 	r := request{a.app, why}
-	if !q.due(r, comparedAt) {
+	if !q.due(r, requested{comparedAt: comparedAt, position: a.position}) {
 		q.observe.RefreshDone(Repeated)
 		return
 	}
@@ -133,14 +137,15 @@ func (q *Queue) enqueue(a ask, why string, comparedAt time.Time) {
 	}
 }
 
-// due reports whether a request may be made now, and remembers it.
-func (q *Queue) due(r request, comparedAt time.Time) bool {
+// due reports whether a request may be made now, and remembers it. Argo CD may have compared the Application since the
+// last one although the time of its last comparison, which is in whole seconds, is the same.
+func (q *Queue) due(r request, next requested) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	next := requested{comparedAt: comparedAt}
 	if found, ok := q.requested.Get(r); ok {
 		last, _ := found.(requested)
-		if last.comparedAt.Equal(comparedAt) || last.again == mostAgain {
+		compared := !last.comparedAt.Equal(next.comparedAt) || q.watch.Compared(r.app, last.position)
+		if !compared || last.again == mostAgain {
 			return false
 		}
 		next.again = last.again + 1

@@ -27,9 +27,13 @@ type fake struct {
 	results map[string]int
 	// others are the Applications of which somebody else requests a refresh.
 	others []string
+	// compared says that a comparison of every Application is seen after each request.
+	compared bool
 }
 
 func (f *fake) Position() uint64 { return 7 }
+
+func (f *fake) Compared(_ types.NamespacedName, position uint64) bool { return position == 7 && f.compared }
 
 func (f *fake) Requested(app types.NamespacedName, position uint64) bool {
 	f.mu.Lock()
@@ -127,6 +131,19 @@ func TestHowOften(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestComparedInTheSameSecond asks again although the time of the last comparison is the same: another one was seen.
+func TestComparedInTheSameSecond(t *testing.T) {
+	f := &fake{compared: true}
+	trial(t, f, true, func(g *WithT, q *Queue) {
+		at := time.Now()
+		for range 2 + mostAgain {
+			q.Ask(app("dev"), "old", at)
+			synctest.Wait()
+		}
+		g.Expect(f.asks()).To(HaveLen(1 + mostAgain))
+	})
 }
 
 func TestResults(t *testing.T) {

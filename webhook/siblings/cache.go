@@ -304,6 +304,12 @@ func (c *Cache) Application(name types.NamespacedName) *argocd.Projection {
 	return nil
 }
 
+// Compared reports whether a comparison of an Application was seen after a position.
+func (c *Cache) Compared(app types.NamespacedName, position uint64) bool {
+	p := c.Application(app)
+	return p != nil && c.ComparedSince(p.UID, position)
+}
+
 // Requested reports whether a refresh of an Application was seen to be requested after a position.
 func (c *Cache) Requested(app types.NamespacedName, position uint64) bool {
 	p := c.Application(app)

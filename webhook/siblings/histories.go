@@ -198,6 +198,13 @@ func (s *Histories) ComparedAt(app types.UID, reconciledAt time.Time) uint64 {
 	return s.position
 }
 
+// ComparedSince reports whether a comparison of an Application was seen after a position.
+func (s *Histories) ComparedSince(app types.UID, position uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record(app).ComparedSince(position)
+}
+
 // RequestedSince reports whether a refresh of an Application was seen to be requested after a position.
 func (s *Histories) RequestedSince(app types.UID, position uint64) bool {
 	s.mu.Lock()
