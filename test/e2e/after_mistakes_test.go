@@ -90,7 +90,8 @@ func everyMistake() []mistake {
 		{
 			title: "an ApplicationSet and an Application have the name", broken: []string{"twice-app"},
 			links: []mistaken{
-				lone("twice-base", ""), {link{name: "twice-base", apps: []string{"twice-app"}}, ""}, lone("twice-late", "twice-base"),
+				lone("twice-base", ""), {link{name: "twice-base", apps: []string{"twice-app"}}, ""},
+				lone("twice-late", "twice-base"),
 			},
 			waits: "twice-late", says: "twice-app .*Degraded",
 			end:  func(m *mistakes) error { return m.mend() },
@@ -160,7 +161,8 @@ func (m *mistakes) play() (err error) {
 	}); err != nil {
 		return err
 	}
-	m.out.Line("| %s | %s | %v have deployed after %.1f s |", m.played.title, lasts, m.played.ends, time.Since(began).Seconds())
+	m.out.Line("| %s | %s | %v have deployed after %.1f s |", m.played.title, lasts, m.played.ends,
+		time.Since(began).Seconds())
 	if all := strings.Join(m.heard, "\n"); !strings.Contains(all, m.played.warning) {
 		return fmt.Errorf("whoever wrote the annotations was told %q, and nothing of %s", all, m.played.warning)
 	}
