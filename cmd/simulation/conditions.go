@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -66,7 +67,7 @@ func (w *world) annotate(name, value string) {
 type demand struct {
 	paused, approval bool
 	soak             time.Duration
-	budget           string
+	budget, evidence string
 }
 
 // demands are those of the steps.
@@ -74,8 +75,10 @@ func (w *world) demands() map[int]demand {
 	all, c := map[int]demand{}, &w.conditions
 	for i := range w.scenario.steps() {
 		soak, _ := c.soak(i + 1)
+		checks, unreadable := c.checks(i + 1)
 		all[i+1] = demand{
 			paused: c.paused(i + 1), approval: c.needsApproval(i + 1), soak: soak, budget: c.texts["max-failures"],
+			evidence: fmt.Sprint(checks, unreadable),
 		}
 	}
 	return all

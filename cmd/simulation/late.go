@@ -47,6 +47,9 @@ func (w *world) admittedInTime(o *sought) {
 	if a := w.approvalFor(o.step, o.revisions); a != nil && w.conditions.needsApproval(o.step) {
 		over("approval", a.at)
 	}
+	if checks, _ := w.conditions.checks(o.step); len(checks) > 0 {
+		over("evidence", w.evidence.changed[w.labelOf(o)])
+	}
 	if wait, _ := w.conditions.soak(o.step); wait > 0 {
 		for _, e := range w.before(o.m, o.step) {
 			// Argo CD cuts its times to seconds.

@@ -48,10 +48,13 @@ func (w *world) schedule() (last time.Duration) {
 //	slow watch WHO D              the next event is delivered later by D: applicationset, application or stepgate
 //	window APP D                  a sync window is closed for D, and stepgate does not know
 //	closes APP D                  the same, and stepgate knows
-//	annotate NAME [TEXT]          a user sets an annotation stepgate.io/NAME of the ApplicationSet, such as pause or soak, or removes it
+//	annotate NAME [TEXT...]       a user sets an annotation stepgate.io/NAME of the ApplicationSet, such as pause or soak, or removes it
 //	approval APP USER [before]    a user approves what Argo CD compared an Application with, or what it has deployed
 //	approver USER                 somebody approves, from now on, everything that waits for an approval
 //	byhand APP                    somebody syncs it, from now on, within 20 s after the earlier steps are done
+//	evidence NAME SAYS OF         the object NAME says yes, no or nothing of a revision, is "leaving", or "gone"; OF is an Application, for what it was compared with, or BRANCH~N
+//	tester NAME SAYS D            somebody tests, from now on, everything that waits for evidence, and takes D for it
+//	runs SAYS D                   what the AnalysisRuns say from now on that stepgate has created, and after how long
 //	bypass D                      everything is let through for D
 //	hydration APP fails|works     the hydrator
 //	restart stepgate|application|applicationset
@@ -60,7 +63,7 @@ func (w *world) schedule() (last time.Duration) {
 func (w *world) happen(words []string) {
 	words = append(words, "", "", "")
 	verb, args := words[0], words[1:]
-	if !slices.Contains([]string{"restart", "annotate", "closes", "approval", "approver", "byhand", "bypass"}, verb) {
+	if !slices.Contains(undisturbing, verb) {
 		w.disturbed = w.now
 	}
 	if b := w.branches[args[0]]; b != nil && slices.Contains([]string{"commit", "revert", "merge", "githook"}, verb) {
@@ -73,7 +76,13 @@ func (w *world) happen(words []string) {
 	}
 	switch verb {
 	case "annotate":
-		w.annotate(args[0], args[1])
+		w.annotate(args[0], strings.TrimSpace(strings.Join(args[1:], " ")))
+	case "evidence":
+		w.testify(args[0], args[1], args[2])
+	case "tester":
+		w.tests(tester{args[0], args[1], duration(args[2])})
+	case "runs":
+		w.evidence.run = tester{says: args[0], after: duration(args[1])}
 	case "approver":
 		w.approvesAll(args[0])
 	case "bypass":
@@ -93,6 +102,11 @@ func (w *world) happen(words []string) {
 	case "restart":
 		w.restart(args[0])
 	}
+}
+
+// undisturbing are the events that end a condition, or nothing.
+var undisturbing = []string{
+	"restart", "annotate", "closes", "approval", "approver", "byhand", "bypass", "evidence", "tester", "runs",
 }
 
 func (w *world) inGit(verb string, b *branch, args []string) {

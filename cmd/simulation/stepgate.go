@@ -54,6 +54,7 @@ type replica struct {
 	releaser    *release.Releaser
 	reconcileAt time.Duration
 	starts      int
+	verified    verified
 }
 
 type request struct{ app, why string }
@@ -87,6 +88,7 @@ func newReplica(s *stepgate, records records) *replica {
 		r.cache.apps[name] = w.api.apps[name]
 	}
 	r.cache.set = w.api.set
+	w.evidence.watches = append(w.evidence.watches, r.testified)
 	r.start()
 	return r
 }
@@ -108,8 +110,9 @@ func (r *replica) start() {
 	// Without Known, which changes no answer: a read that is ended early would go on beside the next event of the
 	// world.
 	j := judge.New(config, judge.Dependencies{
-		Live: judge.NewLiveEvaluator(reader), Histories: r, Windows: r, Clock: virtualClock{r.w},
+		Live: judge.NewLiveEvaluator(reader), Histories: r, Windows: r, Clock: virtualClock{r.w}, Evidence: r.verify(),
 	})
+	r.verified.parser = j.Parser
 	recorder := r.records.recorder(virtualClock{r.w})
 	r.gate = webhook.NewGate(j, webhook.Dependencies{
 		Record: recorder, Lookup: siblings.NewLookup(r, r.Histories), Refresh: r,
@@ -117,6 +120,7 @@ func (r *replica) start() {
 	})
 	r.mutator = webhook.NewMutator(r.gate, known{r})
 	r.releaser = release.New(j, known{r}, recorder.Waiting(), r, r.w.delay)
+	r.releaser.VerifyWith(r)
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)
 	}

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -109,7 +110,7 @@ func (w *world) unmet(o *sought) []unmet {
 	if w.now < o.m.closedUntil {
 		found = append(found, unmet{kind: "window", text: "its sync window is closed until " + seconds(o.m.closedUntil)})
 	}
-	for _, of := range []func(*sought) (unmet, bool){w.soaks, w.unapproved, w.overBudget} {
+	for _, of := range []func(*sought) (unmet, bool){w.soaks, w.unapproved, w.unverified, w.overBudget} {
 		if u, is := of(o); is {
 			found = append(found, u)
 		}
@@ -259,7 +260,7 @@ func (b *branch) original(revision string) string {
 }
 
 // waitsFor is a condition for which an Application waits in the end; empty when there is none. Soak times and windows
-// end by themselves.
+// end by themselves, and so does the wait for evidence that stepgate has created.
 func (w *world) waitsFor(m *member) string {
 	app := w.api.apps[m.name]
 	if !w.conditions.any || app == nil || m.generated == 0 {
@@ -270,6 +271,9 @@ func (w *world) waitsFor(m *member) string {
 	for _, u := range w.unmet(&o) {
 		_, unreadable := w.conditions.soak(o.step)
 		if u.kind == "soak" && !unreadable && !w.isUnhealthy(w.members[u.behind]) {
+			continue
+		}
+		if strings.HasPrefix(u.kind, "evidence") && w.isCreated(&o) {
 			continue
 		}
 		return u.kind

@@ -44,6 +44,8 @@ type world struct {
 	// conditions are what steps wait for beside the order, and starts the syncs that have waited for one.
 	conditions conditions
 	starts     []Start
+	// evidence is what objects say about revisions.
+	evidence testimonies
 	// startsBySelf counts the syncs that stepgate has started.
 	startsBySelf int
 	// waited is how long syncs that were due took to start.
@@ -122,6 +124,7 @@ func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	}
 	w.forget()
 	w.conditions = conditions{texts: map[string]string{}, changed: map[int]time.Duration{}, kinds: map[string]bool{}}
+	w.evidence = noTestimonies()
 	w.hashes = s.Hashes
 	w.values, w.destination, w.around = newSeries("v"), newSeries("ns"), newSeries("i")
 	w.api = newAPI(w)

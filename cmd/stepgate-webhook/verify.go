@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,9 +55,7 @@ func (p *program) lookAtVerified(parser *settings.Parser) func(schema.GroupResou
 			if _, verifies := set.Annotations[settings.VerifyAnnotation]; !verifies {
 				continue
 			}
-			if slices.ContainsFunc(parser.Of(set).Verify, func(v settings.Verification) bool {
-				return v.Resource == kind && v.Namespace == object.Namespace
-			}) {
+			if evidence.Concerns(parser.Of(set).Verify, kind, object.Namespace) {
 				p.changed(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
 			}
 		}

@@ -70,9 +70,9 @@ func TestFound(t *testing.T) {
 		"it is being deleted":    {[]*unstructured.Unstructured{one("a", "'yes'", ", deletionTimestamp: '2026-01-01T00:00:00Z'")}, policy.Finding{Detail: "a says nothing: it is being deleted"}},
 		"no status yet":          {[]*unstructured.Unstructured{object(g, "{metadata: {name: a, labels: {suite: smoke, stepgate.io/revision: abc}}}")}, policy.Finding{Detail: "a says its expression gives no answer: no such key: says"}},
 	} {
-		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(among(v, "abc", tc.objects)).To(Equal(tc.want)) })
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Among(v, "abc", tc.objects)).To(Equal(tc.want)) })
 	}
-	g.Expect(among(v, "", []*unstructured.Unstructured{unlabelled})).To(Equal(policy.Finding{
+	g.Expect(Among(v, "", []*unstructured.Unstructured{unlabelled})).To(Equal(policy.Finding{
 		Detail: "no label can stand for what is deployed",
 	}))
 	created := *v
@@ -83,7 +83,7 @@ func TestFound(t *testing.T) {
 	for range mostObjects + 1 {
 		many = append(many, one("a", "'yes'"))
 	}
-	g.Expect(among(v, "abc", many).Detail).To(Equal("more than 10 have the label stepgate.io/revision=abc"))
+	g.Expect(Among(v, "abc", many).Detail).To(Equal("more than 10 have the label stepgate.io/revision=abc"))
 }
 
 func TestLabelOf(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -74,6 +75,13 @@ func saysOne(v *settings.Verification, o *unstructured.Unstructured) policy.Find
 		return v.If.Says(o.Object)
 	}
 	return healthSays(o)
+}
+
+// Concerns reports whether an object of a kind in a namespace may be one that is waited for.
+func Concerns(all []settings.Verification, kind schema.GroupResource, namespace string) bool {
+	return slices.ContainsFunc(all, func(v settings.Verification) bool {
+		return v.Resource == kind && v.Namespace == namespace
+	})
 }
 
 // Of finds the entry of a Verification of the rule; nil if there is none.

@@ -98,7 +98,7 @@ func (w *Watch) Known(all []settings.Verification) policy.Evidence {
 		if i < 0 || !w.stores[i].informer.HasSynced() {
 			return policy.Finding{Detail: "stepgate has not listed " + v.Resource.String() + " in namespace " + v.Namespace}
 		}
-		return among(v, what, w.stores[i].in(v.Namespace))
+		return Among(v, what, w.stores[i].in(v.Namespace))
 	}
 }
 
@@ -116,8 +116,9 @@ func (s *store) in(namespace string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// among finds what those of some objects say that are of a Verification and speak of what is deployed.
-func among(v *settings.Verification, what string, objects []*unstructured.Unstructured) policy.Finding {
+// Among finds what those of some objects say that are of a Verification and speak of what is deployed. The objects are of
+// its kind, and in its namespace.
+func Among(v *settings.Verification, what string, objects []*unstructured.Unstructured) policy.Finding {
 	revision := LabelOf(what)
 	selects := selector(v, revision)
 	var speak []*unstructured.Unstructured

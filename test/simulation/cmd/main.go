@@ -30,6 +30,7 @@ func main() {
 	conditions := flag.Bool("conditions", false, "play histories in which the steps wait for more than the order")
 	trains := flag.Bool("trains", false, "play histories in which commits land faster than rollouts complete, and "+
 		"stepgate starts what is due")
+	evidence := flag.Bool("evidence", false, "play histories of both kinds in which steps wait for evidence")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	results := report.Flag(flag.CommandLine)
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
@@ -41,12 +42,13 @@ func main() {
 		os.Exit(replay(*file))
 	}
 	if *kind != "" {
-		fmt.Print(random.Plan{Version: *version, Conditions: *conditions, Trains: *trains}.Shrink(*seed, *kind))
+		plan := random.Plan{Version: *version, Conditions: *conditions, Trains: *trains, Evidence: *evidence}
+		fmt.Print(plan.Shrink(*seed, *kind))
 		return
 	}
 	plan := random.Plan{
 		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, Trains: *trains,
-		First:    *first,
+		Evidence: *evidence, First: *first,
 		Progress: os.Stderr,
 	}
 	if err := search(plan, *show, results); err != nil {
@@ -59,6 +61,8 @@ func main() {
 func search(plan random.Plan, show int, results *report.Results) error {
 	section := "Histories of Argo CD " + plan.Version
 	switch {
+	case plan.Evidence:
+		section += ", with evidence"
 	case plan.Trains:
 		section += ", trains with start"
 	case plan.Conditions:

@@ -52,7 +52,36 @@ func ofConditions() []part {
 			`return j.Windows.Window(p.Project, p.WindowSubject, true, j.Clock.Now())`, `return policy.Window{}`),
 	}
 	for i := range all {
-		all[i].conditions = true
+		all[i].of = "-conditions"
+	}
+	return all
+}
+
+const (
+	verify = "webhook/judge/evidence.go"
+	found  = "webhook/evidence/find.go"
+)
+
+// ofEvidence are the parts of the evidence that steps wait for. They are looked for in histories with evidence.
+func ofEvidence() []part {
+	all := []part{
+		take("Evidence", verify, `return policy.Verified(in, d), nil`, `return d, nil`),
+		take("EvidenceLive", verify, `found, err := j.Evidence.Read(ctx, &v, what)`,
+			`found, err := j.Evidence.Known(s.Verify)(v.Verification, what), ctx.Err()`),
+		take("EvidenceLabel", found, `set[RevisionLabel] = revision`, ``).and("webhook/evidence/reader.go",
+			`if o.GetLabels()[RevisionLabel] == revision {`, `if true {`),
+		take("EvidenceAll", found, `if one.Answer == policy.No {`, `if one.Answer == policy.Yes {`),
+		take("EvidenceWaits", found, `if one.Answer != policy.Yes && all.Answer == policy.Yes || all.Detail == "" {`,
+			`if one.Answer == policy.Yes && all.Answer != policy.Yes || all.Detail == "" {`),
+		take("EvidenceLeaving", found, `case o.GetDeletionTimestamp() != nil:`, `case false:`),
+		take("EvidenceStep", verify, `if v.Step != step {`, `if v.Step == step {`),
+		take("EvidenceWakes", found, `return v.Resource == kind && v.Namespace == namespace`, `return false`),
+		take("EvidenceCreated", "webhook/release/look.go", `if d.Reason == policy.Unverified {`, `if false {`),
+		row("VerifyFailed", "verifyFailed"),
+		row("Unverified", "unverified"),
+	}
+	for i := range all {
+		all[i].of = "-evidence"
 	}
 	return all
 }

@@ -113,7 +113,7 @@ func (c *control) without(p part) (noticed string, err error) {
 	}
 	noticed, err = c.inScenarios(program, p.name)
 	if noticed == "" && err == nil {
-		noticed, err = c.inHistories(program, p.conditions)
+		noticed, err = c.inHistories(program, p.of)
 	}
 	if noticed == "" && err == nil {
 		noticed = inTests(overlay)
@@ -176,9 +176,12 @@ var (
 )
 
 // inHistories plays random histories up to the first with a violation.
-func (c *control) inHistories(program string, conditions bool) (string, error) {
-	out, err := exec.Command(program, fmt.Sprintf("-conditions=%t", conditions), "-n", strconv.Itoa(c.histories),
-		"-first", "-show", "0").Output()
+func (c *control) inHistories(program, of string) (string, error) {
+	args := []string{"-n", strconv.Itoa(c.histories), "-first", "-show", "0"}
+	if of != "" {
+		args = append(args, of)
+	}
+	out, err := exec.Command(program, args...).Output()
 	if summary.Find(out) == nil {
 		return "", fmt.Errorf("no summary: %w", err)
 	}

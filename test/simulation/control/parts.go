@@ -6,8 +6,8 @@ import "slices"
 type part struct {
 	name  string
 	edits []edit
-	// conditions says that it is looked for in histories with conditions.
-	conditions bool
+	// of is the flag for the histories in which it is looked for; empty for those without conditions.
+	of string
 }
 
 // edit replaces a text of a file by another one.
@@ -53,9 +53,9 @@ const (
 	skipped = `wanted == nil || in.completed(a) {`
 )
 
-// parts are first the repairs of the findings, then the rows of the rule, then the conditions. A finding has the name
+// parts are first the repairs of the findings, then the rows of the rule, then the conditions, then the evidence. A finding has the name
 // that it has in testdata.
-func parts() []part { return slices.Concat(ofFindings(), ofRows(), ofConditions()) }
+func parts() []part { return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence()) }
 
 func ofFindings() []part {
 	return []part{

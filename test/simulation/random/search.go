@@ -23,6 +23,8 @@ type Plan struct {
 	Conditions bool
 	// Trains has histories in which commits land faster than rollouts complete, and stepgate starts what is due.
 	Trains bool
+	// Evidence has histories of both kinds in which steps wait for evidence.
+	Evidence bool
 	// First ends the search with the first history that shows a violation.
 	First bool
 	// Progress is told of every violation.
@@ -78,6 +80,8 @@ func Search(plan Plan) *Found {
 
 func (p Plan) generator() *rapid.Generator[*simulation.Scenario] {
 	switch {
+	case p.Evidence:
+		return Evidence(p.Version)
 	case p.Trains:
 		return Trains(p.Version)
 	case p.Conditions:
