@@ -44,7 +44,8 @@ type tester struct {
 
 func noTestimonies() testimonies {
 	return testimonies{
-		objects: map[string]testimony{}, changed: map[string]time.Duration{}, run: tester{says: saysYes, after: 10 * time.Second},
+		objects: map[string]testimony{}, changed: map[string]time.Duration{},
+		run: tester{says: saysYes, after: 10 * time.Second},
 	}
 }
 

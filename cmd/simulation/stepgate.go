@@ -24,7 +24,7 @@ import (
 )
 
 // stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
-// API server behind, and release.Releaser. It is the only file that knows stepgate's packages. The watch feeds the real
+// API server behind, and release.Releaser. Only start.go and verified.go know stepgate's packages beside it. The watch feeds the real
 // siblings.Histories. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
 // time.
 type stepgate struct {

@@ -83,8 +83,8 @@ type admitting struct {
 //
 // A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is
 // paused, an Application of an earlier step has not been deployed and Healthy for the soak time, nobody has approved
-// these revisions for the step, more Applications of the step have failed at them than may, or the sync window is
-// closed. What is deployed, or what a user goes back to, is never early. With a bypass, nothing is. A time in which an
+// these revisions for the step, an object that the step waits for does not say yes to them, or there is none at that
+// moment, more Applications of the step have failed at them than may, or the sync window is closed. What is deployed, or what a user goes back to, is never early. With a bypass, nothing is. A time in which an
 // Application was not Healthy counts if Argo CD has noticed. With pin=qualified, an Application of an earlier step may
 // have gone on: it had what P starts deployed and Healthy that long ago, and has not failed and not been Degraded or
 // Missing since.

@@ -44,7 +44,8 @@ const createdFor = 5 * time.Minute
 
 // verifiedKinds are the kinds of objects that stepgate reads.
 var verifiedKinds = evidence.Kinds{
-	{Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "argoproj.io", Version: "v1alpha1", Resource: "analysisruns"},
+	{Group: "batch", Version: "v1", Resource: "jobs"},
+	{Group: "argoproj.io", Version: "v1alpha1", Resource: "analysisruns"},
 }
 
 // verify begins with no memory.
@@ -106,8 +107,8 @@ func (r *replica) Create(_ *policy.ApplicationSet, v settings.Verification, what
 func (t testimony) object() *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	status := map[string]any{}
-	switch kind := t.kind(); {
-	case kind == "jobs.batch":
+	switch t.kind() {
+	case "jobs.batch":
 		o.SetAPIVersion("batch/v1")
 		o.SetKind("Job")
 		if condition := map[string]string{saysYes: "Complete", saysNo: "Failed"}[t.says]; condition != "" {

@@ -82,7 +82,8 @@ func (e *testifying) add(at time.Duration, do string) {
 // annotation draws a text for verify. Some cannot be read, or name what nobody reads.
 func (e *testifying) annotation() string {
 	return pick(e.t, "verify", "3=jobs.batch?suite=smoke", "3=jobs.batch?suite=smoke", "2=jobs.batch?suite=smoke",
-		"2=jobs.batch?suite=smoke;3=jobs.batch?suite=smoke", "3=jobs.batch/smoke", "2=jobs.batch/smoke;3=jobs.batch?suite=smoke",
+		"2=jobs.batch?suite=smoke;3=jobs.batch?suite=smoke", "3=jobs.batch/smoke",
+		"2=jobs.batch/smoke;3=jobs.batch?suite=smoke",
 		"3=jobs.batch?suite=smoke if object.status.succeeded > 0",
 		"3=analysisruns.argoproj.io?suite=run create=smoke", "3=analysisruns.argoproj.io?suite=run create=smoke",
 		"2=analysisruns.argoproj.io?suite=run create=smoke;3=jobs.batch?suite=smoke",

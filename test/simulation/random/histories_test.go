@@ -30,6 +30,28 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// TestEvidence plays the same random histories with evidence in every run, and wants no violation. Some syncs
+// have to have waited for evidence: otherwise the histories show nothing.
+func TestEvidence(t *testing.T) {
+	histories := 200
+	if testing.Short() {
+		histories = 30
+	}
+	player, waited := simulation.NewPlayer(), 0
+	for seed := 1; seed <= histories; seed++ {
+		s := Evidence("all").Example(seed)
+		result := player.Play(s, nil)
+		NewWithT(t).Expect(result.Wrong()).To(BeFalse(), "seed %d\n%s%s", seed, s, result)
+		for _, start := range result.Starts {
+			if start.Condition == "evidence" {
+				waited++
+			}
+		}
+	}
+	t.Logf("%d syncs had waited for evidence", waited)
+	NewWithT(t).Expect(waited).To(BeNumerically(">", 0))
+}
+
 // TestSameAgain plays histories twice, from the generator and from their text.
 func TestSameAgain(t *testing.T) {
 	g := NewWithT(t)
@@ -38,12 +60,12 @@ func TestSameAgain(t *testing.T) {
 		result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
 		return b.String() + result.String()
 	}
-	kinds, histories := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5")}, 60
+	kinds, histories := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Evidence("3.5")}, 60
 	if testing.Short() {
 		histories = 20
 	}
 	for seed := 1; seed <= histories; seed++ {
-		s := kinds[seed%2].Example(seed)
+		s := kinds[seed%len(kinds)].Example(seed)
 		parsed, err := simulation.Parse(s.String())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(parsed.String()).To(Equal(s.String()))
