@@ -16,19 +16,14 @@ import (
 type api struct {
 	w       *world
 	apps    map[string]*argo.Application
-	set     *argo.ApplicationSet
 	version int
 	watches []*watch
 	// changed is when something was last written that is more than the time of a comparison or a request for one.
 	changed time.Duration
-	// setUID is of the ApplicationSet that there is now.
-	setUID types.UID
-	// wanted are the Applications that the generator gives, by the generation of the ApplicationSet.
-	wanted map[int64][]argo.Application
 }
 
 func newAPI(w *world) *api {
-	return &api{w: w, apps: map[string]*argo.Application{}, wanted: map[int64][]argo.Application{}, setUID: "set-uid"}
+	return &api{w: w, apps: map[string]*argo.Application{}}
 }
 
 func (a *api) next() string {
@@ -82,11 +77,12 @@ func (a *api) remove(name string) {
 }
 
 func (a *api) writeSet(set *argo.ApplicationSet) {
-	if a.set == nil || a.set.Generation != set.Generation {
+	f := a.w.family(set.Name)
+	if f.live == nil || f.live.Generation != set.Generation {
 		a.changed = a.w.now // statuses alone may go round for ever
 	}
 	set.ResourceVersion = a.next()
-	a.set = set
+	f.live = set
 	for _, x := range a.watches {
 		x.push(delivery{set: set})
 	}
@@ -131,6 +127,7 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 		m.truth.latest.admittedStep = min(a.w.admittedStep(m, app), a.w.admittedStep(m, old))
 	}
 	a.w.admitted(m, old, app)
+	a.w.admittedAfter(m, old, app)
 	a.w.startsDue(m)
 	a.w.countPlaces(m, v)
 	a.write(app)
@@ -138,7 +135,9 @@ func (a *api) operationWrite(app *argo.Application, who string) error {
 }
 
 // orphaned reports whether an Application has an owner that is gone.
-func (a *api) orphaned(app *argo.Application) bool { return app.OwnerReferences[0].UID != a.setUID }
+func (a *api) orphaned(app *argo.Application) bool {
+	return app.OwnerReferences[0].UID != a.w.members[app.Name].family.uid
+}
 
 // admittedStep is the step of a state of an Application, but for labels that users have written.
 func (*world) admittedStep(m *member, app *argo.Application) int {
@@ -180,24 +179,40 @@ type delivery struct {
 	set       *argo.ApplicationSet
 }
 
+// family is the one that it is about.
+func (d delivery) family(w *world) *family {
+	switch {
+	case d.set != nil:
+		return w.family(d.set.Name)
+	case d.gone != nil:
+		return w.members[d.gone.Name].family
+	}
+	return w.members[d.app.Name].family
+}
+
 // watch is an informer: a cache that lags behind the API server, and handlers that are told of its changes.
 type watch struct {
-	w     *world
-	who   string
-	last  time.Duration
-	apps  map[string]*argo.Application
-	set   *argo.ApplicationSet
+	w    *world
+	who  string
+	last time.Duration
+	apps map[string]*argo.Application
+	sets map[string]*argo.ApplicationSet
+	// of is the only family of which it delivers anything; nil if it delivers all.
+	of    *family
 	onApp func(old, now *argo.Application)
 	onSet func(old, now *argo.ApplicationSet)
 }
 
 func (a *api) watch(who string) *watch {
-	x := &watch{w: a.w, who: who, apps: map[string]*argo.Application{}}
+	x := &watch{w: a.w, who: who, apps: map[string]*argo.Application{}, sets: map[string]*argo.ApplicationSet{}}
 	a.watches = append(a.watches, x)
 	return x
 }
 
 func (x *watch) push(d delivery) {
+	if x.of != nil && x.of != d.family(x.w) {
+		return
+	}
 	at := max(x.last, x.w.now+x.w.delay(5*time.Millisecond)+x.w.lags[x.who])
 	x.w.lags[x.who] = 0
 	x.last = at
@@ -207,8 +222,8 @@ func (x *watch) push(d delivery) {
 func (x *watch) deliver(d delivery) {
 	switch {
 	case d.set != nil:
-		old := x.set
-		x.set = d.set
+		old := x.sets[d.set.Name]
+		x.sets[d.set.Name] = d.set
 		if x.onSet != nil {
 			x.onSet(old, d.set)
 		}

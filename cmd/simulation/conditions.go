@@ -84,10 +84,16 @@ func (w *world) demands() map[int]demand {
 	return all
 }
 
-// storeAnnotations writes the ApplicationSet with the annotations of now.
+// storeAnnotations writes the ApplicationSets with the annotations of now.
 func (w *world) storeAnnotations() {
-	set, c := *w.api.set, &w.conditions
-	set.Annotations = map[string]string{}
+	for _, f := range w.families {
+		w.storeAnnotationsOf(f)
+	}
+}
+
+func (w *world) storeAnnotationsOf(f *family) {
+	set, c := *f.live, &w.conditions
+	set.Annotations = f.annotations()
 	for name, text := range c.texts {
 		set.Annotations[annotationPrefix+name] = text
 	}
@@ -110,7 +116,7 @@ func (w *world) storeAnnotations() {
 		set.Annotations[annotationPrefix+"approved"] = strings.Join(entries, ",")
 		set.Annotations[annotationPrefix+"approved-by"] = string(encode(stamps))
 	}
-	if maps.Equal(set.Annotations, w.api.set.Annotations) {
+	if maps.Equal(set.Annotations, f.live.Annotations) {
 		return
 	}
 	w.api.changed = w.now

@@ -83,7 +83,8 @@ func hasRun(app *argo.Application, revision string) bool {
 }
 
 // mayDeploy reports whether every earlier Application has completed a revision, and no condition speaks against it. One
-// that was Healthy with it only while it was being synced to something else has not: see proof.rested.
+// that was Healthy with it only while it was being synced to something else has not, nor one of which Argo CD has nothing
+// that shows it: see proof.
 func (w *world) mayDeploy(m *member, app *argo.Application, revision string) bool {
 	o := sought{m: m, step: m.generated, sources: app.Spec.GetSources(), revisions: []string{revision}}
 	o.content = w.contentOf(&app.Spec, o.revisions)
@@ -91,15 +92,19 @@ func (w *world) mayDeploy(m *member, app *argo.Application, revision string) boo
 		return false
 	}
 	before := w.before(m, m.generated)
+	if w.waitsForOthers(m) {
+		return false
+	}
 	wait, _ := w.conditions.soak(m.generated)
 	for _, e := range before {
 		since, ok := w.sinceOf(e, &o, e.proof.since)
 		_, rested := w.sinceOf(e, &o, e.proof.rested)
+		_, shown := w.sinceOf(e, &o, e.proof.shown)
 		completed := w.api.apps[e.name]
 		if wait > 0 && w.now < since+wait+max(0, w.skew(e.name)) {
 			return false // its soak time is counted from a time that Argo CD writes by a clock that is ahead
 		}
-		if !ok || !rested || !hasRun(completed, revision) || since <= e.proof.broken || w.failed(e.name) ||
+		if !ok || !rested || !shown || !hasRun(completed, revision) || since <= e.proof.broken || w.failed(e.name) ||
 			isBroken(completed.Status.Health.Status) ||
 			since < w.restarted && e.live.content.source != o.content.source || e.specified > since {
 			return false

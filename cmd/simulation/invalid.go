@@ -24,7 +24,7 @@ func (c *setController) valid(desired []argo.Application) (valid []argo.Applicat
 
 // report sets the condition ErrorOccurred. In truth it is taken back at the end of a pass.
 func (c *setController) report(failing string) {
-	set := *c.w.api.set
+	set := *c.of.live
 	if is := slices.ContainsFunc(set.Status.Conditions, func(c argo.ApplicationSetCondition) bool {
 		return c.Message == failing
 	}); is || failing == "" && set.Status.Conditions == nil {

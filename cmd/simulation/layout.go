@@ -23,6 +23,7 @@ func (w *world) addMember(name string, step int) *member {
 			m.settled = -time.Hour
 		}
 		w.members[name] = m
+		m.family = w.family(w.scenario.application(name).Set)
 		w.names = append(w.names, name)
 		m.sources = w.sourcesOf(name, step)
 	}

@@ -77,9 +77,9 @@ func (m *manager) store(set *argo.ApplicationSet, statuses []argo.ApplicationSet
 		return strings.Compare(a.Application, b.Application)
 	})
 	for range 5 {
-		if m.c.cache.set.ResourceVersion == w.api.set.ResourceVersion {
+		if m.c.set().ResourceVersion == m.c.of.live.ResourceVersion {
 			m.traceStatuses(set, all)
-			next := *w.api.set
+			next := *m.c.of.live
 			next.Status.ApplicationStatus = all
 			w.api.writeSet(&next)
 			next.DeepCopyInto(set)

@@ -19,19 +19,21 @@ const (
 // objects are places.Objects of the world's API server.
 type objects struct {
 	version int
-	stored  places.Stored
+	stored  map[types.UID]places.Stored
 }
 
 // Read is places.Objects.
-func (o *objects) Read(context.Context, types.UID) (places.Stored, error) { return o.stored, nil }
+func (o *objects) Read(_ context.Context, of types.UID) (places.Stored, error) {
+	return o.stored[of], nil
+}
 
 // Write is places.Objects.
-func (o *objects) Write(_ context.Context, _ types.UID, s places.Stored) error {
-	if s.Version != o.stored.Version {
+func (o *objects) Write(_ context.Context, of types.UID, s places.Stored) error {
+	if s.Version != o.stored[of].Version {
 		return places.ErrConflict
 	}
 	o.version++
-	o.stored = places.Stored{Text: s.Text, Version: strconv.Itoa(o.version)}
+	o.stored[of] = places.Stored{Text: s.Text, Version: strconv.Itoa(o.version)}
 	return nil
 }
 

@@ -62,6 +62,9 @@ func (s *Scenario) line(words []string) (err error) {
 	case words[0] == "set" && len(words) == 2:
 		s.Set.Namespace, s.Set.Name, _ = strings.Cut(words[1], "/")
 		return nil
+	case words[0] == "after" && len(words) == 3:
+		s.Chain = append(s.Chain, Link{Set: words[1], After: strings.Split(words[2], ",")})
+		return nil
 	case words[0] == "step" && len(words) < 3:
 		step := Step{}
 		if len(words) == 2 {
@@ -98,6 +101,9 @@ func (a *Application) options(words []string) error {
 			continue
 		case "track":
 			a.Track = value
+			continue
+		case "set":
+			a.Set = value
 			continue
 		case "retries":
 			limit, err := strconv.ParseInt(value, 10, 64)

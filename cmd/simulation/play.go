@@ -197,7 +197,7 @@ func (w *world) toMember(verb string, m *member, args []string) {
 		w.relabel(m, number(args[1]))
 	case "invalid", "valid":
 		m.invalid = verb == "invalid"
-		w.set.wake()
+		m.family.controller.wake()
 	case "leftover":
 		m.leftover = !w.traits.legacy // 3.2 would sync it again and again, for ever
 		w.app.liveChanged(m.name)
@@ -265,7 +265,9 @@ func (w *world) restart(who string) {
 	case "application":
 		w.app.restart()
 	case "applicationset":
-		w.set.wake()
+		for _, f := range w.families {
+			f.controller.wake()
+		}
 	}
 }
 

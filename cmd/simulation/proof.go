@@ -31,6 +31,8 @@ type proof struct {
 	// rested is when each content was first deployed and Healthy while no operation was there: with one, which may have
 	// applied a part of something else, nobody knows of what it is the health.
 	rested map[content]time.Duration
+	// shown is when Argo CD first wrote down a comparison that shows that it was Healthy with a content: see shows.
+	shown map[content]time.Duration
 	// broken is when it last failed, or Argo CD last saw it Degraded or Missing.
 	broken time.Duration
 	// byHand are the revisions that users have synced it to.
@@ -72,7 +74,7 @@ func (w *world) becameHealthy(m *member) {
 func (w *world) proves(m *member) {
 	if m.proof.since == nil {
 		m.proof.since, m.proof.first = map[content]time.Duration{}, map[content]time.Duration{}
-		m.proof.rested = map[content]time.Duration{}
+		m.proof.rested, m.proof.shown = map[content]time.Duration{}, map[content]time.Duration{}
 	}
 	if _, known := m.proof.since[m.live.content]; !known {
 		m.proof.since[m.live.content] = max(m.proof.deployed, m.proof.healthy)
@@ -96,9 +98,13 @@ func (w *world) noticed(m *member, health, before argoHealth) {
 	if health != "Healthy" && !m.live.pending {
 		delete(m.proof.since, m.live.content)
 		delete(m.proof.rested, m.live.content)
+		delete(m.proof.shown, m.live.content)
 		if health != "Progressing" {
 			delete(m.proof.first, m.live.content)
 		}
+	}
+	if _, known := m.proof.shown[m.live.content]; !known && health == "Healthy" && w.shows(m) {
+		m.proof.shown[m.live.content] = w.now
 	}
 	if isBroken(health) || isBroken(before) {
 		m.proof.broken = w.now
@@ -106,6 +112,22 @@ func (w *world) noticed(m *member, health, before argoHealth) {
 	if health != "Healthy" && m.live.health == "Healthy" {
 		m.proof.healthy = m.proof.recovered
 	}
+}
+
+// cacheLag is by how much the application controller's cache of a cluster may be behind, as far as stepgate goes.
+const cacheLag = 5 * time.Second
+
+// shows reports whether what Argo CD has just written down is of what the last sync of an Application has deployed: it
+// was compared in a later second than that in which the sync ended; and where it was compared with something else, so
+// much later that the controller has seen what was deployed.
+func (w *world) shows(m *member) bool {
+	app := w.api.apps[m.name]
+	state := app.Status.OperationState
+	if app.Operation != nil || state == nil || state.FinishedAt == nil || app.Status.ReconciledAt == nil || m.proof.shown == nil {
+		return false
+	}
+	after := app.Status.ReconciledAt.Sub(state.FinishedAt.Time)
+	return after > cacheLag || after > 0 && app.Status.Sync.Status == argo.SyncStatusCodeSynced
 }
 
 // synced is called when a sync has succeeded.

@@ -72,9 +72,11 @@ func (w *world) finished() bool {
 			return false
 		}
 	}
-	for _, s := range w.api.set.Status.ApplicationStatus {
-		if s.Status != "Healthy" {
-			return false
+	for _, f := range w.families {
+		for _, s := range f.live.Status.ApplicationStatus {
+			if s.Status != "Healthy" {
+				return false
+			}
 		}
 	}
 	return true
@@ -90,7 +92,7 @@ func (w *world) waiting(m *member, judge *stepgate) Waiting {
 	if state := app.Status.OperationState; state != nil {
 		x.Operation = string(state.Phase)
 	}
-	for _, s := range w.api.set.Status.ApplicationStatus {
+	for _, s := range m.family.live.Status.ApplicationStatus {
 		if s.Application == m.name {
 			x.Recorded = string(s.Status)
 		}

@@ -147,7 +147,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 // its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
 // Application that cannot be written. The same holds for a condition that does not end by itself.
 func (w *world) waits(m *member) bool {
-	if m.hydrationFails || w.waitsFor(m) != "" || slices.ContainsFunc(w.names, w.isInvalid) {
+	if m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) || slices.ContainsFunc(w.names, w.isInvalid) {
 		return true
 	}
 	step := m.generated
@@ -156,7 +156,7 @@ func (w *world) waits(m *member) bool {
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && max(e.generated, stepOf(w.api.apps[name])) < step &&
+		return e.generated > 0 && e.family == m.family && max(e.generated, stepOf(w.api.apps[name])) < step &&
 			(!w.done(e) || w.failed(name) || e.hydrationFails || w.isPending(name) && w.waitsFor(e) != "")
 	})
 }
@@ -193,9 +193,11 @@ func (w *world) run(last time.Duration) []string {
 // was refused, it also has to have tried again long after, and to have no more tries to come.
 func (w *world) still(last time.Duration) bool {
 	since := max(w.api.changed, last)
-	if w.set.failures > 0 && w.set.passed < since+5*time.Minute || w.set.wakesAt > 0 && w.scenario.Requeue == 0 &&
-		!w.set.polls {
-		return false
+	for _, f := range w.families {
+		if c := f.controller; c.failures > 0 && c.passed < since+5*time.Minute || c.wakesAt > 0 && w.scenario.Requeue == 0 &&
+			!c.polls {
+			return false
+		}
 	}
 	return w.now > since+7*time.Minute
 }

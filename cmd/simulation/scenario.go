@@ -22,7 +22,8 @@ import (
 //
 // An ApplicationSet that is not the usual one, of three steps, has more lines: "set NAMESPACE/NAME", and a "step" or a
 // "step maxUpdate=2" or "step maxUpdate="25%"" for each of its steps. An app may have "from=BRANCH,BRANCH" instead of
-// what the layout gives it.
+// what the layout gives it, and "set=NAME" if it is of another ApplicationSet; "after NAME NAME,NAME" says which
+// ApplicationSet comes after which.
 //
 // Lines that begin with # are remarks. play.go lists the events. Two more lines are for kept scenarios: "expect early
 // A1" says which kind of counterexample it is (or "expect nothing"), and "without NAME early A1" what it becomes when a
@@ -54,8 +55,10 @@ type Scenario struct {
 	NoGrace bool
 	// Jitter varies all durations; with zero everything takes as long as it usually does.
 	Jitter uint32
-	// Set is the namespace and the name of the ApplicationSet; empty is argocd/guestbook.
+	// Set is the namespace and the name of the first ApplicationSet; empty is argocd/guestbook.
 	Set types.NamespacedName
+	// Chain says which ApplicationSets come after others.
+	Chain []Link
 	// Steps are those of the ApplicationSet; none are three without maxUpdate.
 	Steps []Step
 	// FourEyes is --approve-four-eyes of stepgate.
@@ -84,6 +87,8 @@ type Step struct {
 type Application struct {
 	Name string
 	Step int
+	// Set is the name of its ApplicationSet; empty for the first one.
+	Set string
 	// Skew is how far the clock of its controller shard is ahead.
 	Skew time.Duration
 	// Compares is how much longer every comparison of it takes, as one of many resources does.
@@ -148,6 +153,9 @@ func (s *Scenario) String() string {
 	if s.Set.Name != "" {
 		fmt.Fprintf(&b, "set %s\n", s.Set)
 	}
+	for _, l := range s.Chain {
+		fmt.Fprintf(&b, "after %s %s\n", l.Set, strings.Join(l.After, ","))
+	}
 	for _, step := range s.Steps {
 		b.WriteString("step")
 		if most := step.MaxUpdate; most != nil && most.Type == intstr.String {
@@ -170,6 +178,9 @@ func (s *Scenario) String() string {
 		}
 		if a.Retries != 0 {
 			fmt.Fprintf(&b, " retries=%d", a.Retries)
+		}
+		if a.Set != "" {
+			b.WriteString(" set=" + a.Set)
 		}
 		if a.Track != "" {
 			b.WriteString(" track=" + a.Track)

@@ -14,7 +14,9 @@ import (
 // createOrUpdateInCluster, deleteInCluster and the event predicates of
 // applicationset/controllers/applicationset_controller.go, v3.5.7.
 type setController struct {
-	w       *world
+	w *world
+	// of is its ApplicationSet: the controller has a worker for each.
+	of      *family
 	cache   *watch
 	manager *manager
 	busy    bool
@@ -30,13 +32,17 @@ type setController struct {
 	polls bool
 }
 
-func newSetController(w *world) *setController {
-	c := &setController{w: w, cache: w.api.watch("applicationset")}
+func newSetController(w *world, f *family) *setController {
+	c := &setController{w: w, of: f, cache: w.api.watch("applicationset")}
+	c.cache.of = f
 	c.manager = newManager(c)
 	c.cache.onApp = c.appEvent
 	c.cache.onSet = c.setEvent
 	return c
 }
+
+// set is the ApplicationSet as its cache has it; nil if there is none.
+func (c *setController) set() *argo.ApplicationSet { return c.cache.sets[c.of.name] }
 
 // wake adds the ApplicationSet to the work queue.
 func (c *setController) wake() {
@@ -89,11 +95,11 @@ func (c *setController) reconcile() {
 
 // pass is one Reconcile. It takes time: everything else goes on meanwhile.
 func (c *setController) pass() (failed bool) {
-	set := c.cache.set
+	set := c.set()
 	if set == nil {
 		return false
 	}
-	desired := slices.Clone(c.w.api.wanted[set.Generation])
+	desired := slices.Clone(c.of.wanted[set.Generation])
 	current := c.current()
 	// The manager gets the ApplicationSet by value: what it records in this pass is not seen below, as in Reconcile.
 	syncs, err := c.progress(*set, current, desired)

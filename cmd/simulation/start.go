@@ -33,7 +33,7 @@ func (s *stepgate) lose(n int) {
 		return
 	}
 	s.lease = lease{(n + 1) % len(s.replicas), s.w.now + min(s.w.delay(time.Second), takeover)}
-	s.w.after(s.lease.from-s.w.now, func() { s.replicas[s.lease.holder].reconcileIn(settle) })
+	s.w.after(s.lease.from-s.w.now, func() { s.replicas[s.lease.holder].reconcileAll() })
 }
 
 // Leads is release.Starter.
@@ -50,7 +50,7 @@ func (r *replica) Start(s release.Start) {
 		if r.starts != life || app == nil {
 			return
 		}
-		patch, err := start.Patch(app, r.w.api.set, s)
+		patch, err := start.Patch(app, r.w.members[s.App.Name].family.live, s)
 		if err != nil {
 			return
 		}
@@ -137,7 +137,7 @@ func (w *world) places(m *member) (most, taken int, others bool) {
 	size := 0
 	for _, name := range w.names {
 		other, app := w.members[name], w.api.apps[name]
-		if other.generated != m.generated || app == nil {
+		if other.generated != m.generated || other.family != m.family || app == nil {
 			continue
 		}
 		size++

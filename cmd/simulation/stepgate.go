@@ -50,9 +50,10 @@ type replica struct {
 	gate       *webhook.Gate
 	mutator    *webhook.Mutator
 	asked      map[request]asked
-	// releaser reconciles at reconcileAt, unless the replica has been started again since; zero when it does not.
+	// releaser reconciles an ApplicationSet at reconcileAt, unless the replica has been started again since; zero when it
+	// does not.
 	releaser    *release.Releaser
-	reconcileAt time.Duration
+	reconcileAt map[*family]time.Duration
 	starts      int
 	verified    verified
 }
@@ -66,7 +67,7 @@ type asked struct {
 }
 
 func newStepgate(w *world, records records) *stepgate {
-	s := &stepgate{w: w, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
+	s := &stepgate{w: w, objects: objects{stored: map[types.UID]places.Stored{}}, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
 	for range w.scenario.Replicas {
 		s.replicas = append(s.replicas, newReplica(s, records))
 	}
@@ -82,12 +83,14 @@ func newReplica(s *stepgate, records records) *replica {
 			r.Displace(&argocd.NewApplicationSet(old).ApplicationSet)
 		}
 		r.Place(&argocd.NewApplicationSet(set).ApplicationSet)
-		r.reconcileIn(settle)
+		r.changed(r.w.family(set.Name))
 	}
 	for _, name := range w.names {
 		r.cache.apps[name] = w.api.apps[name]
 	}
-	r.cache.set = w.api.set
+	for _, f := range w.families {
+		r.cache.sets[f.name] = f.live
+	}
 	w.evidence.watches = append(w.evidence.watches, r.testified)
 	r.start()
 	return r
@@ -97,7 +100,7 @@ func newReplica(s *stepgate, records records) *replica {
 func (r *replica) start() {
 	r.Histories = siblings.NewHistories(virtualClock{r.w})
 	r.asked = map[request]asked{}
-	r.starts, r.reconcileAt = r.starts+1, 0
+	r.starts, r.reconcileAt = r.starts+1, map[*family]time.Duration{}
 	config := settings.Config{
 		ServerAccounts: []string{serverAccount}, Pin: pinOf(r.w.scenario), FourEyes: r.w.scenario.FourEyes,
 		Hold: !r.w.scenario.Refuses, Release: true, Start: r.w.scenario.Start,
@@ -124,11 +127,13 @@ func (r *replica) start() {
 	if r.w.scenario.Start {
 		r.releaser.StartWith(r)
 	}
-	r.Place(&argocd.NewApplicationSet(r.cache.set).ApplicationSet)
+	for _, f := range r.w.families {
+		r.Place(&argocd.NewApplicationSet(r.cache.sets[f.name]).ApplicationSet)
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.cache.apps)) {
 		r.Listed(r.projection(r.cache.apps[name]))
 	}
-	r.reconcileIn(settle)
+	r.reconcileAll()
 }
 
 // pinOf is how the scenario pins operations: it is compared unless it says otherwise.
@@ -207,32 +212,53 @@ func (r *replica) saw(old, app *argo.Application) {
 	case old != nil:
 		r.Forget(r.projection(old))
 	}
-	r.reconcileIn(settle)
+	if app == nil {
+		app = old
+	}
+	if app != nil {
+		r.changed(r.w.members[app.Name].family)
+	}
+}
+
+// changed is told of what has changed of an ApplicationSet: it is looked at, and those that come after it.
+func (r *replica) changed(f *family) {
+	r.reconcileIn(f, settle)
+	for _, other := range r.w.families {
+		if slices.Contains(other.after, f) {
+			r.reconcileIn(other, settle)
+		}
+	}
+}
+
+func (r *replica) reconcileAll() {
+	for _, f := range r.w.families {
+		r.reconcileIn(f, settle)
+	}
 }
 
 // settle is the one of webhook/release/controller.go, which does this in real time.
 const settle = 100 * time.Millisecond
 
-// reconcileIn makes the releaser look after d, or before.
-func (r *replica) reconcileIn(d time.Duration) {
+// reconcileIn makes the releaser look at an ApplicationSet after d, or before.
+func (r *replica) reconcileIn(f *family, d time.Duration) {
 	at, start := r.w.now+d, r.starts
-	if r.reconcileAt > 0 && r.reconcileAt <= at {
+	if r.reconcileAt[f] > 0 && r.reconcileAt[f] <= at {
 		return
 	}
-	r.reconcileAt = at
+	r.reconcileAt[f] = at
 	r.w.after(d, func() {
-		if r.reconcileAt != at || r.starts != start {
+		if r.reconcileAt[f] != at || r.starts != start {
 			return
 		}
-		r.reconcileAt = 0
+		r.reconcileAt[f] = 0
 		if d > settle && r.w.conditions.restarts > 0 {
 			r.w.conditions.restarts--
 			r.w.restarted = r.w.now
 			r.of.restart(r)
 			return
 		}
-		if again := r.releaser.Reconcile(r.w.scenario.set()); again > 0 {
-			r.reconcileIn(again)
+		if again := r.releaser.Reconcile(r.w.key(f)); again > 0 {
+			r.reconcileIn(f, again)
 		}
 	})
 }
@@ -280,13 +306,19 @@ func (r *replica) Owned(owner types.UID) []*argocd.Projection {
 }
 
 // Set is siblings.Known, and what the Mutator knows.
-func (r *replica) Set(types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
-	return argocd.NewApplicationSet(r.cache.set), siblings.Version{}
+func (r *replica) Set(name types.NamespacedName) (*argocd.ApplicationSet, siblings.Version) {
+	if f := r.w.familyOf(name); f != nil {
+		return argocd.NewApplicationSet(r.cache.sets[f.name]), siblings.Version{}
+	}
+	return nil, siblings.Version{}
 }
 
 // ApplicationSet is siblings.Live.
-func (r *replica) ApplicationSet(context.Context, types.NamespacedName) (*argocd.ApplicationSet, error) {
-	return argocd.NewApplicationSet(r.w.api.set), nil
+func (r *replica) ApplicationSet(_ context.Context, name types.NamespacedName) (*argocd.ApplicationSet, error) {
+	if f := r.w.familyOf(name); f != nil {
+		return argocd.NewApplicationSet(f.live), nil
+	}
+	return nil, nil
 }
 
 // SetVersion is siblings.Live.

@@ -12,10 +12,12 @@ import (
 )
 
 // newSet is the ApplicationSet as it was left by a rollout long ago.
-func (w *world) newSet() *argo.ApplicationSet {
-	name := w.scenario.set()
+func (w *world) newSet(f *family) *argo.ApplicationSet {
+	name := w.key(f)
 	set := &argo.ApplicationSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: w.api.setUID, Generation: 1},
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: f.uid, Generation: 1,
+			Annotations: f.annotations(),
+		},
 	}
 	set.Spec.Strategy = &argo.ApplicationSetStrategy{
 		Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{},
@@ -31,43 +33,49 @@ func (w *world) newSet() *argo.ApplicationSet {
 	at := w.stampAt(-time.Hour)
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
 		m := w.members[name]
+		if m.family != f {
+			continue
+		}
 		set.Status.ApplicationStatus = append(set.Status.ApplicationStatus, argo.ApplicationSetApplicationStatus{
 			Application: name, Status: argo.ProgressiveSyncHealthy, Step: strconv.Itoa(m.generated),
 			TargetRevisions: w.heads(m), LastTransitionTime: &at,
 			Message: "Application resource became Healthy, updating status from Progressing to Healthy",
 		})
 	}
-	w.api.wanted[1] = w.generate()
+	f.wanted[1] = w.generate(f)
 	return set
 }
 
 // generate is what the generator and the template give now, by name.
-func (w *world) generate() []argo.Application {
+func (w *world) generate(f *family) []argo.Application {
 	var all []argo.Application
 	for _, name := range slices.Sorted(maps.Keys(w.members)) {
-		if m := w.members[name]; m.generated > 0 {
+		if m := w.members[name]; m.generated > 0 && m.family == f {
 			all = append(all, *w.newApplication(name, m.generated, w.spec(m)))
 		}
 	}
 	return all
 }
 
-// regenerate is an edit of the ApplicationSet by a user.
+// regenerate is an edit of the ApplicationSets by a user.
 func (w *world) regenerate() {
-	set := *w.api.set
-	set.Generation++
-	w.api.wanted[set.Generation] = w.generate()
-	w.api.writeSet(&set)
+	for _, f := range w.families {
+		set := *f.live
+		set.Generation++
+		f.wanted[set.Generation] = w.generate(f)
+		w.api.writeSet(&set)
+	}
 }
 
-// recreate deletes the ApplicationSet without its Applications, and creates it again. Each of them has an owner that is
+// recreate deletes the first ApplicationSet without its Applications, and creates it again. Each of them has an owner that is
 // gone until the controller has written it.
 func (w *world) recreate() {
-	w.api.setUID = types.UID("set-uid-" + w.api.next())
-	set := *w.api.set
-	set.UID, set.Status = w.api.setUID, argo.ApplicationSetStatus{}
+	f := w.families[0]
+	f.uid = types.UID("set-uid-" + w.api.next())
+	set := *f.live
+	set.UID, set.Status = f.uid, argo.ApplicationSetStatus{}
 	set.Generation++
-	w.api.wanted[set.Generation] = w.generate()
+	f.wanted[set.Generation] = w.generate(f)
 	w.api.writeSet(&set)
 }
 
@@ -80,19 +88,19 @@ func (w *world) labelsOf(name string, step int) map[string]string {
 	return labels
 }
 
-// apart reports whether two Applications are in different tracks, by the generator: then no step holds for both. Labels
+// apart reports whether two Applications are of different ApplicationSets, or in different tracks, by the generator: then no step holds for both. Labels
 // that users write count for nothing.
 func (w *world) apart(e, m *member) bool {
 	one, other := w.scenario.application(e.name).Track, w.scenario.application(m.name).Track
-	return w.conditions.texts["track"] == "track" && one != "" && other != "" && one != other
+	return e.family != m.family || w.conditions.texts["track"] == "track" && one != "" && other != "" && one != other
 }
 
 func (w *world) newApplication(name string, step int, spec argo.ApplicationSpec) *argo.Application {
-	set := w.scenario.set()
+	f := w.members[name].family
 	return &argo.Application{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels: w.labelsOf(name, step), OwnerReferences: ownedBy(set.Name, w.api.setUID),
+			Namespace: w.key(f).Namespace, Name: name, UID: types.UID(name + "-uid"),
+			Labels: w.labelsOf(name, step), OwnerReferences: ownedBy(f.name, f.uid),
 			ManagedFields: managedSince(w.stampAt(-2 * time.Hour)),
 		},
 		Spec: spec,

@@ -189,6 +189,9 @@ func (w *world) judge(m *member, at states, i, n int, limit bool) {
 	if m.truth.bypassed || m.truth.orphan {
 		return
 	}
+	if i < len(m.sources) {
+		w.judgeAfter(m, i, n)
+	}
 	for _, name := range w.names {
 		e := w.members[name]
 		if !w.earlier(e, m, i) {
@@ -270,12 +273,7 @@ func (w *world) needed(m *member, i, n int, e *member, j int) int {
 		return n
 	}
 	change := own.landed(n) - sameMoment
-	for k := other.count() - 1; k >= 0; k-- {
-		if other.landed(k) <= change {
-			return k
-		}
-	}
-	return -1
+	return other.landedBefore(change)
 }
 
 // earlier reports whether e has to be done before m starts its state n of a component. One that is generated, and not

@@ -132,7 +132,7 @@ func (w *world) syncOwn(m *member, local bool) {
 		return
 	}
 	later := func(s argo.ApplicationSetApplicationStatus) bool { return s.Application == m.name && s.Step != "1" }
-	if stepOf(app) < 2 && !slices.ContainsFunc(w.api.set.Status.ApplicationStatus, later) {
+	if stepOf(app) < 2 && !slices.ContainsFunc(m.family.live.Status.ApplicationStatus, later) {
 		return
 	}
 	source := app.Spec.GetSource()

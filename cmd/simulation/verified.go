@@ -86,9 +86,12 @@ func (r *replica) testified(t testimony) {
 		if v.seen[t.name] = t; t.says == saysGone {
 			delete(v.seen, t.name)
 		}
-		s := v.parser.Of(argocd.NewApplicationSet(r.cache.set))
-		if evidence.Concerns(s.Verify, schema.ParseGroupResource(t.kind()), r.cache.set.Namespace) {
-			r.reconcileIn(settle)
+		for _, f := range r.w.families {
+			set := r.cache.sets[f.name]
+			s := v.parser.Of(argocd.NewApplicationSet(set))
+			if evidence.Concerns(s.Verify, schema.ParseGroupResource(t.kind()), set.Namespace) {
+				r.reconcileIn(f, settle)
+			}
 		}
 	})
 }

@@ -27,10 +27,11 @@ type world struct {
 	members map[string]*member
 	names   []string
 	api     *api
-	set     *setController
 	app     *appController
-	gate    Gate
-	random  uint64
+	// families are the ApplicationSets.
+	families []*family
+	gate     Gate
+	random   uint64
 	// outageUntil is when the mutating webhook can be reached again.
 	outageUntil time.Duration
 	// lags delay the next delivery of a watch.
@@ -64,6 +65,7 @@ type world struct {
 type member struct {
 	name    string
 	sources []*branch
+	family  *family
 	// parameter is what the generator gives to it alone.
 	parameter *series
 	// generated is the step that the generator gives it, 0 when it is not generated.
@@ -128,12 +130,17 @@ func newWorld(s *Scenario, trace func(time.Duration, string)) *world {
 	w.hashes = s.Hashes
 	w.values, w.destination, w.around = newSeries("v"), newSeries("ns"), newSeries("i")
 	w.api = newAPI(w)
-	w.set = newSetController(w)
+	w.newFamilies()
+	for _, f := range w.families {
+		f.controller = newSetController(w, f)
+	}
 	w.app = newAppController(w)
 	for _, a := range s.Applications {
 		w.addMember(a.Name, a.Step)
 	}
-	w.api.writeSet(w.newSet())
+	for _, f := range w.families {
+		w.api.writeSet(w.newSet(f))
+	}
 	for _, name := range w.names {
 		w.install(w.members[name])
 	}

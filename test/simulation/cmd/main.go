@@ -31,6 +31,7 @@ func main() {
 	trains := flag.Bool("trains", false, "play histories in which commits land faster than rollouts complete, and "+
 		"stepgate starts what is due")
 	evidence := flag.Bool("evidence", false, "play histories of both kinds in which steps wait for evidence")
+	chains := flag.Bool("chains", false, "play histories of all kinds in which ApplicationSets come after others")
 	first := flag.Bool("first", false, "stop at the first history that shows a violation")
 	results := report.Flag(flag.CommandLine)
 	show := flag.Int("show", 1, "how many counterexamples of each kind to shrink and print")
@@ -41,15 +42,14 @@ func main() {
 	if *file != "" {
 		os.Exit(replay(*file))
 	}
-	if *kind != "" {
-		plan := random.Plan{Version: *version, Conditions: *conditions, Trains: *trains, Evidence: *evidence}
-		fmt.Print(plan.Shrink(*seed, *kind))
-		return
-	}
 	plan := random.Plan{
 		Histories: *n, Seed: *seed, Workers: *workers, Version: *version, Conditions: *conditions, Trains: *trains,
-		Evidence: *evidence, First: *first,
+		Evidence: *evidence, Chains: *chains, First: *first,
 		Progress: os.Stderr,
+	}
+	if *kind != "" {
+		fmt.Print(plan.Shrink(*seed, *kind))
+		return
 	}
 	if err := search(plan, *show, results); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
@@ -61,6 +61,8 @@ func main() {
 func search(plan random.Plan, show int, results *report.Results) error {
 	section := "Histories of Argo CD " + plan.Version
 	switch {
+	case plan.Chains:
+		section += ", chains of ApplicationSets"
 	case plan.Evidence:
 		section += ", with evidence"
 	case plan.Trains:

@@ -108,7 +108,7 @@ func ofFindings() []part {
 		take("Hold", hold, `if !m.judge.IsApplicationSetController(w.User) || !m.judge.Config.Hold && !respecified {`,
 			`if true || respecified {`),
 		take("Release", "cmd/simulation/stepgate.go", `Release: true`, `Release: false`,
-			`if r.reconcileAt > 0 && r.reconcileAt <= at {`, `if r != nil {`),
+			`if r.reconcileAt[f] > 0 && r.reconcileAt[f] <= at {`, `if r != nil {`),
 		take("Idle", release, `append(append(l.wanted, r.needed(d, p)...), idle(d, l.byName)...)`,
 			`append(l.wanted, r.needed(d, p)...)`),
 		take("Places", "webhook/release/places.go", `return taken < s.most`, `return true`),

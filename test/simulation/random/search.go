@@ -25,6 +25,8 @@ type Plan struct {
 	Trains bool
 	// Evidence has histories of both kinds in which steps wait for evidence.
 	Evidence bool
+	// Chains has histories of all kinds in which ApplicationSets come after others.
+	Chains bool
 	// First ends the search with the first history that shows a violation.
 	First bool
 	// Progress is told of every violation.
@@ -80,6 +82,8 @@ func Search(plan Plan) *Found {
 
 func (p Plan) generator() *rapid.Generator[*simulation.Scenario] {
 	switch {
+	case p.Chains:
+		return Chains(p.Version)
 	case p.Evidence:
 		return Evidence(p.Version)
 	case p.Trains:
