@@ -85,3 +85,24 @@ func ofEvidence() []part {
 	}
 	return all
 }
+
+const (
+	follow = "webhook/judge/follow.go"
+	after  = "policy/after.go"
+)
+
+// ofChains are the parts of the order among ApplicationSets. They are looked for in histories with chains of them.
+func ofChains() []part {
+	all := []part{
+		take("After", follow, `return policy.Follow(in, d, all, after.Unreadable), problems, nil`, `return d, problems, nil`),
+		take("AfterFresh", after, `if !ok && past.Freshness < Fresh &&`, `if false &&`),
+		take("AfterDone", after, `b, ok := NotDone(asked, a)`, `b, ok := Blocker{}, len(asked.Siblings) > 0`),
+		take("AfterMembers", after, `found = dep.weigh(in, found, set, a)`, `found = dep.weigh(in, found, set, a)[:0]`),
+		take("AfterRefresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
+			`if b.Step >= 0 && b.Reason.Stale() && b.Step <= last {`),
+	}
+	for i := range all {
+		all[i].of = "-chains"
+	}
+	return all
+}

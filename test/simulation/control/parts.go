@@ -53,9 +53,12 @@ const (
 	skipped = `wanted == nil || in.completed(a) {`
 )
 
-// parts are first the repairs of the findings, then the rows of the rule, then the conditions, then the evidence. A finding has the name
+// parts are first the repairs of the findings, then the rows of the rule, then the conditions,
+// the evidence and the chains. A finding has the name
 // that it has in testdata.
-func parts() []part { return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence()) }
+func parts() []part {
+	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains())
+}
 
 func ofFindings() []part {
 	return []part{
