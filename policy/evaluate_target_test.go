@@ -49,6 +49,8 @@ func targetRows() map[string]row {
 		"the sources of an older sync, by somebody":      {scenario: "1:dev=Degraded@c > 2:prod@b,foreign,back", wantOutcome: policy.Allow, wantReason: policy.Rollback, wantMessage: "allow (Rollback)", wantSettled: true},
 		"content of its own in the first step":           {scenario: "> 1:prod,foreign", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
 		"the first step needs no revision":               {scenario: "> 1:prod,auto", settings: pin, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)", wantSettled: true},
+		"the first step of what comes after others":      {scenario: "> 1:prod,auto", settings: policy.Settings{Pin: true, Follows: true}, wantReason: policy.NotPinned, wantSettled: true, wantMessage: "step 1 of ApplicationSet argocd/guestbook may not sync yet: prod (" + notPinned},
+		"that, with a revision":                          {scenario: "> 1:prod,auto,pinned", settings: policy.Settings{Pin: true, Follows: true}, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"what is deployed may be deployed again":         heal("1:dev=Degraded@c > 2:prod@b,heal,auto"),
 		"what is deployed, by somebody":                  heal("1:dev=Degraded@c > 2:prod@b,heal"),
 		"what was seen deployed, without a sync":         heal("1:dev=Degraded@c > 2:prod@b,pinned,deployed,auto"),

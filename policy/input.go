@@ -61,6 +61,9 @@ type Settings struct {
 	GateRollbacks bool
 	// AllowFailedOperations switches the row OperationFailed off.
 	AllowFailedOperations bool
+	// Follows says that the target comes after others: then its step has to say what it deploys, like a step that waits for
+	// a condition.
+	Follows bool
 	// Pin says that operations are pinned: an automated one has to name its revisions.
 	Pin bool
 	// Train makes every revision a candidate that the earlier steps have completed: an Application may deploy one while

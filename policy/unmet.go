@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// conditional reports whether a step waits for more than the order.
+// conditional reports whether a step waits for more than the steps before it.
 func (in *Input) conditional(step int) bool {
 	c := &in.Settings.Conditions
-	return c.Paused.Has(step) || c.Approve.Has(step) || c.Verify.Has(step) || c.MaxFailures != nil || in.Window.Closed
+	return c.Paused.Has(step) || c.Approve.Has(step) || c.Verify.Has(step) || c.MaxFailures != nil || in.Window.Closed ||
+		in.Settings.Follows
 }
 
 // Unmet are the conditions of the target's step that do not hold, each as a denial of its own, in the order of the

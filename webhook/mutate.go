@@ -30,7 +30,7 @@ const SelfTestWarning = "stepgate: the mutating webhook has answered"
 //
 // It only changes what is at /operation and below, and puts back the result of the last operation where a write that it
 // holds clears that. It acts in enforce mode only, on operations in step 2 and later, and in step 1 if that waits for a
-// condition; it holds a repeated operation in any step. Its answer to its own output is no change.
+// condition or comes after others; it holds a repeated operation in any step. Its answer to its own output is no change.
 type Mutator struct {
 	judge *judge.Judge
 	gate  *Gate

@@ -87,11 +87,14 @@ func TestMutator(t *testing.T) {
 			a.User, a.After.Operation.InitiatedBy.Automated, a.After.Operation.Sync.Revision = scenario.ArgoCDServer, false,
 				scenario.Commit("b")
 		}, want: "pinned"},
-		"it names a branch":          {write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "main" }, want: "held"},
-		"a dry run":                  {write: func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }},
-		"no operation":               {write: func(a *scenario.Attempt) { a.After.Operation = nil }},
-		"a deletion":                 {write: func(a *scenario.Attempt) { a.After = nil }},
-		"the first step":             {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "1" }},
+		"it names a branch": {write: func(a *scenario.Attempt) { a.After.Operation.Sync.Revision = "main" }, want: "held"},
+		"a dry run":         {write: func(a *scenario.Attempt) { a.After.Operation.Sync.DryRun = true }},
+		"no operation":      {write: func(a *scenario.Attempt) { a.After.Operation = nil }},
+		"a deletion":        {write: func(a *scenario.Attempt) { a.After = nil }},
+		"the first step":    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "1" }},
+		"the first step of what comes after others": {cluster: func(c *scenario.Cluster) {
+			c.Apps[2].Labels["step"], c.Sets[0].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
+		}, write: func(a *scenario.Attempt) { a.User = "kubernetes-admin" }, want: "pinned"},
 		"no step":                    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "9" }},
 		"pinning is off":             {config: func(c *settings.Config) { c.Pin = settings.PinOff }},
 		"audit mode":                 {config: func(c *settings.Config) { c.Mode = settings.Audit }},

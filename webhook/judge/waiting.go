@@ -5,11 +5,15 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // Waiting completes an input with the sync that an Application waits for, and with what the watches have seen of it.
 func (j *Judge) Waiting(in policy.Input, p *argocd.Projection) policy.Input {
 	in.Settings.Train = j.rides(in.Settings.Train, p.AutoSync)
+	if _, follows := p.Annotations[settings.AfterAnnotation]; follows {
+		in.Settings.Follows = true
+	}
 	in.Target, in.Now, in.Window = WaitingTarget(p, in.Settings.Pin), j.Clock.Now(), j.WindowOf(p)
 	in.History = j.Histories.History(in.ApplicationSet, j.Histories.Changed(p.UID, in.Target.Compared, p.Compared),
 		j.Histories.ComparedAt(p.UID, in.Target.ReconciledAt))

@@ -97,6 +97,7 @@ func ofChains() []part {
 		take("After", follow, `return policy.Follow(in, d, all, after.Unreadable), problems, nil`, `return d, problems, nil`),
 		take("AfterFresh", after, `if !ok && past.Freshness < Fresh &&`, `if false &&`),
 		take("AfterDone", after, `b, ok := NotDone(asked, a)`, `b, ok := Blocker{}, len(asked.Siblings) > 0`),
+		take("AfterPinned", "webhook/settings/parser.go", `s.Follows = !s.After.Empty()`, ``),
 		take("AfterMembers", after, `found = dep.weigh(in, found, set, a)`, `found = dep.weigh(in, found, set, a)[:0]`),
 		take("AfterRefresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
 			`if b.Step >= 0 && b.Reason.Stale() && b.Step <= last {`),
