@@ -64,6 +64,9 @@ func (w *world) admittedInTime(o *sought) {
 		return
 	}
 	for _, e := range w.members {
+		if o.m.family.follows(e.family) && e.written > s.Due-sameMoment {
+			return
+		}
 		if e.generated > 0 && e.generated <= o.step && e != o.m && e.written > s.Due-sameMoment &&
 			(e.generated < o.step || w.conditions.texts["max-failures"] != "") {
 			return

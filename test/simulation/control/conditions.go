@@ -100,7 +100,7 @@ func ofChains() []part {
 		take("AfterPinned", "webhook/settings/parser.go", `s.Follows = !s.After.Empty()`, ``),
 		take("AfterMembers", after, `found = dep.weigh(in, found, set, a)`, `found = dep.weigh(in, found, set, a)[:0]`),
 		take("AfterRefresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
-			`if b.Step >= 0 && b.Reason.Stale() && b.Step <= last {`),
+			`if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step >= 0 && b.Step <= last {`),
 	}
 	for i := range all {
 		all[i].of = "-chains"
