@@ -77,7 +77,7 @@ func TestFound(t *testing.T) {
 	}))
 	created := *v
 	created.Template = "smoke"
-	g.Expect(among(&created, "abc", nil).Detail).To(Equal("there is none with the label stepgate.io/revision=abc; " +
+	g.Expect(Among(&created, "abc", nil).Detail).To(Equal("there is none with the label stepgate.io/revision=abc; " +
 		"stepgate makes it (config.verify.create), or logs why not"))
 	var many []*unstructured.Unstructured
 	for range mostObjects + 1 {
