@@ -61,7 +61,7 @@ VULNCHECK ?= ./cmd/stepgate ./cmd/stepgate-webhook
 # The parts of `make test-all`: CI runs them side by side.
 PARTS := test test-argocd test-oldest test-faults test-random test-release
 # The parts of the rule that CI takes out of the simulation.
-CONTROL_QUICK := A5,NamedPin,AutomatedSources,Unrecorded,Evidence
+CONTROL_QUICK := A5,NamedPin,AutomatedSources,Unrecorded,Evidence,After
 # More flags: of bin/bench (-h lists them), and of go test for e2e, for the nodes and for the faults, such as -run 'F4_|F7_'.
 BENCH_FLAGS ?=
 E2E_FLAGS ?=
@@ -227,6 +227,7 @@ simulate-quick: HISTORIES_36 := 1000
 simulate-quick: CONDITIONS := 2000
 simulate-quick: TRAINS := 300
 simulate-quick: EVIDENCE := 500
+simulate-quick: CHAINS := 300
 simulate-quick: simulate ## A few thousand random rollouts, and whether they notice that parts of the rule are taken out
 	go run ./test/simulation/control -parts $(CONTROL_QUICK)
 
@@ -359,13 +360,14 @@ bench-size: tools $(BIN)/bench ## Memory, CPU, decisions and the watch's lag wit
 	@$(BIN)/bench --parts 5 $(WRITE_RESULTS) $(BENCH_FLAGS)
 
 .PHONY: simulate
-simulate: ## Play 1,420,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, TRAINS, EVIDENCE, SEED): no early start, none that hangs
+simulate: ## Play 1,430,000 random rollouts in virtual time (HISTORIES, HISTORIES_36, CONDITIONS, TRAINS, EVIDENCE, CHAINS, SEED): no early start, none that hangs
 	@go build -o $(BIN)/simulate ./test/simulation/cmd
 	@$(BIN)/simulate -n $(or $(HISTORIES),1000000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -argocd 3.6 -n $(or $(HISTORIES_36),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -conditions -n $(or $(CONDITIONS),200000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -trains -argocd all -n $(or $(TRAINS),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 	@$(BIN)/simulate -evidence -argocd all -n $(or $(EVIDENCE),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
+	@$(BIN)/simulate -chains -argocd all -n $(or $(CHAINS),10000) -seed $(or $(SEED),1) $(WRITE_RESULTS)
 
 .PHONY: simulate-control
 simulate-control: ## Take every part of the rule out, one at a time: the simulation has to notice

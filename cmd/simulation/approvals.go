@@ -56,7 +56,8 @@ func (w *world) lookForApprovals() {
 
 // isPending reports whether the ApplicationSet controller asks for a sync.
 func (w *world) isPending(name string) bool {
-	return slices.ContainsFunc(w.members[name].family.live.Status.ApplicationStatus, func(s argo.ApplicationSetApplicationStatus) bool {
+	recorded := w.members[name].family.live.Status.ApplicationStatus
+	return slices.ContainsFunc(recorded, func(s argo.ApplicationSetApplicationStatus) bool {
 		return s.Application == name && s.Status == argo.ProgressiveSyncPending
 	})
 }

@@ -22,6 +22,7 @@
 //	play.go       what users, git servers and clusters do
 //	conditions.go what users ask of steps beside the order, by annotations of the ApplicationSet; approvals.go has their approvals
 //	evidence.go   objects that say yes or no to a revision, and who makes them; verified.go has how stepgate reads them
+//	chain.go      ApplicationSets that come after others
 //	unmet.go      which of that does not hold, with failures.go, proof.go (soak times) and late.go
 //
 // The API server is a map with resource versions and watches that lag; a merge patch keeps what the writer did not see.
@@ -33,11 +34,11 @@
 // Sync windows are the world's: the library that stepgate asks in truth reads the real clock. The gate learns through
 // webhook.SyncWindows whether the one of an Application is closed, and when it opens. Stamps of approvals are written
 // as stepgate's webhook for ApplicationSets does, which is not called. Evidence is read by the real evidence.Reader;
-// its watch, and the creation of AnalysisRuns, are modelled. Where the clock of an application controller is
-// behind, a soak time may be short by as much, and by no more.
+// its watch, and the creation of AnalysisRuns, are modelled. Where the clock of an application controller is behind, a
+// soak time may be short by as much, and by no more.
 //
-// Not modelled: maxUpdate in 3.2, auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local
-// manifests, several ApplicationSets, Helm and OCI repositories, projects and their errors, errors of the API server,
-// of repositories and of the validating webhook, controllers that lose their queue in the middle of a Reconcile, and
-// server-side apply.
+// Not modelled: auto-sync, resource hooks and waves in their order, partial syncs, dry runs, local
+// manifests, Applications without an ApplicationSet, Helm and OCI repositories, projects and their errors, errors of the
+// API server, of repositories and of the validating webhook, controllers that lose their queue in the middle of a
+// Reconcile, and server-side apply.
 package simulation

@@ -123,7 +123,8 @@ const cacheLag = 5 * time.Second
 func (w *world) shows(m *member) bool {
 	app := w.api.apps[m.name]
 	state := app.Status.OperationState
-	if app.Operation != nil || state == nil || state.FinishedAt == nil || app.Status.ReconciledAt == nil || m.proof.shown == nil {
+	if app.Operation != nil || state == nil || state.FinishedAt == nil || app.Status.ReconciledAt == nil ||
+		m.proof.shown == nil {
 		return false
 	}
 	after := app.Status.ReconciledAt.Sub(state.FinishedAt.Time)

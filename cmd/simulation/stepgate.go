@@ -67,7 +67,10 @@ type asked struct {
 }
 
 func newStepgate(w *world, records records) *stepgate {
-	s := &stepgate{w: w, objects: objects{stored: map[types.UID]places.Stored{}}, encoded: map[*argo.Application][]byte{}, projected: map[*argo.Application]*argocd.Projection{}}
+	s := &stepgate{
+		w: w, objects: objects{stored: map[types.UID]places.Stored{}}, encoded: map[*argo.Application][]byte{},
+		projected: map[*argo.Application]*argocd.Projection{},
+	}
 	for range w.scenario.Replicas {
 		s.replicas = append(s.replicas, newReplica(s, records))
 	}

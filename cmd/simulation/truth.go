@@ -81,6 +81,10 @@ type admitting struct {
 // it as the next change. With pin=qualified, a content of a source that E has completed counts, whenever that was: the
 // train goes by revisions, and a branch that comes back to one has no other.
 //
+// In a chain of ApplicationSets, a start is early if an Application of what comes right before has not completed what had
+// landed in its own sources two seconds before the change, or a later state; or if it is not Healthy, or has an
+// operation, as the API server has it when the operation of P is admitted.
+//
 // A start is early, too, if a condition of the step of P does not hold when the operation is admitted: the step is
 // paused, an Application of an earlier step has not been deployed and Healthy for the soak time, nobody has approved
 // these revisions for the step, an object that the step waits for does not say yes to them, or there is none at that

@@ -46,8 +46,8 @@ func Chains(version string) *rapid.Generator[*simulation.Scenario] {
 		for range rapid.IntRange(0, 5).Draw(t, "of others") {
 			at := time.Duration(rapid.IntRange(0, int(last/time.Second)+1).Draw(t, "moment")) * time.Second
 			name := pick(t, "other", others...)
-			do := pick(t, "what", "commit", "commit", "commit", "refresh", "crash", "recover", "slow compare", "slow sync", "sync",
-				"failing", "restart stepgate")
+			do := pick(t, "what", "commit", "commit", "commit", "refresh", "crash", "recover", "slow compare", "slow sync",
+				"sync", "failing", "restart stepgate")
 			switch do {
 			case "commit":
 				b := branches(&simulation.Scenario{Layout: s.Layout, Applications: []simulation.Application{{Name: name}}})[0]

@@ -52,6 +52,20 @@ func TestEvidence(t *testing.T) {
 	NewWithT(t).Expect(waited).To(BeNumerically(">", 0))
 }
 
+// TestChains plays the same random chains of ApplicationSets in every run, and wants no violation.
+func TestChains(t *testing.T) {
+	histories := 200
+	if testing.Short() {
+		histories = 20
+	}
+	player := simulation.NewPlayer()
+	for seed := 1; seed <= histories; seed++ {
+		s := Chains("all").Example(seed)
+		result := player.Play(s, nil)
+		NewWithT(t).Expect(result.Wrong()).To(BeFalse(), "seed %d\n%s%s", seed, s, result)
+	}
+}
+
 // TestSameAgain plays histories twice, from the generator and from their text.
 func TestSameAgain(t *testing.T) {
 	g := NewWithT(t)
@@ -60,7 +74,8 @@ func TestSameAgain(t *testing.T) {
 		result := simulation.NewPlayer().Play(s, func(at time.Duration, text string) { fmt.Fprintln(&b, at, text) })
 		return b.String() + result.String()
 	}
-	kinds, histories := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Evidence("3.5")}, 60
+	kinds, histories := []*rapid.Generator[*simulation.Scenario]{Histories("3.5"), Conditions("3.5"), Evidence("3.5"),
+		Chains("3.5")}, 60
 	if testing.Short() {
 		histories = 20
 	}
