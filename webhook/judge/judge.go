@@ -161,7 +161,7 @@ func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input
 		StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
-	in.Settings.Follows = in.Settings.Follows || w.follows()
+	in.Settings.Follows = o.Waits() || w.follows()
 	in.Evidence = j.KnownEvidence(s)
 	return in
 }

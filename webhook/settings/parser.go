@@ -173,7 +173,7 @@ func (p *Parser) Of(set *argocd.ApplicationSet) Settings {
 	s.Verify, s.Conditions.Verify = a.verify(c.VerifyNamespaces)
 	s.Track = a.track()
 	s.After = a.after(set.Namespace, c.AfterNamespaces)
-	s.Follows = !s.After.Empty()
+	s.Follows = len(s.After.Names) > 0 || s.After.Unreadable != ""
 	s.Pin = pin != PinOff && s.Mode == Enforce
 	s.Train = s.Pin && pin == PinQualified
 	s.Problems = a.problems
