@@ -150,8 +150,8 @@ func (c *control) inScenarios(program, name string) (string, error) {
 			kinds = append(kinds, fmt.Sprintf("%s %s in %s", strings.ToLower(string(match[1])), match[2], filepath.Base(file)))
 		}
 		for _, kind := range kinds {
-			// Some scenarios strand with the whole rule, too.
-			if !strings.HasPrefix(kind, "stranded ") {
+			// Some scenarios strand with the whole rule, too, or show what is not repaired.
+			if !strings.HasPrefix(kind, "stranded ") && kind != fmt.Sprintf("%s in %s", s.Expect, filepath.Base(file)) {
 				found = append(found, kind)
 			}
 		}
