@@ -33,7 +33,9 @@ type fake struct {
 
 func (f *fake) Position() uint64 { return 7 }
 
-func (f *fake) Compared(_ types.NamespacedName, position uint64) bool { return position == 7 && f.compared }
+func (f *fake) Compared(_ types.NamespacedName, position uint64) bool {
+	return position == 7 && f.compared
+}
 
 func (f *fake) Requested(app types.NamespacedName, position uint64) bool {
 	f.mu.Lock()
