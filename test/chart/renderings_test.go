@@ -67,12 +67,12 @@ var installations = map[string]part{
 		},
 	},
 	"waiting for evidence": {
-		values: "{config: {mode: enforce, verify: {kinds: [jobs.v1.batch, analysisruns.v1alpha1.argoproj.io], namespaces: [checks], create: true}}, argocd: {applicationNamespaces: [argocd]}}",
-		has:    []string{"Role checks/$NAME-verify", "RoleBinding checks/$NAME-verify"},
+		values: "{config: {mode: enforce, verify: {kinds: [jobs.v1.batch, analysisruns.v1alpha1.argoproj.io], namespaces: [team-a], create: true}}, argocd: {applicationNamespaces: [argocd]}}",
+		has:    []string{"Role team-a/$NAME-verify", "RoleBinding team-a/$NAME-verify"},
 		lacks:  []string{"Role argocd/$NAME-verify"},
-		args:   []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=checks", "--verify-create=true"},
+		args:   []string{"--verify-kinds=jobs.v1.batch", "--verify-kinds=analysisruns.v1alpha1.argoproj.io", "--verify-namespaces=team-a", "--verify-create=true"},
 		fields: map[string]string{
-			"Role checks/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["analysistemplates"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"] ["get"] ["create"]`,
+			"Role team-a/$NAME-verify {.rules[*].resources} {.rules[*].verbs}": `["jobs"] ["analysisruns"] ["analysistemplates"] ["analysisruns"] ["get","list","watch"] ["get","list","watch"] ["get"] ["create"]`,
 		},
 	},
 	"keeping maxUpdate": {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
@@ -113,6 +114,9 @@ func TestAnApplicationSetComesAfterAnApplication(t *testing.T) {
 	annotate("base, nobody")
 	r.Expect(heard.all).To(ContainElement(ContainSubstring("nobody, which does not exist: nothing starts until it does")))
 	base := r.lone("base", nil)
+	r.Expect(r.update(cluster.ControllerAccount, "dev", func(app *argo.Application) { // else its sync would repair drift
+		guestbook.Compare(app, r.Tick(), strings.Repeat("e", 40), argo.SyncStatusCodeOutOfSync, health.HealthStatusHealthy)
+	})).To(Succeed())
 	r.Eventually(func() error { return r.sync(cluster.ControllerAccount, "dev") }).Should(MatchError(ContainSubstring(
 		"step 1 of ApplicationSet " + r.namespace + "/guestbook may not sync yet: it comes after base, which is not done: base " +
 			"(NotSynced: OutOfSync), nobody (DependencyNotFound: does not exist)")))
