@@ -95,6 +95,11 @@ func TestMutator(t *testing.T) {
 		"the first step of what comes after others": {cluster: func(c *scenario.Cluster) {
 			c.Apps[2].Labels["step"], c.Sets[0].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
 		}, write: func(a *scenario.Attempt) { a.User = "kubernetes-admin" }, want: "pinned"},
+		"the first step, where the Application itself comes after others": {cluster: func(c *scenario.Cluster) {
+			c.Apps[2].Labels["step"], c.Apps[2].Annotations = "1", map[string]string{settings.AfterAnnotation: "infra"}
+		}, write: func(a *scenario.Attempt) {
+			a.User, a.After.Annotations = "kubernetes-admin", map[string]string{settings.AfterAnnotation: "infra"}
+		}, want: "pinned"},
 		"no step":                    {cluster: func(c *scenario.Cluster) { c.Apps[2].Labels["step"] = "9" }},
 		"pinning is off":             {config: func(c *settings.Config) { c.Pin = settings.PinOff }},
 		"audit mode":                 {config: func(c *settings.Config) { c.Mode = settings.Audit }},

@@ -189,7 +189,7 @@ func (p *Preview) inputOf(ctx context.Context, w *judge.Write, name string) poli
 			continue
 		}
 		s := p.judge.Parser.OfWrite(set, w.Claim())
-		in := p.judge.Input(w, p.judge.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name}), s)
+		in := p.judge.Input(w, p.judge.Order(ctx, w, set, s, false), s)
 		in.History = p.judge.History(w, &set.ApplicationSet)
 		in.Siblings = judge.Placed(&set.ApplicationSet, p.known.Owned(types.UID(set.UID)))
 		in.Peers = in.Siblings

@@ -62,7 +62,7 @@ type Options struct {
 	Objects client.Reader
 	// Evidence is what objects are known to say; nil if nobody looks at them.
 	Evidence judge.Evidence
-	// Places are those of steps, as they were read a moment ago; nil if nobody keeps them.
+	// Places tell who has a place of a step, as read a moment ago; nil if nobody keeps maxUpdate.
 	Places places.Texts
 	// Gated reports whether a namespace is gated.
 	Gated func(namespace string) bool
@@ -167,8 +167,8 @@ func (f *Facts) status(a asked) Status {
 	return s
 }
 
-// explain says whether a sync of the Application may start. It reads this Application live, and
-// of other objects only the places of its step.
+// explain says whether a sync of the Application may start. It reads this Application live, and of other objects only the
+// places of its step.
 func (f *Facts) explain(ctx context.Context, a asked) (*dashboard.Explained, error) {
 	q, err := f.question(ctx, a.name())
 	if err != nil {

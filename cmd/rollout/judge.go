@@ -110,16 +110,11 @@ type judgment struct {
 	newest map[string]comparison
 }
 
-func (j *judgment) application(a *policy.Application, step int) Application {
-	recorded, listed := j.set.Recorded[a.Name]
+// state is what an Application shows by itself, and what holds others up about it.
+func (j *judgment) state(a *policy.Application) Application {
 	shown := Application{
-		Name: a.Name, Cluster: policy.Printable(a.Cluster, mostText), Health: cmp.Or(a.Health, "Unknown"),
-		Sync: cmp.Or(a.SyncStatus, "Unknown"), Revisions: revisionsOf(a.Compared),
+		Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
 		NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
-	}
-	shown.ran, shown.Track = revisionsOf(a.Ran), j.in.Settings.TrackOf(a.Labels)
-	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
-		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
 	b, blocks := policy.NotDone(j.in, a)
 	if !blocks {
@@ -131,6 +126,17 @@ func (j *judgment) application(a *policy.Application, step int) Application {
 	}
 	if d, waits := j.waiting[a.Name]; waits {
 		shown.toCome(d)
+	}
+	return shown
+}
+
+func (j *judgment) application(a *policy.Application, step int) Application {
+	recorded, listed := j.set.Recorded[a.Name]
+	shown := j.state(a)
+	shown.Cluster, shown.Revisions = policy.Printable(a.Cluster, mostText), revisionsOf(a.Compared)
+	shown.ran, shown.Track = revisionsOf(a.Ran), j.in.Settings.TrackOf(a.Labels)
+	if n := len(a.Compared); n > 0 && len(a.Ran) > 0 {
+		shown.Runs, shown.Since = revisionsOf(a.Ran[max(0, len(a.Ran)-n):]), timeOf(a.LastSync.Since)
 	}
 	if listed {
 		shown.Believed = believed(recorded)
@@ -165,17 +171,7 @@ func (a *Application) toCome(d policy.Decision) {
 // without are Applications that are in no step because there are none.
 func (j *judgment) without(owned []*argocd.Projection) (all []Application) {
 	for _, p := range owned {
-		a := &p.Application
-		shown := Application{
-			Name: a.Name, Health: cmp.Or(a.Health, "Unknown"), Sync: cmp.Or(a.SyncStatus, "Unknown"),
-			NotCounted: policy.NotCounted(j.in, a), Syncing: a.OperationSet || a.LastOperation.Running(),
-		}
-		b, blocks := policy.NotDone(j.in, a)
-		shown.Done, shown.Reason, shown.Detail = !blocks, string(b.Reason), b.Detail
-		if d, waits := j.waiting[a.Name]; waits {
-			shown.toCome(d)
-		}
-		all = append(all, shown)
+		all = append(all, j.state(&p.Application))
 	}
 	return all
 }

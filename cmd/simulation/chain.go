@@ -13,7 +13,7 @@ import (
 // family is an ApplicationSet with what there is of it. Most scenarios have one; others have a chain of them.
 type family struct {
 	name string
-	// live is what the API server holds, and uid is that of the ApplicationSet that there is now.
+	// live is the ApplicationSet as the API server holds it; uid stays the same until it is created anew.
 	live *argo.ApplicationSet
 	uid  types.UID
 	// wanted are the Applications that the generator gives, by the generation of the ApplicationSet.

@@ -171,7 +171,7 @@ type check struct {
 	creates           bool
 }
 
-// checks are those of a step. Nobody knows what they are when nobody can read them: then all steps wait.
+// checks are the entries of the annotation verify about a step. If the annotation cannot be read, all steps wait.
 func (c *conditions) checks(step int) (all []check, unreadable bool) {
 	text, there := c.texts["verify"]
 	if !there {

@@ -24,9 +24,8 @@ import (
 )
 
 // stepgate couples the world to the real gate: webhook.Gate and webhook.Mutator on siblings.Reader, with the world's
-// API server behind, and release.Releaser. Only start.go and verified.go know stepgate's packages beside it. The watch feeds the real
-// siblings.Histories. The requests for refreshes, and when the Releaser looks, are modelled here, because they take
-// time.
+// API server behind, and release.Releaser. The watch feeds the real siblings.Histories. The requests for refreshes, and
+// when the Releaser looks, are modelled here, because they take time.
 type stepgate struct {
 	w        *world
 	replicas []*replica

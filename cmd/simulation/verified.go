@@ -144,7 +144,7 @@ func (v versionsOfObjects) Resource(kind schema.GroupVersionResource) metadata.G
 	return metadataOf{w: v.w, kind: kind}
 }
 
-// metadataOf are those of one kind. Nothing else is asked.
+// metadataOf lists the metadata of the world's objects of one kind.
 type metadataOf struct {
 	metadata.Getter
 	w    *world

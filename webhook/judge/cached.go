@@ -7,7 +7,6 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
-	"github.com/stepgate/stepgate/webhook/order"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -30,7 +29,7 @@ func (j *Judge) Cached(w *Write, known KnownSets) (in policy.Input, ok bool) {
 	}
 	set := sets[0]
 	s := j.Parser.OfWrite(set, w.Claim())
-	in = j.Input(w, j.Orders.Of(context.Background(), order.Target{Set: set, Settings: s, Name: w.Target.Name}), s)
+	in = j.Input(w, j.Order(context.Background(), w, set, s, false), s)
 	in.History = j.History(w, &set.ApplicationSet)
 	return in, s.Mode == settings.Enforce && !s.Bypassed
 }

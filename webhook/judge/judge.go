@@ -119,9 +119,7 @@ func (j *Judge) judgeWith(ctx context.Context, w *Write, owner metav1.OwnerRefer
 		d, _ := policy.Scope(j.Input(w, order.Order{}, s))
 		return Verdict{Decision: d, Settings: s}
 	}
-	o := j.Orders.Of(ctx, order.Target{
-		Set: set, Settings: s, Name: w.Target.Name, Annotations: w.App.Metadata.Annotations, Live: true,
-	})
+	o := j.Order(ctx, w, set, s, true)
 	in := j.Input(w, o, s)
 	in.History = j.History(w, &set.ApplicationSet)
 	var err error
@@ -143,7 +141,7 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Ver
 	set := argocd.Alone(w.Namespace, w.UID, argocd.OurAnnotations(w.App.Metadata.Annotations))
 	s := j.Parser.OfWrite(set, w.Claim())
 	o := j.Orders.Of(ctx, order.Target{Set: set, Settings: s, Name: w.Target.Name, Live: true})
-	if !o.Waits() && !w.follows() {
+	if !o.Waits() {
 		return Verdict{Decision: d, Settings: j.Parser.Of(nil)}
 	}
 	in := j.Input(w, o, s)
@@ -154,6 +152,16 @@ func (j *Judge) judgeAlone(ctx context.Context, w *Write, d policy.Decision) Ver
 	return Verdict{Decision: d, Settings: s, Err: err, Found: true}
 }
 
+// Order is what comes before the Application of a write, as a member of an ApplicationSet. live says that the write is
+// judged: then what declares an order is read live.
+func (j *Judge) Order(
+	ctx context.Context, w *Write, set *argocd.ApplicationSet, s settings.Settings, live bool,
+) order.Order {
+	return j.Orders.Of(ctx, order.Target{
+		Set: set, Settings: s, Name: w.Target.Name, Annotations: w.App.Metadata.Annotations, Live: live,
+	})
+}
+
 // Input is what is known about a write without a read and without the past. o is what comes before its Application.
 func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input {
 	in := policy.Input{
@@ -161,7 +169,7 @@ func (j *Judge) Input(w *Write, o order.Order, s settings.Settings) policy.Input
 		StartedBy: j.startedBy(w),
 	}
 	in.Settings.Train = j.rides(s.Train, w.App.AutoSyncs())
-	in.Settings.Follows = o.Waits() || w.follows()
+	in.Settings.Follows = o.Waits()
 	in.Evidence = j.KnownEvidence(s)
 	return in
 }

@@ -41,12 +41,6 @@ func (w *Write) Info(name string) string {
 	return infoOf(&w.App.Operation.Operation, name)
 }
 
-// follows reports whether the Application itself says that it comes after others.
-func (w *Write) follows() bool {
-	_, has := w.App.Metadata.Annotations[settings.AfterAnnotation]
-	return has
-}
-
 // Claim is what the operation says of who has started it.
 func (w *Write) Claim() settings.Claim {
 	return settings.Claim{User: w.User, InitiatedBy: w.InitiatedBy, Bypass: w.Bypass}

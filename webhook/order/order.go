@@ -14,8 +14,8 @@ import (
 
 // Target is an Application of which the order is asked, or an ApplicationSet as a whole.
 type Target struct {
-	// Set is the ApplicationSet that controls the Application, or the form of one that an Application has that none
-	// controls (argocd.Alone). Settings are those of Set.
+	// Set is the ApplicationSet that controls the Application. An Application that none controls has the form of one
+	// (argocd.Alone). Settings are what the annotations of Set say.
 	Set      *argocd.ApplicationSet
 	Settings settings.Settings
 	// Name is the name of the Application, and Annotations are those of its own beside Set's; empty for all that Set

@@ -326,6 +326,7 @@ func TestEachCommitHasItsTurn(t *testing.T) {
 		r.Reconcile(guestbook)
 		g.Expect(r.refreshes.Take()).To(ConsistOf(ContainSubstring("its turn has come: " + scenario.Commit(letter))))
 	}
+	g.Expect(r.clock.Now().Sub(scenario.Noon)).To(BeNumerically("<", 5*time.Second), "none waits for the last one's time")
 }
 
 // TestNobodyPolls asks for a need of a sibling that is not Synced only after Argo CD itself has not made one for

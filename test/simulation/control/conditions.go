@@ -51,10 +51,7 @@ func ofConditions() []part {
 		take("WindowOf", "webhook/judge/window.go",
 			`return j.Windows.Window(p.Project, p.WindowSubject, true, j.Clock.Now())`, `return policy.Window{}`),
 	}
-	for i := range all {
-		all[i].of = "-conditions"
-	}
-	return all
+	return in("-conditions", all)
 }
 
 const (
@@ -80,10 +77,7 @@ func ofEvidence() []part {
 		row("VerifyFailed", "verifyFailed"),
 		row("Unverified", "unverified"),
 	}
-	for i := range all {
-		all[i].of = "-evidence"
-	}
-	return all
+	return in("-evidence", all)
 }
 
 const (
@@ -102,8 +96,13 @@ func ofChains() []part {
 		take("AfterRefresh", need, `if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step <= last {`,
 			`if (b.Reason.Stale() || b.Reason.OfRevision()) && b.Step >= 0 && b.Step <= last {`),
 	}
+	return in("-chains", all)
+}
+
+// in has parts looked for in the histories of a flag.
+func in(flag string, all []part) []part {
 	for i := range all {
-		all[i].of = "-chains"
+		all[i].of = flag
 	}
 	return all
 }

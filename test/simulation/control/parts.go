@@ -53,9 +53,8 @@ const (
 	skipped = `wanted == nil || in.completed(a) {`
 )
 
-// parts are first the repairs of the findings, then the rows of the rule, then the conditions,
-// the evidence and the chains. A finding has the name
-// that it has in testdata.
+// parts are first the repairs of the findings, then the rows of the rule, the conditions, the evidence and the chains. A
+// finding has the name that it has in testdata.
 func parts() []part {
 	return slices.Concat(ofFindings(), ofRows(), ofConditions(), ofEvidence(), ofChains())
 }
