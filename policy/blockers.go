@@ -47,7 +47,7 @@ type stop struct {
 
 // stops returns why a live sibling holds up a target of the step; without a Reason if it does not.
 func (in *Input) stops(sibling *Sibling, step int) (why stop) {
-	if !sibling.Before(step) {
+	if !in.before(sibling, step) {
 		return why
 	}
 	why.Reason, why.detail = in.notDone(sibling.Application)
@@ -73,8 +73,16 @@ func (s *Sibling) blocker(why stop) Blocker {
 
 // isEarlier reports whether a sibling has to be done before a target of the step.
 func (in *Input) isEarlier(sibling Sibling, step int) bool {
-	return sibling.Before(step) && !sibling.Deleting && sibling.Name != in.Target.Name &&
+	return in.before(&sibling, step) && !sibling.Deleting && sibling.Name != in.Target.Name &&
 		!in.Settings.Excluded[sibling.Name] && (in.Settings.Track == "" || in.sharesTrack(sibling.Application))
+}
+
+// before reports whether a sibling is in a step before step. The step that the ApplicationSet's status records does not
+// count where the watch has seen the sibling in a later one: SpecSettling then holds all steps for a moment, and the
+// status of one that is Waiting may name the old step for ever (argo-cd v3.2.12, setApplicationSetStatus in
+// applicationset/controllers/applicationset_controller.go).
+func (in *Input) before(s *Sibling, step int) bool {
+	return s.Before(step) && (s.Step < step || in.History.Past(s.Name).Step != s.Step+1)
 }
 
 // Before reports whether a sibling is in a step before step, by its labels or by the ApplicationSet's status: taking a

@@ -116,13 +116,14 @@ func (d Decision) blocked(blockers []Blocker) Decision {
 	return d
 }
 
-// step is the latest of the target's steps by its new labels, by its old ones, by the ApplicationSet's status, and by
-// the labels that it was seen to have a moment ago: editing a label is no way round the gate, in the same write or in
-// one before, until the ApplicationSet controller has had the time to write it again. Only the new one counts if the
-// status records it: then the ApplicationSet itself has moved the Application. Its controller writes that status first,
-// by the labels that it generates, and then the label and the operation in one patch (argo-cd v3.5.7,
-// buildAppDependencyList in applicationset/progressivesync/progressive_sync.go). It removes the status where
-// progressive syncs are switched off.
+// step is the latest of the target's steps by its new labels, by its old ones, by the labels that it was seen to have a
+// moment ago, and, where the new ones are of no step or the watch does not know it, by the ApplicationSet's status:
+// editing a label is no way round the gate, in the same write or in one before, until the ApplicationSet controller has
+// had the time to write it again. Only the new one counts if the status records it: then the ApplicationSet itself has
+// moved the Application. Its controller writes that status first, by the labels that it generates, and then the label
+// and the operation in one patch (argo-cd v3.5.7, buildAppDependencyList in
+// applicationset/progressivesync/progressive_sync.go). It removes the status where progressive syncs are switched off.
+// Up to v3.2 it may name an old step for ever: see before.
 func (in *Input) step() int {
 	set, t := in.ApplicationSet, &in.Target
 	if set == nil {
@@ -132,10 +133,14 @@ func (in *Input) step() int {
 	if step >= 0 && step == recorded {
 		return step
 	}
+	seen := in.History.Past(t.Name).Step - 1
+	if step < 0 || seen < 0 {
+		seen = max(seen, recorded)
+	}
 	if t.OldLabels != nil {
 		step = max(step, StepOf(set.Steps, t.OldLabels))
 	}
-	return max(step, recorded, in.History.Past(t.Name).Step-1)
+	return max(step, seen)
 }
 
 // decision denies the target, and does not say why.

@@ -16,12 +16,14 @@ func labelRows() map[string]row {
 		"it was in the first step, and is in none":  {scenario: "1:dev=Degraded > 0:prod,was:1", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"it is being created, in the first step":    {scenario: "1:dev=Degraded > 1:prod,created", wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"it is being created, selected by no step":  {scenario: "1:dev=Degraded > 0:prod,created", wantOutcome: policy.NotGated, wantReason: policy.NotSelected, wantMessage: "not_gated (NotSelected)"},
+		"recorded in a later step, seen in this":    {scenario: "1:dev=Degraded > 1:prod | prod/3", edit: seenIn("prod", 1), wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 		"its labels were none at all, in the first": {scenario: "1:dev=Degraded > 1:prod", edit: func(in *policy.Input) { in.Target.OldLabels = map[string]string{} }, wantOutcome: policy.Allow, wantReason: policy.FirstStep, wantMessage: "allow (FirstStep)"},
 	}, map[string]row{
 		"the old step is later":                 {scenario: "1:dev=Degraded > 1:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the new step is later":                 {scenario: "1:dev=Degraded > 3:prod,was:1", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"the old step selected it, the new not": {scenario: "1:dev=Degraded > 0:prod,was:3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it is recorded in a later step":        {scenario: "1:dev=Degraded > 1:prod | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
+		"the same, and labelled in none":        {scenario: "1:dev=Degraded > 0:prod | prod/3", edit: seenIn("prod", 1), wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it is recorded, and labelled in none":  {scenario: "1:dev=Degraded > 0:prod | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it is created again in an earlier one": {scenario: "1:dev=Degraded > 1:prod,created | prod/3", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
 		"it comes into a step":                  {scenario: "1:dev=Degraded > 3:prod,was:0", wantReason: policy.NotHealthy, wantBlockers: "1:dev=NotHealthy", wantMessage: degraded},
@@ -50,6 +52,7 @@ func siblingRows() map[string]row {
 			wantMessage: one + "(NotHealthy: Degraded). Next: wait until dev is Healthy, or repair it",
 		}
 	}
+	moved := func(r row, edit func(*policy.Input)) row { r.edit = edit; return r }
 	absent := func(scenario string) row { r := notCreated; r.scenario = scenario; return r }
 	return map[string]row{
 		"siblings of the same step do not count":           admit("1:dev 2:other=Degraded > 2:prod"),
@@ -65,6 +68,8 @@ func siblingRows() map[string]row {
 		"absent, of a later step":                          admit("> 2:prod | dev/3"),
 		"absent, with a step that is no number":            admit("> 2:prod | dev/0"),
 		"recorded under an earlier step, live in a later":  relabelled("3:dev=Degraded > 2:prod | dev/1"),
+		"the same, and the watch has seen it in the later": moved(admit("3:dev=Degraded > 2:prod | dev/1"), seenIn("dev", 3)),
+		"the same, and the watch has not seen that yet":    moved(relabelled("3:dev=Degraded > 2:prod | dev/1"), seenIn("dev", 1)),
 		"recorded under an earlier step, live in none":     relabelled("0:dev=Degraded > 2:prod | dev/1"),
 		"live and recorded in later steps":                 admit("3:dev=Degraded > 2:prod | dev/2"),
 		"absent":                                           absent("> 2:prod | dev/1"),
@@ -141,5 +146,17 @@ func messageRows() map[string]row {
 			wantReason: policy.RevisionMismatch, wantBlockers: "1:dev=RevisionMismatch",
 			wantMessage: one + "(RevisionMismatch: compared to a, not " + strings.Repeat("b", 30) + " or " + strings.Repeat("c", 23) + "...)" + refreshDev,
 		},
+	}
+}
+
+// seenIn makes the watch know the step of an Application.
+func seenIn(name string, step int) func(*policy.Input) {
+	return func(in *policy.Input) {
+		in.History.Of = func(of string) (past policy.Past) {
+			if of == name {
+				past.Step = step
+			}
+			return past
+		}
 	}
 }

@@ -23,8 +23,8 @@ type History struct {
 
 // Past is what was seen of a sibling. Its zero value is nothing.
 type Past struct {
-	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 if it was seen in none. Only
-	// that of the target counts.
+	// Step is the latest step, 1-based, that it was seen in less than SettlingTime ago; 0 if it was seen in none. One that
+	// has just appeared was in the one that the ApplicationSet's status records.
 	Step int
 	// Relabelled says that its labels were seen to change less than SettlingTime ago.
 	Relabelled bool

@@ -27,7 +27,7 @@ var targetOutdated = waiting{
 func (in *Input) targetOutdated(step int) (detail string, outdated bool) {
 	first := ""
 	for _, a := range in.Siblings {
-		if !a.Before(step) {
+		if !in.before(&a, step) {
 			continue
 		}
 		if found, ok := in.outdatedBy(a.Application); ok && in.isEarlier(a, step) && (!outdated || a.Name < first) {

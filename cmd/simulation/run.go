@@ -145,7 +145,8 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 
 // waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in
 // its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
-// Application that cannot be written. The same holds for a condition that does not end by itself.
+// Application that cannot be written. The same holds for a condition that does not end by itself, also of another
+// Application, to which Argo CD has given a place of the step.
 func (w *world) waits(m *member) bool {
 	if m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) || slices.ContainsFunc(w.names, w.isInvalid) {
 		return true
@@ -156,9 +157,20 @@ func (w *world) waits(m *member) bool {
 	}
 	return slices.ContainsFunc(w.names, func(name string) bool {
 		e := w.members[name]
-		return e.generated > 0 && e.family == m.family && max(e.generated, stepOf(w.api.apps[name])) < step &&
-			(!w.done(e) || w.failed(name) || e.hydrationFails || w.isPending(name) && w.waitsFor(e) != "")
+		if e.generated == 0 || e.family != m.family {
+			return false
+		}
+		pending := w.isPending(name) && w.waitsFor(e) != ""
+		return pending && e.generated == m.generated && w.hasPlaces(m.generated) ||
+			max(e.generated, stepOf(w.api.apps[name])) < step &&
+				(!w.done(e) || w.failed(name) || e.hydrationFails || pending)
 	})
+}
+
+// hasPlaces reports whether a step has a maxUpdate.
+func (w *world) hasPlaces(step int) bool {
+	steps := w.scenario.steps()
+	return step <= len(steps) && steps[step-1].MaxUpdate != nil
 }
 
 // isInvalid reports whether an Application fails validation: it is not written.

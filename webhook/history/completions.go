@@ -74,7 +74,7 @@ func (r *Record) shown(app *policy.Application) (done policy.Completion, ok bool
 		return done, app.ReconciledAt.After(last.FinishedAt) || r.settling.Equal(last.FinishedAt)
 	case app.SyncStatus == "OutOfSync" && !last.AtCompared && len(last.Other) == len(app.Compared):
 		done.Sources, done.By = last.Other, last.By
-		return done, app.Hydration == "" && app.ReconciledAt.Sub(last.FinishedAt) > clusterLag
+		return done, app.Hydration == "" && last.ShownBy(app.ReconciledAt)
 	}
 	return policy.Completion{}, false
 }
@@ -91,7 +91,7 @@ func Unproven(app *policy.Application) (at time.Time, missing bool) {
 	case app.SyncStatus == "Synced" && last.AtCompared:
 		at = last.FinishedAt
 	case app.SyncStatus == "OutOfSync" && !last.AtCompared:
-		at = last.FinishedAt.Add(clusterLag)
+		at = last.ShownAfter()
 	default:
 		return at, false
 	}

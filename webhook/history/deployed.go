@@ -70,10 +70,6 @@ func (r *Record) deploy(p *argocd.Projection, position uint64) {
 	r.operating, r.operatedAt, r.around = operating, last.StartedAt, p.Around
 }
 
-// clusterLag is how long after an operation Argo CD may compare with what it saw of the cluster before. Usually that is
-// a fraction of a second.
-const clusterLag = 5 * time.Second
-
 // unchangedSinceSync reports whether the spec was last written in an earlier second than the one in which the last full
 // sync began, which has succeeded, as far as the object tells. Where that is not so, an Application that was OutOfSync
 // at the start holds later steps up until it was Synced once: from argo-cd v3.3 on nobody repairs drift, so that this
@@ -122,7 +118,7 @@ func (r *Record) prove(p *argocd.Projection, operating bool) {
 func (r *Record) comparedAfter(p *argocd.Projection, finished time.Time) bool {
 	at := p.Application.ReconciledAt
 	if r.unproven == p.Compared {
-		return at.Sub(finished) > clusterLag
+		return at.Sub(finished) > policy.ClusterLag
 	}
 	return at.After(finished) || r.ended > 0 && r.fresh > r.ended
 }

@@ -53,7 +53,7 @@ func (p *Place) needs(a *policy.Application, recorded policy.Recorded) (why poli
 // OutOfSync before that.
 func compared(a *policy.Application, outOfSync bool) bool {
 	ended := a.LastOperation.FinishedAt
-	return ended.IsZero() || a.ReconciledAt.After(ended) ||
+	return ended.IsZero() || a.ReconciledAt.After(ended) && !a.Unseen() ||
 		outOfSync && a.SyncStatus == "Synced" && !a.ReconciledAt.Before(ended)
 }
 

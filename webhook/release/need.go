@@ -136,10 +136,17 @@ func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) 
 		if missing, ok := history.Unproven(&p.Application); ok && 0 <= at && at < step {
 			all = append(all, need{
 				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
-				pending: p.Application.RefreshRequested, after: missing.Truncate(time.Second).Add(time.Second),
-				within: missing.Sub(p.Application.LastSync.FinishedAt) + time.Second,
+				pending: p.Application.RefreshRequested,
 			})
+			n := &all[len(all)-1]
+			n.after, n.within = shownAfter(&p.Application, missing)
 		}
 	}
 	return all
+}
+
+// shownAfter is after when, and within which time if the clock that Argo CD compares with is ahead, a comparison of an
+// Application is of a later second than that of a moment after its last sync.
+func shownAfter(app *policy.Application, at time.Time) (after time.Time, within time.Duration) {
+	return at.Truncate(time.Second).Add(time.Second), at.Sub(app.LastSync.FinishedAt) + time.Second
 }

@@ -313,6 +313,23 @@ func TestItsOperationHasJustEnded(t *testing.T) {
 	}))
 }
 
+// TestOutOfSyncAfterItsSync lets Argo CD find dev OutOfSync in the second after its sync: it may not have seen what that
+// changed. A comparison of the next 5 s would not count either.
+func TestOutOfSyncAfterItsSync(t *testing.T) {
+	g := NewWithT(t)
+	c, r := prodMayStart()
+	dev := &c.Apps[0].Status
+	dev.Sync.Status, dev.ReconciledAt = argo.SyncStatusCodeOutOfSync, &metav1.Time{Time: scenario.Noon.Add(time.Second)}
+	dev.OperationState = &argo.OperationState{
+		Phase: "Succeeded", FinishedAt: &metav1.Time{Time: scenario.Noon}, Operation: argo.Operation{Sync: &argo.SyncOperation{}},
+	}
+	dev.History = argo.RevisionHistories{{
+		Revision: dev.Sync.Revision, Source: *c.Apps[0].Spec.Source, DeployedAt: metav1.Time{Time: scenario.Noon},
+	}}
+	at := r.until(7 * time.Second)
+	g.Expect(at).To(Equal([]time.Duration{6 * time.Second}))
+}
+
 // TestEachCommitHasItsTurn lets commits land one after another, each of which prod may sync at once. A Queue makes a
 // request with the same reason only a few times in half a minute, and so each commit is a reason of its own.
 func TestEachCommitHasItsTurn(t *testing.T) {

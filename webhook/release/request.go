@@ -40,6 +40,9 @@ func (r *Releaser) requestAll(
 		if p == nil {
 			continue
 		}
+		if app := &p.Application; c.settling && app.Unseen() {
+			c.after, c.within = shownAfter(app, app.LastSync.ShownAfter())
+		}
 		if len(underWay) >= atOnce && c.starts() && !underWay[c.app] && !before.knows(c) {
 			again = min(again, overlookedAfter)
 			continue

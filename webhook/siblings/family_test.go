@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	"github.com/stepgate/stepgate/policy"
@@ -181,4 +183,32 @@ func TestAnApplicationThatWasCreatedAgainIsAnother(t *testing.T) {
 	g.Expect(s.Known("1")).To(BeFalse())
 	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "set"})).To(BeEmpty())
 	g.Expect(s.Siblings(&policy.ApplicationSet{UID: "other"})).To(HaveLen(1))
+}
+
+// TestWhoIsCreatedAgainWasInTheRecordedStep creates prod again with the labels of the first step. A restart does not know
+// what was created before it.
+func TestWhoIsCreatedAgainWasInTheRecordedStep(t *testing.T) {
+	g := NewWithT(t)
+	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	step := func(env string) policy.Step { return policy.Step{{Key: "env", Operator: "In", Values: []string{env}}} }
+	set := &policy.ApplicationSet{
+		UID: "set", Steps: []policy.Step{step("dev"), step("prod")}, Recorded: map[string]policy.Recorded{"prod": {Step: 2}},
+	}
+	prod := &argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "1"}, Owner: "set"}
+	prod.Application = policy.Application{Name: "prod", Labels: map[string]string{"env": "dev"}}
+	seen := func(observe func(s *Histories)) func() int {
+		s := NewHistories(now)
+		s.Observe(&argocd.Projection{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "2"}, Owner: "set"})
+		s.Place(set)
+		observe(s)
+		return func() int {
+			h := s.History(set, 0, 0)
+			past := h.Past("prod")
+			return past.Step
+		}
+	}
+	watched, listed := seen(func(s *Histories) { s.Observe(prod) }), seen(func(s *Histories) { s.Listed(prod) })
+	g.Expect([]int{watched(), listed()}).To(Equal([]int{2, 1}))
+	now.Step(policy.SettlingTime)
+	g.Expect([]int{watched(), listed()}).To(Equal([]int{1, 1}))
 }

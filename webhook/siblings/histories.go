@@ -64,6 +64,9 @@ func (s *Histories) observe(p *argocd.Projection, e history.Event) {
 	f := s.family(o.owner)
 	from, moved := f.put(o, &p.Application)
 	o.leave(before, from, moved, e.At)
+	if before == nil && !e.Appeared.IsZero() {
+		o.left, o.leftAt = f.siblings[f.names[o.name]].RecordedStep, e.Appeared // it may have been created again
+	}
 	switch {
 	case moved || adopted:
 		f.joined = e.At
@@ -80,7 +83,8 @@ type member struct {
 	name  string
 	owner Owner
 	*history.Record
-	// left is the latest step, 1-based, that it has come from, and leftAt when it last came from one.
+	// left is the latest step, 1-based, that it has come from, and leftAt when it last came from one. One that has appeared
+	// has come from the recorded one.
 	left   int
 	leftAt time.Time
 	// labels are those that it has, and relabelledAt is when they were last seen to change; zero if they were not.

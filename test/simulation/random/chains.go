@@ -24,7 +24,6 @@ func Chains(version string) *rapid.Generator[*simulation.Scenario] {
 		if s.Version == "3.6" {
 			s.Refuses = false // its controller tries again every 50 ms what is refused, for as long as the others take
 		}
-		leaveMoves(s)
 		others := []string{"net", "db"}[:rapid.IntRange(1, 2).Draw(t, "of infra")]
 		for i, name := range others {
 			s.Applications = append(s.Applications, simulation.Application{Name: name, Step: 1 + i, Set: "infra"})

@@ -23,7 +23,6 @@ func Evidence(version string) *rapid.Generator[*simulation.Scenario] {
 		} else {
 			s = conditions.Draw(t, "history")
 		}
-		leaveMoves(s)
 		if pick(t, "evidence alone", false, false, true) {
 			s.Events = slices.DeleteFunc(s.Events, func(e simulation.Event) bool {
 				return strings.HasPrefix(e.Do, "annotate ")

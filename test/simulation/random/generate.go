@@ -187,22 +187,3 @@ func branches(s *simulation.Scenario) []string {
 	}
 	return names
 }
-
-// leaveMoves takes the moves of Applications to other steps out of a history of 3.2. Its controller leaves the recorded
-// step of one that moves while it waits, and then it waits for stepgate, and stepgate for it (legacy-moved.txt).
-func leaveMoves(s *simulation.Scenario) {
-	if s.Version != "3.2" {
-		return
-	}
-	after := time.Duration(0)
-	var events []simulation.Event
-	for _, e := range s.Events {
-		after += e.After
-		if strings.HasPrefix(e.Do, "label ") {
-			continue
-		}
-		events = append(events, simulation.Event{After: after, Do: e.Do})
-		after = 0
-	}
-	s.Events = events
-}
