@@ -51,9 +51,9 @@ func (w *world) overdue() {
 // while stepgate or the application controller cannot know.
 func (w *world) isDue(m *member) bool {
 	app := w.api.apps[m.name]
-	if app == nil || m.generated < 2 || len(m.sources) != 1 || m.sources[0].dry != nil || m.invalid || w.unusual ||
-		app.Operation != nil || app.DeletionTimestamp != nil || stepOf(app) != m.generated || w.api.orphaned(app) ||
-		m.settled > w.now-sameMoment || w.now < m.windowUntil || app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
+	if app == nil || m.generated < 2 || len(m.sources) != 1 || m.sources[0].dry != nil || w.invalidBefore(m) ||
+		w.unusual || app.Operation != nil || app.DeletionTimestamp != nil || stepOf(app) != m.generated ||
+		w.api.orphaned(app) || m.settled > w.now-sameMoment || w.now < m.windowUntil || app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
 		return false
 	}
 	if most, taken, _ := w.places(m); taken >= most {
@@ -70,10 +70,24 @@ func (w *world) isDue(m *member) bool {
 			return false // nobody goes back by himself
 		}
 		if w.mayDeploy(m, app, revision) {
-			return true
+			return !ranBefore(app, revision) || n == newest && w.isPending(m.name)
 		}
 	}
 	return false
+}
+
+// invalidBefore reports whether an Application, or one of its step or of an earlier one, cannot be written.
+func (w *world) invalidBefore(m *member) bool {
+	return slices.ContainsFunc(w.names, func(name string) bool {
+		e := w.members[name]
+		return w.isInvalid(name) && e.family == m.family && e.generated <= m.generated
+	})
+}
+
+// ranBefore reports whether an Application has deployed a revision, and another one since. Nobody can tell a branch that
+// was set back from an Application that somebody has rolled back.
+func ranBefore(app *argo.Application, revision string) bool {
+	return slices.ContainsFunc(app.Status.History, func(h argo.RevisionHistory) bool { return h.Revision == revision })
 }
 
 // hasRun reports whether an Application has deployed a revision. One that was found Synced with it instead may have been

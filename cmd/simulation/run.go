@@ -146,7 +146,7 @@ func (p *Player) takeAway(w *world, suspects map[string]Stuck, r *Result) {
 // waits reports whether an Application cannot be hydrated, or something of an earlier step is not done, or failed in
 // its last sync, or cannot be hydrated: that, too, is for somebody to look at, with or without a gate, and so is an
 // Application that cannot be written. The same holds for a condition that does not end by itself, also of another
-// Application, to which Argo CD has given a place of the step.
+// Application, to which Argo CD has given a place of the step, or whose failures are too many.
 func (w *world) waits(m *member) bool {
 	if m.hydrationFails || w.waitsFor(m) != "" || w.waitsForOthers(m) || slices.ContainsFunc(w.names, w.isInvalid) {
 		return true
@@ -161,10 +161,17 @@ func (w *world) waits(m *member) bool {
 			return false
 		}
 		pending := w.isPending(name) && w.waitsFor(e) != ""
-		return pending && e.generated == m.generated && w.hasPlaces(m.generated) ||
+		_, budget := w.conditions.texts["max-failures"]
+		return e.generated == m.generated && (pending && w.hasPlaces(m.generated) || budget && w.triesAgain(name)) ||
 			max(e.generated, stepOf(w.api.apps[name])) < step &&
 				(!w.done(e) || w.failed(name) || e.hydrationFails || pending)
 	})
+}
+
+// triesAgain reports whether an operation of an Application has failed, and is tried again.
+func (w *world) triesAgain(name string) bool {
+	state := w.api.apps[name].Status.OperationState
+	return state != nil && state.Phase == synccommon.OperationRunning && state.RetryCount > 0
 }
 
 // hasPlaces reports whether a step has a maxUpdate.
