@@ -53,7 +53,8 @@ func (w *world) isDue(m *member) bool {
 	app := w.api.apps[m.name]
 	if app == nil || m.generated < 2 || len(m.sources) != 1 || m.sources[0].dry != nil || w.invalidBefore(m) ||
 		w.unusual || app.Operation != nil || app.DeletionTimestamp != nil || stepOf(app) != m.generated ||
-		w.api.orphaned(app) || m.settled > w.now-sameMoment || w.now < m.windowUntil || app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
+		w.api.orphaned(app) || m.settled > w.now-sameMoment || w.now < m.windowUntil ||
+		app.Status.Sync.Status != argo.SyncStatusCodeOutOfSync {
 		return false
 	}
 	if most, taken, _ := w.places(m); taken >= most {
