@@ -11,7 +11,7 @@ var healthStale = blocking{
 		reason: HealthStale,
 		level:  RequireSynced,
 		when: "it was compared before its last full operation finished, or, at another revision, in the same second; or it " +
-			"is OutOfSync less than 5 s after the sync of what it is compared with",
+			"was found OutOfSync within 5 s of the sync of what it is compared with",
 		short: "its status is older than its last sync",
 		stale: true,
 		next:  "wait until Argo CD has compared APP",
@@ -21,8 +21,8 @@ var healthStale = blocking{
 		switch {
 		case last.Full && last.FinishedAt.After(a.ReconciledAt):
 			return "compared before its last operation ended", true
-		case !a.ReconciledAt.Before(a.LastSync.FinishedAt) && a.Unseen():
-			return "OutOfSync less than 5 s after its last sync", true
+		case a.Unseen():
+			return "found OutOfSync within 5 s of its last sync, and not compared since", true
 		case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):
 			return "compared in the second in which its last operation ended", true
 		}

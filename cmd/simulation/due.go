@@ -70,8 +70,12 @@ func (w *world) isDue(m *member) bool {
 		if deploying(w.contentOf(&app.Spec, []string{revision}), []string{revision}) == m.truth.failed {
 			return false // nobody goes back by himself
 		}
+		if hasRun(app, revision) {
+			// The branch was set back to it, or somebody has rolled it back: nobody can tell, and offers nothing older.
+			return n == newest && w.isPending(m.name) && w.mayDeploy(m, app, revision)
+		}
 		if w.mayDeploy(m, app, revision) {
-			return !ranBefore(app, revision) || n == newest && w.isPending(m.name)
+			return true
 		}
 	}
 	return false
@@ -83,12 +87,6 @@ func (w *world) invalidBefore(m *member) bool {
 		e := w.members[name]
 		return w.isInvalid(name) && e.family == m.family && e.generated <= m.generated
 	})
-}
-
-// ranBefore reports whether an Application has deployed a revision, and another one since. Nobody can tell a branch that
-// was set back from an Application that somebody has rolled back.
-func ranBefore(app *argo.Application, revision string) bool {
-	return slices.ContainsFunc(app.Status.History, func(h argo.RevisionHistory) bool { return h.Revision == revision })
 }
 
 // hasRun reports whether an Application has deployed a revision. One that was found Synced with it instead may have been

@@ -77,6 +77,12 @@ func TestWhatFreesAPlace(t *testing.T) {
 		}
 	}
 	nothing := func(*trial, *policy.Application) {}
+	outOfSync := func(seconds int) func(tr *trial, a *policy.Application) {
+		return func(tr *trial, a *policy.Application) {
+			a.ReconciledAt, a.SyncStatus = tr.at(seconds), "OutOfSync"
+			a.LastSync = policy.LastSync{FinishedAt: tr.at(5), AtCompared: true, SameSources: true}
+		}
+	}
 	failed := func(_ *trial, a *policy.Application) {
 		a.LastOperation.Phase, a.Health, a.SyncStatus = "Failed", "Degraded", "OutOfSync"
 	}
@@ -94,6 +100,8 @@ func TestWhatFreesAPlace(t *testing.T) {
 		"it is Healthy by a comparison from before":       {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt = tr.at(4) }), []string{"a=HealthStale"}},
 		"it was found Synced in the second of the end":    {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt = tr.at(5) }), nil},
 		"it was found OutOfSync in the second of the end": {ran(func(tr *trial, a *policy.Application) { a.ReconciledAt, a.SyncStatus = tr.at(5), "OutOfSync" }), []string{"a=HealthStale"}},
+		"it was found OutOfSync a moment after that":      {ran(outOfSync(8)), []string{"a=HealthStale"}},
+		"it is OutOfSync, long after that":                {ran(outOfSync(11)), nil},
 		"only pruning is left":                            {recorded(policy.Recorded{Step: 1, Started: true}, func(_ *trial, a *policy.Application) { a.SyncStatus = "OutOfSync" }), nil},
 		"it was synced, and is Progressing":               {ran(func(_ *trial, a *policy.Application) { a.Health = "Progressing" }), []string{"a=NotHealthy"}},
 		"it was synced once more, and is Progressing":     {recorded(policy.Recorded{Step: 1, Started: true, Healthy: true}, func(_ *trial, a *policy.Application) { a.Health = "Progressing" }), []string{"a=NotHealthy"}},

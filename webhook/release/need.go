@@ -134,12 +134,11 @@ func unproven(set *argocd.ApplicationSet, owned []*argocd.Projection, step int) 
 	for _, p := range owned {
 		at := policy.StepOf(set.Steps, p.Application.Labels)
 		if missing, ok := history.Unproven(&p.Application); ok && 0 <= at && at < step {
+			after, within := shownAfter(&p.Application, missing)
 			all = append(all, need{
 				app: nameOf(p), step: at, why: whyUnproven(&p.Application), comparedAt: p.Application.ReconciledAt, settling: true,
-				pending: p.Application.RefreshRequested,
+				pending: p.Application.RefreshRequested, after: after, within: within,
 			})
-			n := &all[len(all)-1]
-			n.after, n.within = shownAfter(&p.Application, missing)
 		}
 	}
 	return all

@@ -159,7 +159,7 @@ func ofRows() []part {
 		row("RefreshPending", "refreshPending"),
 		take("HealthStale", stale, `case last.Full && last.FinishedAt.After(a.ReconciledAt):`, `case false:`),
 		take("HealthStaleSameSecond", stale,
-			`case !a.ReconciledAt.Before(a.LastSync.FinishedAt) && a.Unseen():`, `case false:`),
+			`case a.Unseen():`, `case false:`),
 		take("UnseenSync", stale, `!a.LastSync.ShownBy(a.ReconciledAt)`, `sameSecond(a.LastSync.FinishedAt, a.ReconciledAt)`),
 		take("HealthStaleOtherRevision", stale,
 			`case last.Full && !last.AtCompared && sameSecond(last.FinishedAt, a.ReconciledAt):`, `case false:`),
