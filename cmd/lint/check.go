@@ -2,12 +2,14 @@ package lint
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/clock"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
@@ -82,6 +84,7 @@ func check(s *Subject, options Options) *checker {
 	}
 	c.steps = argocd.NewApplicationSet(s.Set).Steps
 	c.result.Steps = len(c.steps)
+	c.name()
 	c.unknownFields()
 	c.strategy()
 	if len(c.steps) > 0 {
@@ -89,6 +92,18 @@ func check(s *Subject, options Options) *checker {
 	}
 	c.annotations()
 	return c
+}
+
+// name looks at the name of the ApplicationSet itself.
+func (c *checker) name() {
+	name := c.Set.Name
+	if problem := render.NameProblem(name); problem != "" && (name != "" || c.Set.GenerateName == "") {
+		message := fmt.Sprintf("The API server refuses the name %q of the ApplicationSet: %s.", short(name), problem)
+		if name == "" {
+			message = "The ApplicationSet has no name."
+		}
+		c.found("invalid-name", to("metadata", "name"), message)
+	}
 }
 
 // sorted is the result, with the worst findings first.

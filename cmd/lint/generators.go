@@ -61,6 +61,10 @@ func (c *checker) generated(g render.Generator) []group {
 	for _, p := range result.Params {
 		all = append(all, r.group(p))
 	}
+	if err != nil {
+		// What it would give is not known: nothing follows from what is missing.
+		all = append(all, group{generator: g.Index, open: true, many: true})
+	}
 	return all
 }
 
@@ -69,7 +73,7 @@ func (c *checker) templateFails(where string, err error) {
 	path := to("spec", "template")
 	if at := textIn(c.node, err.Error()); at != nil {
 		path = at
-	} else if strings.Contains(err.Error(), "templatePatch") {
+	} else if strings.Contains(err.Error(), "templatePatch") || strings.Contains(err.Error(), "template to json") {
 		path = to("spec", "templatePatch")
 	}
 	message := fmt.Sprintf("Argo CD cannot render the template %s: %s.", where, short2(err.Error()))

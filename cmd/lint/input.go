@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/render"
@@ -155,13 +154,8 @@ func (in *Input) object(o object) {
 
 func (in *Input) applicationSet(o object) {
 	s := &Subject{Set: &argo.ApplicationSet{}, File: o.file, Document: o.document, node: o.node}
-	strict, err := kjson.UnmarshalStrict(o.raw, s.Set)
-	for _, e := range strict {
-		if field, isUnknown := strings.CutPrefix(e.Error(), "unknown field "); isUnknown {
-			s.unknown = append(s.unknown, strings.Trim(field, `"`))
-		}
-	}
-	if err != nil {
+	var err error
+	if s.unknown, err = render.DecodeSet(o.raw, s.Set); err != nil {
 		s.Set = &argo.ApplicationSet{ObjectMeta: o.meta()}
 		s.invalid = invalidBecause(err)
 		if path := located(o.node, s.invalid.path); path != nil {

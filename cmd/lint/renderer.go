@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stepgate/stepgate/cmd/render"
@@ -170,9 +169,9 @@ func (c *checker) named(groups []group) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(count)) {
-		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		if problem := render.NameProblem(name); problem != "" {
 			c.found("invalid-name", template.and("name"),
-				fmt.Sprintf("An Application gets the name %q, which the API server refuses: %s.", short(name), because(problems)))
+				fmt.Sprintf("An Application gets the name %q, which the API server refuses: %s.", short(name), problem))
 		} else if count[name] > 1 {
 			c.found("duplicate-name", template.and("name"),
 				fmt.Sprintf("%d Applications get the name %s.", count[name], short(name)))
@@ -182,22 +181,16 @@ func (c *checker) named(groups []group) {
 	for _, g := range groups {
 		for _, key := range slices.Sorted(maps.Keys(g.labels)) {
 			l := g.labels[key]
-			problems := validation.IsQualifiedName(key)
+			problem := render.LabelKeyProblem(key)
 			if l.known {
-				problems = slices.Concat(problems, validation.IsValidLabelValue(l.value))
+				problem = render.LabelProblem(key, l.value)
 			}
-			if text := key + "=" + l.value; len(problems) > 0 && !said[text] {
+			if text := key + "=" + l.value; problem != "" && !said[text] {
 				said[text] = true
 				c.found("invalid-label", template.and("labels", key),
 					fmt.Sprintf("%s gets the label %s, which the API server refuses: %s.", capital(orUnnamed(g.name)),
-						short(text), because(problems)))
+						short(text), problem))
 			}
 		}
 	}
-}
-
-// because is the first reason of the API server, without the pattern that it quotes.
-func because(problems []string) string {
-	reason, _, _ := strings.Cut(problems[0], " (e.g.")
-	return reason
 }

@@ -91,9 +91,10 @@ func objectRules() []Rule {
 			"Use a parameter in spec.template.metadata.name that tells them apart.",
 		},
 		{
-			"invalid-name", Error, "A name that no Application can have",
-			"The API server refuses the Application.",
-			"Use lower case letters, digits, '-' and '.', and parameters that the generators give.",
+			"invalid-name", Error, "A name that the API server refuses",
+			"The API server refuses the ApplicationSet, or the Application.",
+			"Use lower case letters, digits, '-' and '.', and parameters that the generators give. If another program fills " +
+				"in the name, such as envsubst, give lint what it writes.",
 		},
 		{
 			"invalid-label", Error, "A label that no Application can have",

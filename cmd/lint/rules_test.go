@@ -130,6 +130,28 @@ var rows = map[string]row{
 			`invalid-name 28 spec.template.metadata.name: An Application gets the name "guestbook-prod_US", which the API server refuses: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character.`,
 		},
 	},
+	"a name that another program fills in": {
+		[]string{"  name: guestbook\n", "  name: ${NAME}\n"},
+		[]string{
+			`invalid-name 4 metadata.name: The API server refuses the name "${NAME}" of the ApplicationSet: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character.`,
+		},
+	},
+	"no name": {
+		[]string{"  name: guestbook\n", ""},
+		[]string{`invalid-name 3 metadata.name: The ApplicationSet has no name.`},
+	},
+	"an element that cannot be rendered, and what it would give": {
+		[]string{"{env: prod, cluster: prod-eu}", "{env: prod}", "          - {env: prod, cluster: prod-us}\n", ""},
+		[]string{
+			`template-fails 27 spec.template.metadata.name: Argo CD cannot render the template of generator 1 (list): failed to execute go template guestbook-{{.cluster}}: template: base:1:12: executing "base" at <.cluster>: map has no entry for key "cluster".`,
+		},
+	},
+	"a templatePatch that is no YAML": {
+		[]string{"  template:", "  templatePatch: |\n    metadata:\n      labels:\n       a: b\n      c: d\n     e: f\n  template:"},
+		[]string{
+			`template-fails 26 spec.templatePatch: Argo CD cannot render the template of generator 1 (list): error while converting template to json "metadata:\n  labels:\n   a: b\n  c: d\n e: f\n": yaml: line 4: did not find expected key.`,
+		},
+	},
 	"a label that is not valid": {
 		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.env}}\", path: apps/x}"},
 		[]string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -51,17 +52,25 @@ var wishes = map[string]string{
 	"paused": settings.PauseAnnotation, "requiresApproval": settings.ApproveAnnotation,
 }
 
+// strategyFields are those that the strategy of Argo CD v3.5.7 has, on all its levels.
+var strategyFields = []string{
+	"type", "rollingSync", "deletionOrder", "steps", "maxUpdate", "matchExpressions", "key", "operator", "values",
+}
+
 // unknownFields reports the fields of the strategy that the API server would drop, and a strategy in another place.
 func (c *checker) unknownFields() {
 	for _, field := range c.unknown {
 		path := parsePath(field)
 		name := fmt.Sprint(path[len(path)-1])
 		switch inside := len(path) > 2 && path[0] == "spec" && path[1] == "strategy"; {
+		case !render.OfStrategy(field):
 		case inside:
 			f := c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
 				short(name)))
 			if annotation, is := wishes[name]; is {
 				f.Remedy = "Remove it; stepgate does this with the annotation " + annotation + "."
+			} else if like := nearest(name, strategyFields); like != "" && len(name) > 3 {
+				f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise remove the field.", like)
 			}
 			if at, is := path[len(path)-2].(int); is && name == "matchLabels" && at < len(c.steps) && len(c.steps[at]) == 0 {
 				// The rest follows from this, and would be said once for each Application.
@@ -70,7 +79,7 @@ func (c *checker) unknownFields() {
 					"Application.", name, at+1)
 				f.Remedy = "Write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]."
 			}
-		case name == "strategy", name == "rollingSync":
+		default:
 			c.found("strategy-misplaced", path, fmt.Sprintf("%q does not exist here, and the API server drops it: the "+
 				"Applications are not put in order by it.", name))
 		}

@@ -11,6 +11,7 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	. "github.com/onsi/gomega"
 	log "github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -79,10 +80,16 @@ func TestUpstreamCountsMaxUpdateTheSame(t *testing.T) {
 }
 
 func setWith(limit *intstr.IntOrString) *argo.ApplicationSet {
-	return &argo.ApplicationSet{Spec: argo.ApplicationSetSpec{Strategy: &argo.ApplicationSetStrategy{Type: "RollingSync",
-		RollingSync: &argo.ApplicationSetRolloutStrategy{
-			Steps: []argo.ApplicationSetRolloutStep{{MaxUpdate: limit, MatchExpressions: []argo.ApplicationMatchExpression{{Key: "env", Operator: "In", Values: []string{"dev"}}}}},
-		}}}}
+	return &argo.ApplicationSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "guestbook"},
+		Spec: argo.ApplicationSetSpec{Strategy: &argo.ApplicationSetStrategy{
+			Type: "RollingSync", RollingSync: &argo.ApplicationSetRolloutStrategy{
+				Steps: []argo.ApplicationSetRolloutStep{{MaxUpdate: limit, MatchExpressions: []argo.ApplicationMatchExpression{
+					{Key: "env", Operator: "In", Values: []string{"dev"}},
+				}}},
+			},
+		}},
+	}
 }
 
 // promotedAtOnce lets argo-cd promote n Applications that wait in an open step.

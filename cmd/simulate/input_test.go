@@ -31,7 +31,7 @@ func TestBadInput(t *testing.T) {
 		"two ApplicationSets":  {change: func(text string) string { return text + "---\n" + text }, want: "name the one to play"},
 		"a wrong type":         {change: replaced("maxUpdate: 1", "maxUpdate: [1]"), want: "test.yaml, document 1: "},
 		"no strategy":          {change: replaced("type: RollingSync", "type: AllAtOnce"), want: "has no steps: Argo CD keeps no order"},
-		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "has no steps: Argo CD keeps no order"},
+		"steps in big letters": {change: replaced("    rollingSync:", "    RollingSync:"), want: "(the API server drops spec.strategy.RollingSync; stepgate lint says what to write)"},
 		"another version":      {change: replaced("argoproj.io/v1alpha1", "argoproj.io/v1"), want: "test.yaml, document 1: an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"},
 		"a git generator":      {change: replaced("    - list:\n        elements:", "    - git: {repoURL: https://example.com}\n    - list:\n        elements:"), want: "its Applications come from a git generator and cannot be known offline; give them with -f APPS.yaml: argocd appset generate APPSET.yaml -o yaml"},
 		"a matrix of nothing":  {change: replaced("    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"), want: "generator 1 (matrix) cannot be evaluated: found less than two generators"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -21,6 +22,9 @@ import (
 type Objects struct {
 	Sets         []*argo.ApplicationSet
 	Applications []*argo.Application
+
+	// dropped are the fields that are meant for the strategy of an ApplicationSet, and that the API server drops.
+	dropped map[*argo.ApplicationSet][]string
 }
 
 // Read adds the objects of a file: YAML documents, JSON, lists of either, or the output of argocd appset generate. It
@@ -72,15 +76,27 @@ func (o *Objects) add(raw []byte) error {
 	case strings.HasSuffix(list.Kind, "List"):
 		return o.addAll(list.Items)
 	case kind == render.ApplicationSet:
-		set := &argo.ApplicationSet{}
-		o.Sets = append(o.Sets, set)
-		return decode(raw, set)
+		return o.addSet(raw)
 	case kind == render.Application:
 		app := &argo.Application{}
 		o.Applications = append(o.Applications, app)
-		return decode(raw, app)
+		// As the API server reads it: a field in other letters is another field.
+		return named(app, kjson.UnmarshalCaseSensitivePreserveInts(raw, app))
 	}
 	return nil
+}
+
+func (o *Objects) addSet(raw []byte) error {
+	set := &argo.ApplicationSet{}
+	unknown, err := render.DecodeSet(raw, set)
+	o.Sets = append(o.Sets, set)
+	if fields := slices.DeleteFunc(unknown, func(path string) bool { return !render.OfStrategy(path) }); len(fields) > 0 {
+		if o.dropped == nil {
+			o.dropped = map[*argo.ApplicationSet][]string{}
+		}
+		o.dropped[set] = fields
+	}
+	return named(set, err)
 }
 
 func (o *Objects) addAll(several []json.RawMessage) error {
@@ -92,13 +108,10 @@ func (o *Objects) addAll(several []json.RawMessage) error {
 	return nil
 }
 
-func decode(raw []byte, into interface{ GetName() string }) error {
-	// As the API server reads it: a field in other letters is another field.
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
-		return err
-	}
-	if into.GetName() == "" {
+// named refuses an object that could not be decoded, and one without a name.
+func named(object interface{ GetName() string }, err error) error {
+	if err == nil && object.GetName() == "" {
 		return errors.New("metadata.name is missing")
 	}
-	return nil
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/stepgate/stepgate/cmd/render"
 )
@@ -44,9 +43,8 @@ func valid(all []*argo.Application) error {
 				left)
 		}
 		for key, value := range app.Labels {
-			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-				reason, _, _ := strings.Cut(problems[0], " (e.g.")
-				return fmt.Errorf("the API server refuses the label %s=%s of Application %s: %s", key, value, app.Name, reason)
+			if problem := render.LabelProblem(key, value); problem != "" {
+				return fmt.Errorf("the API server refuses the label %s=%s of Application %s: %s", key, value, app.Name, problem)
 			}
 		}
 	}

@@ -27,6 +27,8 @@ type Report struct {
 	Steps []Step `json:"steps"`
 	// Unselected are the Applications that are in no step.
 	Unselected []string `json:"unselected,omitempty"`
+	// Dropped are the fields that are meant for the strategy, and that the API server drops: they are not played.
+	Dropped []string `json:"dropped,omitempty"`
 	// Branches are those on which commits land, in that order.
 	Branches []string `json:"branches"`
 	Events   []Event  `json:"events"`
@@ -109,7 +111,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	report := &Report{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
 		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
-		Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
+		Dropped: r.Dropped, Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
 	}
 	for i, names := range t.steps {
 		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})

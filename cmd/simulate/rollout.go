@@ -8,8 +8,8 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -20,6 +20,8 @@ type Rollout struct {
 	Applications []*argo.Application
 	// Rendered says that they come from the generators of the ApplicationSet.
 	Rendered bool
+	// Dropped are the fields that are meant for the strategy, and that the API server drops.
+	Dropped []string
 }
 
 // howToGive says how somebody gets the Applications that cannot be known offline.
@@ -38,10 +40,10 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 		len(strategy.RollingSync.Steps) == 0 {
 		return nil, fmt.Errorf(
 			"ApplicationSet %s has no steps: Argo CD keeps no order; set "+
-				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps", set.Name,
+				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps%s", set.Name, o.hint(set),
 		)
 	}
-	r := &Rollout{Set: set}
+	r := &Rollout{Set: set, Dropped: o.dropped[set]}
 	for _, app := range o.Applications {
 		if owner := metav1.GetControllerOf(app); owner == nil || owner.Kind == "ApplicationSet" && owner.Name == set.Name {
 			r.Applications = append(r.Applications, app)
@@ -54,6 +56,14 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 		}
 	}
 	return r, r.check()
+}
+
+// hint names the fields that look like a strategy, and are none.
+func (o *Objects) hint(set *argo.ApplicationSet) string {
+	if fields := o.dropped[set]; len(fields) > 0 {
+		return fmt.Sprintf(" (the API server drops %s; stepgate lint says what to write)", strings.Join(fields, ", "))
+	}
+	return ""
 }
 
 func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
@@ -79,8 +89,8 @@ func (o *Objects) set(name string) (*argo.ApplicationSet, error) {
 
 // check refuses what cannot be played, and sorts the Applications.
 func (r *Rollout) check() error {
-	if problems := validation.IsDNS1123Subdomain(r.Set.Name); len(problems) > 0 {
-		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problems[0])
+	if problem := render.NameProblem(r.Set.Name); problem != "" {
+		return fmt.Errorf("the name %q of the ApplicationSet is not valid: %s", r.Set.Name, problem)
 	}
 	if len(r.Applications) == 0 {
 		return fmt.Errorf("ApplicationSet %s has no Applications to play; %s", r.Set.Name, howToGive)
@@ -93,8 +103,8 @@ func (r *Rollout) check() error {
 		}
 	}
 	for _, app := range r.Applications {
-		if problems := validation.IsDNS1123Subdomain(app.Name); len(problems) > 0 {
-			return fmt.Errorf("the name %q of an Application is not valid: %s", app.Name, problems[0])
+		if problem := render.NameProblem(app.Name); problem != "" {
+			return fmt.Errorf("the name %q of an Application is not valid: %s", app.Name, problem)
 		}
 	}
 	return nil

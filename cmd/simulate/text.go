@@ -46,6 +46,10 @@ func (r *Report) plan(s screen.Screen) []string {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ",
 			fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
 	}
+	if len(r.Dropped) > 0 {
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("The API server drops %s, so nothing of it "+
+			"is played. stepgate lint says what to write.", strings.Join(r.Dropped, ", ")))...)
+	}
 	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
 	var rows [][]screen.Cell
 	for _, step := range r.Steps {

@@ -1,0 +1,30 @@
+package render
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// NameProblem says why the API server refuses the name of an ApplicationSet or an Application; empty if it does not.
+func NameProblem(name string) string { return first(validation.IsDNS1123Subdomain(name)) }
+
+// LabelProblem says why the API server refuses the key or the value of a label; empty if it does not.
+func LabelProblem(key, value string) string {
+	if problem := LabelKeyProblem(key); problem != "" {
+		return problem
+	}
+	return first(validation.IsValidLabelValue(value))
+}
+
+// LabelKeyProblem says why the API server refuses the key of a label; empty if it does not.
+func LabelKeyProblem(key string) string { return first(validation.IsQualifiedName(key)) }
+
+// first is the first reason of the API server, without the example and the pattern that it quotes.
+func first(problems []string) string {
+	if len(problems) == 0 {
+		return ""
+	}
+	reason, _, _ := strings.Cut(problems[0], " (e.g.")
+	return reason
+}

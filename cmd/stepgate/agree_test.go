@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/stepgate/stepgate/cmd/command"
+)
+
+// What simulate refuses to play, lint reports, unless it needs a cluster.
+func TestLintKnowsWhatSimulateRefuses(t *testing.T) {
+	raw, err := os.ReadFile(simulated)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for name, change := range map[string][]string{
+		"name of the ApplicationSet":  {"  name: guestbook\n", "  name: ${NAME}\n"},
+		"no name":                     {"  name: guestbook\n", ""},
+		"name of an Application":      {"guestbook-{{.name}}", "guestbook_{{.name}}"},
+		"a name twice":                {"{name: qa,", "{name: dev,"},
+		"label":                       {"  template:\n", "  templatePatch: 'metadata: {labels: {a: b/c}}'\n  template:\n"},
+		"key of a label":              {"  template:\n", "  templatePatch: 'metadata: {labels: {a b: c}}'\n  template:\n"},
+		"template":                    {"guestbook-{{.name}}", "guestbook-{{.name | nope}}"},
+		"templatePatch":               {"  template:\n", "  templatePatch: '{{'\n  template:\n"},
+		"no YAML":                     {"  template:\n", "  templatePatch: |\n    a: b\n     c: d\n  template:\n"},
+		"placeholder":                 {"goTemplate: true", "goTemplate: false"},
+		"matrix of nothing":           {"    - list:\n        elements:", "    - matrix: {generators: []}\n    - list:\n        elements:"},
+		"type":                        {"maxUpdate: 1", "maxUpdate: [1]"},
+		"another version":             {"argoproj.io/v1alpha1", "argoproj.io/v1"},
+		"steps that are dropped":      {"    rollingSync:", "    RollingSync:"},
+		"no steps":                    {"      steps:", "      step:"},
+		"a type that does not exist":  {"type: RollingSync", "type: Rolling"},
+		"a Helm template":             {"  name: guestbook\n", "  name: {{ .Values.name }}\n"},
+		"a field of an unknown level": {"    rollingSync:", "    rollingSync: {}\n    rollingSyncs:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(string(raw)).To(ContainSubstring(change[0]))
+			text := strings.Replace(string(raw), change[0], change[1], 1)
+			played := runWith(text, "simulate", "-f", "-")
+			g.Expect(played.code).To(Equal(command.ExitError), played.out)
+			linted := runWith(text, "lint", "-f", "-")
+			g.Expect(linted.code).NotTo(BeZero(), "simulate says: %s\nlint says: %s", played.err, linted.out)
+		})
+	}
+}
+
+// simulate says what it does not play because the API server would drop it.
+func TestSimulateNamesWhatIsDropped(t *testing.T) {
+	g := NewWithT(t)
+	raw, err := os.ReadFile(simulated)
+	g.Expect(err).NotTo(HaveOccurred())
+	r := runWith(strings.Replace(string(raw), "maxUpdate: 1", "maxUpdates: 1", 1), "simulate", "-f", "-")
+	g.Expect(r.code).To(BeZero(), r.err)
+	g.Expect(strings.Join(strings.Fields(r.out), " ")).To(ContainSubstring("The API server drops " +
+		"spec.strategy.rollingSync.steps[2].maxUpdates, so nothing of it is played. stepgate lint says what to write."))
+}
