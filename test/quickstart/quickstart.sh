@@ -12,6 +12,17 @@ readonly argocd=v3.5.7 cluster=stepgate-quickstart sample=docs/examples/guestboo
 readonly url=git://git.quickstart/guestbook.git
 readonly wait_for=180 # seconds
 
+# need ends the script where one of the programs is missing, before anything was changed.
+need() {
+  local program
+  for program; do
+    command -v "$program" >/dev/null || {
+      echo "quickstart: $program is missing. Before you begin, see docs/quickstart.md" >&2
+      exit 2
+    }
+  done
+}
+
 create_cluster() {
   kind create cluster --name "$cluster"
   kubectl create namespace argocd
@@ -119,11 +130,11 @@ install_stepgate() {
 }
 
 case "${1:-}" in
-cluster) create_cluster ;;
-sample) create_sample ;;
-rollout) roll_out ;;
-install) install_stepgate ;;
-clean) kind delete cluster --name "$cluster" ;;
+cluster) need docker kind kubectl && create_cluster ;;
+sample) need kubectl && create_sample ;;
+rollout) need kubectl && roll_out ;;
+install) need docker kind helm && install_stepgate ;;
+clean) need kind && kind delete cluster --name "$cluster" ;;
 *)
   echo "usage: $0 cluster | sample | rollout | install | clean" >&2
   exit 2
