@@ -236,3 +236,15 @@ func TestManyApplications(t *testing.T) {
 		})
 	}
 }
+
+// A page that works for 200 ms is late: TestManyApplications would record it.
+func TestALateFrameIsSeen(t *testing.T) {
+	write(t, "late", mixed())
+	b := serve(t, "late", cluster.Human)
+	b.open(desk, "guestbook")
+	longest := b.LongestFrame(func() {
+		b.Evaluate("new Promise(done => setTimeout(() => { const end = performance.now() + 200; "+
+			"while (performance.now() < end); setTimeout(done, 500) }))", nil)
+	})
+	b.Expect(longest).To(BeNumerically(">=", 200*time.Millisecond))
+}
