@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -161,7 +162,7 @@ func (all *orders) check(o *ordered, r reference) {
 	case !all.partial && !all.exists(r.name):
 		f := c.foundOnce("after-elsewhere", r.path,
 			fmt.Sprintf("It comes after %s, which is not among what was given.", short(r.text)))
-		if like := nearest(r.name.Name, all.names()); f != nil && like != "" && len(r.name.Name) > 3 {
+		if like := render.Nearest(r.name.Name, all.names()); f != nil && like != "" && len(r.name.Name) > 3 {
 			f.Remedy = fmt.Sprintf("Did you mean %s? %s", short(like), f.Remedy)
 		}
 	}
@@ -253,7 +254,7 @@ func (c *checker) tracks(groups []group) {
 	case !labelled:
 		f := c.found("track-label-not-set", path, fmt.Sprintf("No Application has the label %s: there are no tracks.",
 			short(key)))
-		if like := nearest(key, labelNames(groups)); like != "" {
+		if like := render.Nearest(key, labelNames(groups)); like != "" {
 			f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise set the label in spec.template.metadata.labels.", short(like))
 		}
 		return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
@@ -83,7 +84,7 @@ func (c *checker) annotations() {
 
 func (c *checker) unknownAnnotation(path Path, name string, known []string) {
 	f := c.found("annotation-unknown", path, fmt.Sprintf("stepgate has no annotation %s.", short(name)))
-	if like := nearest(name, known); like != "" {
+	if like := render.Nearest(name, known); like != "" {
 		f.Remedy = "Did you mean " + like + "?"
 	}
 }

@@ -2,9 +2,7 @@ package lint
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -101,14 +99,34 @@ func (o object) isArgo(kinds ...string) bool {
 	return strings.HasPrefix(o.text("apiVersion"), "argoproj.io/") && slices.Contains(kinds, o.text("kind"))
 }
 
-// items are the entries of a list, nil if it is none.
+// items are the entries of a list, nil if it is none. argocd appset list -o yaml prints a bare list.
 func (o object) items() []*yaml.Node {
+	if o.node.Kind == yaml.SequenceNode && slices.ContainsFunc(o.node.Content, func(entry *yaml.Node) bool {
+		_, spec := child(entry, "spec")
+		return spec != nil
+	}) {
+		return o.node.Content
+	}
 	_, items := child(o.node, "items")
 	if items == nil || items.Kind != yaml.SequenceNode || o.text("apiVersion") != "v1" &&
 		!o.isArgo("ApplicationSetList", "ApplicationList") {
 		return nil
 	}
 	return items.Content
+}
+
+// entries are the texts of the items.
+func (o object) entries() ([]json.RawMessage, error) {
+	if o.node.Kind == yaml.SequenceNode {
+		var bare []json.RawMessage
+		err := json.Unmarshal(o.raw, &bare)
+		return bare, err
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	err := json.Unmarshal(o.raw, &list)
+	return list.Items, err
 }
 
 // object reads one object, or the entries of a list.
@@ -118,10 +136,8 @@ func (in *Input) object(o object) {
 	other := render.OtherVersion(o.raw)
 	switch {
 	case items != nil:
-		var list struct {
-			Items []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(o.raw, &list); err != nil || len(list.Items) != len(items) {
+		list, err := o.entries()
+		if err != nil || len(list) != len(items) {
 			in.Failures = append(in.Failures, Failure{
 				File: o.file, Document: o.document, Line: o.node.Line, Message: "a list whose items cannot be read",
 			})
@@ -131,7 +147,7 @@ func (in *Input) object(o object) {
 			if item.Kind == yaml.AliasNode && item.Alias != nil {
 				item = item.Alias
 			}
-			entry := object{file: o.file, document: o.document, node: item, raw: list.Items[i]}
+			entry := object{file: o.file, document: o.document, node: item, raw: list[i]}
 			if entry.items() != nil {
 				in.Other++ // a list in a list is no object
 				continue
@@ -219,34 +235,17 @@ func (in *Input) application(o object) {
 	in.applications = append(in.applications, owned)
 }
 
-// invalidObject is the part of an object that does not fit Argo CD's types.
+// invalidObject is the part of an object that does not fit Argo CD's types. Its path has no numbers of entries.
 type invalidObject struct {
 	path    Path
 	message string
 }
 
-// invalidBecause takes the field out of an error of the decoder. The field has no numbers of entries.
 func invalidBecause(err error) *invalidObject {
-	var e *json.UnmarshalTypeError
-	if !errors.As(err, &e) {
-		return &invalidObject{message: "The object does not fit the schema of ApplicationSets: " + short2(err.Error()) + "."}
+	field, message := render.Invalid(err)
+	invalid := &invalidObject{message: message}
+	if field != "" {
+		invalid.path = parsePath(field)
 	}
-	kind := e.Type.String()
-	switch e.Type.Kind() {
-	case reflect.String:
-		kind = "a text: put it in quotes"
-	case reflect.Slice:
-		kind = "a list"
-	case reflect.Struct, reflect.Map, reflect.Pointer:
-		kind = "an object"
-	case reflect.Bool:
-		kind = "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		kind = "a whole number"
-	default:
-	}
-	return &invalidObject{
-		path: parsePath(e.Field), message: fmt.Sprintf("The field %s is of the wrong type (%s). It has to be %s.",
-			short(e.Field), short(e.Value), kind),
-	}
+	return invalid
 }

@@ -47,6 +47,8 @@ func TestInput(t *testing.T) {
 		"several documents, the lines count": {text: "---\n# a comment\na: b\n--- # another\n" + bad, want: []string{wrongAt("10")}, sets: 1, other: 1},
 		"Windows line ends":                  {text: strings.ReplaceAll("a: b\n---\n"+bad, "\n", "\r\n"), want: []string{wrongAt("8")}, sets: 1, other: 1},
 		"a list":                             {text: "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(bad), "\n", "\n  ") + "\n- {kind: Secret}\n", want: []string{wrongAt("9")}, sets: 1, other: 1},
+		"a bare list":                        {text: "- " + strings.ReplaceAll(strings.TrimSpace(bad), "\n", "\n  ") + "\n- {kind: Secret}\n", want: []string{wrongAt("6")}, sets: 1, other: 1},
+		"a bare list of a playbook":          {text: "- hosts: all\n  tasks: []\n", other: 1},
 		"JSON, with tabs":                    {text: "{\"kind\": \"x\"}\n{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"ApplicationSet\",\n\t\"metadata\": {\"name\": \"a\"}, \"spec\": {\n\t\"strategy\": {\"type\": \"rollingSync\"}}}", want: []string{wrongAt("6")}, sets: 1, other: 1},
 		"another version":                    {text: strings.Replace(bad, "v1alpha1", "v1", 1), failures: []string{"guestbook.yaml:1 (document 1): an ApplicationSet of argoproj.io/v1: the API server knows only argoproj.io/v1alpha1"}},
 		"another group":                      {text: strings.Replace(bad, "argoproj.io/", "example.com/", 1), other: 1},

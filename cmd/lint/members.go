@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/policy"
 )
 
@@ -52,7 +53,7 @@ func (c *checker) labelsNotSet(groups []group) {
 					count(len(groups), "Application"))
 			}
 			f := c.found("label-not-set", stepPath(i, "matchExpressions", j, "key"), message)
-			if like := nearest(e.Key, labelNames(groups)); like != "" {
+			if like := render.Nearest(e.Key, labelNames(groups)); like != "" {
 				f.Remedy = fmt.Sprintf(
 					"The Applications have the label %s. Select by this one, or set %s in spec.template.metadata.labels.",
 					short(like), short(e.Key),
@@ -95,7 +96,7 @@ func (c *checker) valuesNeverGiven(groups []group) {
 				f := c.found("value-never-given", stepPath(i, "matchExpressions", j, "values", k),
 					fmt.Sprintf("Step %d lists the value %q of the label %s, which no generator gives.", i+1, short(value),
 						short(e.Key)))
-				if like := nearest(value, given); like != "" && len(value) > 2 {
+				if like := render.Nearest(value, given); like != "" && len(value) > 2 {
 					f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise remove the value, or add it to a generator.", short(like))
 				}
 			}

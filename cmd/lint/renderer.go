@@ -159,7 +159,8 @@ func isControl(action string) bool {
 	return strings.HasPrefix(word, "/*") || strings.HasPrefix(word, "$")
 }
 
-// named reports names and labels that the API server or Argo CD refuses, once for each text.
+// named reports names and labels that the API server or Argo CD refuses, once for each cause. A label that is refused
+// is not known: nothing is said of what follows from it.
 func (c *checker) named(groups []group) {
 	template := to("spec", "template", "metadata")
 	count := map[string]int{}
@@ -168,29 +169,67 @@ func (c *checker) named(groups []group) {
 			count[g.name]++
 		}
 	}
+	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(count)) {
-		if problem := render.NameProblem(name); problem != "" {
-			c.found("invalid-name", template.and("name"),
-				fmt.Sprintf("An Application gets the name %q, which the API server refuses: %s.", short(name), problem))
+		if render.NameProblem(name) != "" {
+			refused = append(refused, name)
 		} else if count[name] > 1 {
 			c.found("duplicate-name", template.and("name"),
 				fmt.Sprintf("%d Applications get the name %s.", count[name], short(name)))
 		}
 	}
-	said := map[string]bool{}
+	if len(refused) > 0 {
+		who := "An Application gets the name"
+		if len(refused) > 1 {
+			who = fmt.Sprintf("%d Applications get names such as", len(refused))
+		}
+		c.found("invalid-name", template.and("name"), fmt.Sprintf("%s %q, which the API server refuses: %s.", who,
+			short(refused[0]), render.NameProblem(refused[0])))
+	}
+	c.labelled(groups)
+}
+
+// labelled reports labels that the API server refuses.
+func (c *checker) labelled(groups []group) {
+	type refusal struct {
+		of            []string
+		text, problem string
+		several       bool // other texts, too
+	}
+	refused := map[string]*refusal{}
 	for _, g := range groups {
-		for _, key := range slices.Sorted(maps.Keys(g.labels)) {
-			l := g.labels[key]
+		for key, l := range g.labels {
 			problem := render.LabelKeyProblem(key)
 			if l.known {
 				problem = render.LabelProblem(key, l.value)
 			}
-			if text := key + "=" + l.value; problem != "" && !said[text] {
-				said[text] = true
-				c.found("invalid-label", template.and("labels", key),
-					fmt.Sprintf("%s gets the label %s, which the API server refuses: %s.", capital(orUnnamed(g.name)),
-						short(text), problem))
+			if problem == "" {
+				continue
 			}
+			r := refused[key]
+			if r == nil {
+				r = &refusal{text: key + "=" + l.value, problem: problem}
+				refused[key] = r
+			}
+			r.several = r.several || r.text != key+"="+l.value
+			if who := orUnnamed(g.name); !slices.Contains(r.of, who) {
+				r.of = append(r.of, who)
+			}
+			g.labels[key] = label{value: l.value}
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(refused)) {
+		r := refused[key]
+		gets := "gets"
+		if len(r.of) > 1 {
+			gets = "get"
+		}
+		what := "the label"
+		if r.several {
+			what = "labels such as"
+		}
+		c.found("invalid-label", to("spec", "template", "metadata", "labels", key),
+			fmt.Sprintf("%s %s %s %s, which the API server refuses: %s.", capital(names(r.of)), gets, what, short(r.text),
+				r.problem))
 	}
 }

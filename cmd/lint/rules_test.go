@@ -147,7 +147,9 @@ var rows = map[string]row{
 		},
 	},
 	"a templatePatch that is no YAML": {
-		[]string{"  template:", "  templatePatch: |\n    metadata:\n      labels:\n       a: b\n      c: d\n     e: f\n  template:"},
+		[]string{
+			"  template:", "  templatePatch: |\n    metadata:\n      labels:\n       a: b\n      c: d\n     e: f\n  template:",
+		},
 		[]string{
 			`template-fails 26 spec.templatePatch: Argo CD cannot render the template of generator 1 (list): error while converting template to json "metadata:\n  labels:\n   a: b\n  c: d\n e: f\n": yaml: line 4: did not find expected key.`,
 		},
@@ -155,7 +157,7 @@ var rows = map[string]row{
 	"a label that is not valid": {
 		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.env}}\", path: apps/x}"},
 		[]string{
-			`invalid-label 29 spec.template.metadata.labels.path: guestbook-dev gets the label path=apps/x, which the API server refuses: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character.`,
+			`invalid-label 29 spec.template.metadata.labels.path: guestbook-dev, guestbook-prod-eu and guestbook-prod-us get the label path=apps/x, which the API server refuses: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character.`,
 		},
 	},
 	"fields of other tools, one of them in place of the expressions": {
@@ -171,6 +173,28 @@ var rows = map[string]row{
 		[]string{"    spec:\n", "    strategy: {type: RollingSync}\n    spec:\n"},
 		[]string{
 			`strategy-misplaced 30 spec.template.strategy: "strategy" does not exist here, and the API server drops it: the Applications are not put in order by it.`,
+		},
+	},
+	"a strategy that is misspelt": {
+		[]string{"  strategy:\n", "  strategies:\n", "\n  annotations:\n    stepgate.io/require: synced", ""},
+		[]string{
+			`strategy-misplaced 15 spec.strategies: "strategies" does not exist here, and the API server drops it: the Applications are not put in order by it.`,
+		},
+	},
+	"expressions in lower case": {
+		[]string{"        - matchExpressions:\n" + step1, "        - matchexpressions:\n" + step1},
+		[]string{
+			`unknown-field 21 ` + steps + `[0].matchexpressions: The field "matchexpressions" does not exist, and the API server drops it: step 1 then selects every Application.`,
+		},
+	},
+	"a field of another level": {
+		[]string{"          maxUpdate: 1\n", "", "    type: RollingSync\n", "    type: RollingSync\n    maxUpdate: 1\n"},
+		[]string{`unknown-field 19 spec.strategy.maxUpdate: The field "maxUpdate" does not exist here, and the API server drops it.`},
+	},
+	"values that no label can have": {
+		[]string{"labels: {env: \"{{.env}}\"}", "labels: {env: \"{{.env}}/x\"}"},
+		[]string{
+			`invalid-label 29 spec.template.metadata.labels.env: guestbook-dev, guestbook-prod-eu and guestbook-prod-us get labels such as env=dev/x, which the API server refuses: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character.`,
 		},
 	},
 	"a placeholder that no element fills": {

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stepgate/stepgate/cmd/render"
@@ -52,39 +54,52 @@ var wishes = map[string]string{
 	"paused": settings.PauseAnnotation, "requiresApproval": settings.ApproveAnnotation,
 }
 
-// strategyFields are those that the strategy of Argo CD v3.5.7 has, on all its levels.
-var strategyFields = []string{
-	"type", "rollingSync", "deletionOrder", "steps", "maxUpdate", "matchExpressions", "key", "operator", "values",
+// places are the fields of the strategy of Argo CD v3.5.7, and where each of them belongs.
+var places = map[string]string{
+	"type": "spec.strategy", "rollingSync": "spec.strategy", "deletionOrder": "spec.strategy",
+	"steps": "spec.strategy.rollingSync", "maxUpdate": "a step", "matchExpressions": "a step",
+	"key": "an entry of matchExpressions", "operator": "an entry of matchExpressions",
+	"values": "an entry of matchExpressions",
 }
 
 // unknownFields reports the fields of the strategy that the API server would drop, and a strategy in another place.
 func (c *checker) unknownFields() {
 	for _, field := range c.unknown {
+		if !render.OfStrategy(field) {
+			continue
+		}
 		path := parsePath(field)
 		name := fmt.Sprint(path[len(path)-1])
-		switch inside := len(path) > 2 && path[0] == "spec" && path[1] == "strategy"; {
-		case !render.OfStrategy(field):
-		case inside:
-			f := c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
-				short(name)))
-			if annotation, is := wishes[name]; is {
-				f.Remedy = "Remove it; stepgate does this with the annotation " + annotation + "."
-			} else if like := nearest(name, strategyFields); like != "" && len(name) > 3 {
-				f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise remove the field.", like)
-			}
-			if at, is := path[len(path)-2].(int); is && name == "matchLabels" && at < len(c.steps) && len(c.steps[at]) == 0 {
-				// The rest follows from this, and would be said once for each Application.
-				c.all[at], c.broken[at] = true, true
-				f.Message = fmt.Sprintf("The field %q does not exist, and the API server drops it: step %d then selects every "+
-					"Application.", name, at+1)
-				f.Remedy = "Write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]."
-			}
-		default:
+		if !strings.HasPrefix(field, "spec.strategy.") {
 			c.found("strategy-misplaced", path, fmt.Sprintf("%q does not exist here, and the API server drops it: the "+
-				"Applications are not put in order by it.", name))
+				"Applications are not put in order by it.", short(name)))
+			continue
+		}
+		f := c.found("unknown-field", path, fmt.Sprintf("The field %q does not exist, and the API server drops it.",
+			short(name)))
+		like := render.Nearest(name, slices.Sorted(maps.Keys(places)))
+		switch annotation, place := wishes[name], places[name]; {
+		case annotation != "":
+			f.Remedy = "Remove it; stepgate does this with the annotation " + annotation + "."
+		case place != "":
+			f.Message = fmt.Sprintf("The field %q does not exist here, and the API server drops it.", name)
+			f.Remedy = fmt.Sprintf("Move it to %s, or remove it.", place)
+		case like != "" && len(name) > 3:
+			f.Remedy = fmt.Sprintf("Did you mean %s? Otherwise remove the field.", like)
+		}
+		selects := slices.Contains(selectors, name) || like == "matchExpressions"
+		if at, is := path[len(path)-2].(int); is && selects && at < len(c.steps) && len(c.steps[at]) == 0 {
+			// The rest follows from this, and would be said once for each Application.
+			c.all[at], c.broken[at] = true, true
+			f.Message = fmt.Sprintf("The field %q does not exist, and the API server drops it: step %d then selects every "+
+				"Application.", short(name), at+1)
+			f.Remedy = "Write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]."
 		}
 	}
 }
+
+// selectors are fields that other tools have for matchExpressions.
+var selectors = []string{"matchLabels", "selector", "labelSelector", "expressions"}
 
 func orEmpty(text string) string {
 	if text == "" {

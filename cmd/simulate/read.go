@@ -89,6 +89,10 @@ func (o *Objects) add(raw []byte) error {
 func (o *Objects) addSet(raw []byte) error {
 	set := &argo.ApplicationSet{}
 	unknown, err := render.DecodeSet(raw, set)
+	if err != nil {
+		_, problem := render.Invalid(err)
+		return errors.New(problem)
+	}
 	o.Sets = append(o.Sets, set)
 	if fields := slices.DeleteFunc(unknown, func(path string) bool { return !render.OfStrategy(path) }); len(fields) > 0 {
 		if o.dropped == nil {
@@ -96,7 +100,7 @@ func (o *Objects) addSet(raw []byte) error {
 		}
 		o.dropped[set] = fields
 	}
-	return named(set, err)
+	return named(set, nil)
 }
 
 func (o *Objects) addAll(several []json.RawMessage) error {

@@ -48,7 +48,7 @@ func (r *Report) plan(s screen.Screen) []string {
 	}
 	if len(r.Dropped) > 0 {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("The API server drops %s, so nothing of it "+
-			"is played. stepgate lint says what to write.", strings.Join(r.Dropped, ", ")))...)
+			"is played. stepgate lint says what to write.", list(r.Dropped, namedInLine)))...)
 	}
 	columns := []screen.Column{{Title: "STEP"}, {Title: "MAXUPDATE"}, {Title: "APPLICATIONS", Cuts: screen.AtEnd}}
 	var rows [][]screen.Cell
