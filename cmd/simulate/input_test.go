@@ -57,6 +57,10 @@ func TestBadInput(t *testing.T) {
 			},
 			want: "generator 1 (list) cannot be evaluated: a value is no text, and without goTemplate Argo CD takes texts only",
 		},
+		"a policy that starts no sync": {
+			change: replaced("  strategy:\n", "  syncPolicy: {applicationsSync: create-only}\n  strategy:\n"),
+			want:   "with applicationsSync create-only the ApplicationSet controller starts no sync",
+		},
 		"a name twice":      {change: replaced("{name: qa,", "{name: dev,"), want: "there are two Applications guestbook-dev"},
 		"a name with space": {change: replaced("{name: qa,", "{name: q a,"), want: `the name "guestbook-q a" of an Application is not valid: a lowercase RFC 1123 subdomain must`},
 		"a set's name":      {change: replaced("  name: guestbook\n", "  name: \"guest\\e[31mbook\"\n"), want: `the name "guest\x1b[31mbook" of the ApplicationSet is not valid`},

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -29,6 +30,9 @@ type Report struct {
 	Unselected []string `json:"unselected,omitempty"`
 	// Dropped are the fields that are meant for the strategy, and that the API server drops: they are not played.
 	Dropped []string `json:"dropped,omitempty"`
+	// NotPlayed are the annotations that change what happens, and that the model does not have: what comes of the rollout
+	// with them is not known.
+	NotPlayed []string `json:"notPlayed,omitempty"`
 	// Branches are those on which commits land, in that order.
 	Branches []string `json:"branches"`
 	Events   []Event  `json:"events"`
@@ -111,7 +115,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	report := &Report{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
 		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
-		Dropped: r.Dropped, Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
+		Dropped: r.Dropped, NotPlayed: notPlayed(r, o), Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
 	}
 	for i, names := range t.steps {
 		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})
@@ -144,7 +148,7 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	if o.Commits != nil {
 		report.Train = conductor.train(report, t)
 	}
-	report.Limits = append(limits(r, o), t.limits...)
+	report.Limits = append(limits(o), t.limits...)
 	return report, nil
 }
 
@@ -185,8 +189,17 @@ func (r *Report) Fine() bool {
 	return r.Complete && len(r.Early()) == 0
 }
 
+// Unknown says what the play leaves open, if it leaves something open.
+func (r *Report) Unknown() string {
+	if len(r.NotPlayed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Not played: %s. What comes of the rollout with %s is not known.", strings.Join(r.NotPlayed, ", "),
+		plural(len(r.NotPlayed) > 1, "it", "them"))
+}
+
 // limits says what the model does not show.
-func limits(r *Rollout, o Options) []string {
+func limits(o Options) []string {
 	all := []string{
 		"This is a model of Argo CD " + o.Version +
 			". It begins with all Applications Healthy and Synced, and then " + lands(o) + " all.",
@@ -195,10 +208,18 @@ func limits(r *Rollout, o Options) []string {
 	if o.Mode != settings.Off {
 		all = append(all, "stepgate is played with its default flags"+except(o)+".")
 	}
-	for _, annotation := range []string{settings.RequireAnnotation, settings.BypassUntilAnnotation,
-		settings.ExcludeAnnotation} {
-		if _, there := r.Set.Annotations[annotation]; there {
-			all = append(all, "The annotation "+annotation+" is not played.")
+	return all
+}
+
+// notPlayed are the annotations that change what happens, and that the model does not have.
+func notPlayed(r *Rollout, o Options) (all []string) {
+	if o.Mode != settings.Enforce {
+		return nil // nothing waits for them
+	}
+	for _, a := range settings.All() {
+		_, there := r.Set.Annotations[a.Name]
+		if _, played := annotations[a.Name]; there && !played && a.Beside == "" {
+			all = append(all, a.Name)
 		}
 	}
 	return all

@@ -43,6 +43,10 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 				"spec.strategy.type: RollingSync and spec.strategy.rollingSync.steps%s", set.Name, o.hint(set),
 		)
 	}
+	if p := set.Spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
+		return nil, fmt.Errorf("ApplicationSet %s: with applicationsSync %s the ApplicationSet controller starts no sync, and "+
+			"there is nothing to play; use sync or create-update", set.Name, *p.ApplicationsSync)
+	}
 	r := &Rollout{Set: set, Dropped: o.dropped[set]}
 	for _, app := range o.Applications {
 		if owner := metav1.GetControllerOf(app); owner == nil || owner.Kind == "ApplicationSet" && owner.Name == set.Name {

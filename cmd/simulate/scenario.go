@@ -15,6 +15,7 @@ import (
 	"github.com/stepgate/stepgate/cmd/simulation"
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // between is how long after the commit for one step the commit for the next one lands, where they have branches of
@@ -97,6 +98,7 @@ func (t *translation) addApplications(r *Rollout, o Options) {
 		}
 		t.Applications = append(t.Applications, simulation.Application{
 			Name: app.Name, Step: step + 1, From: from, Compared: comparedAgo(o, app.Name), Retries: t.retries(app),
+			Track: app.Labels[r.Set.Annotations[settings.TrackAnnotation]],
 		})
 	}
 	slices.SortStableFunc(t.Applications, func(a, b simulation.Application) int { return cmp.Compare(a.Step, b.Step) })

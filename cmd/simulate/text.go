@@ -46,6 +46,9 @@ func (r *Report) plan(s screen.Screen) []string {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ",
 			fmt.Sprintf("Its annotation %s: %s sets the mode.", settings.ModeAnnotation, r.annotated))...)
 	}
+	if len(r.NotPlayed) > 0 {
+		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", r.Unknown())...)
+	}
 	if len(r.Dropped) > 0 {
 		lines = append(lines, s.Wrap(screen.SignWarning+" ", "  ", fmt.Sprintf("The API server drops %s, so nothing of it "+
 			"is played. stepgate lint says what to write.", list(r.Dropped, namedInLine)))...)

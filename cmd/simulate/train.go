@@ -52,11 +52,16 @@ func ParseCommits(text string) (*Commits, error) {
 	return &Commits{every, lasts}, nil
 }
 
-// annotations are those that are played, by the name that the model has for them.
+// annotations are those that are played, by the name that the model has for them; empty where the model gets something
+// else in their place.
 var annotations = map[string]string{
 	settings.PauseAnnotation: "pause", settings.SoakAnnotation: "soak", settings.ApproveAnnotation: "approve",
 	settings.MaxFailuresAnnotation: "max-failures",
+	settings.ModeAnnotation:        "", settings.PinAnnotation: "", settings.TrackAnnotation: "",
 }
+
+// trackLabel is the label by which the model tells tracks apart.
+const trackLabel = "track"
 
 // addConditions sets the conditions of the ApplicationSet. Somebody approves what waits for an approval, within 20 s.
 func (t *translation) addConditions(r *Rollout, o Options) {
@@ -65,9 +70,12 @@ func (t *translation) addConditions(r *Rollout, o Options) {
 	}
 	var events []simulation.Event
 	for annotation, name := range annotations {
-		if text, there := r.Set.Annotations[annotation]; there {
+		if text, there := r.Set.Annotations[annotation]; there && name != "" {
 			events = append(events, simulation.Event{Do: "annotate " + name + " " + strings.ReplaceAll(text, " ", "")})
 		}
+	}
+	if _, there := r.Set.Annotations[settings.TrackAnnotation]; there {
+		events = append(events, simulation.Event{Do: "annotate " + trackLabel + " " + trackLabel})
 	}
 	slices.SortFunc(events, func(a, b simulation.Event) int { return strings.Compare(a.Do, b.Do) })
 	if _, there := r.Set.Annotations[settings.ApproveAnnotation]; there {

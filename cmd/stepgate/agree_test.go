@@ -2,12 +2,14 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/stepgate/stepgate/cmd/command"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 // What simulate refuses to play, lint reports, unless it needs a cluster.
@@ -31,6 +33,7 @@ func TestLintKnowsWhatSimulateRefuses(t *testing.T) {
 		"steps that are dropped":      {"    rollingSync:", "    RollingSync:"},
 		"no steps":                    {"      steps:", "      step:"},
 		"a type that does not exist":  {"type: RollingSync", "type: Rolling"},
+		"a policy without updates":    {"  strategy:\n", "  syncPolicy: {applicationsSync: create-only}\n  strategy:\n"},
 		"a Helm template":             {"  name: guestbook\n", "  name: {{ .Values.name }}\n"},
 		"a field of an unknown level": {"    rollingSync:", "    rollingSync: {}\n    rollingSyncs:"},
 	} {
@@ -55,4 +58,47 @@ func TestSimulateNamesWhatIsDropped(t *testing.T) {
 	g.Expect(r.code).To(BeZero(), r.err)
 	g.Expect(strings.Join(strings.Fields(r.out), " ")).To(ContainSubstring("The API server drops " +
 		"spec.strategy.rollingSync.steps[2].maxUpdates, so nothing of it is played. stepgate lint says what to write."))
+}
+
+// What simulate does not play, it names, and it does not end with 0.
+func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
+	raw, err := os.ReadFile(simulated)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	annotated := func(annotation string) ran {
+		text := strings.Replace(string(raw), "  name: guestbook\n", "  name: guestbook\n  annotations: {"+annotation+": x}\n", 1)
+		return runWith(text, "simulate", "-f", "-")
+	}
+	played := []string{
+		settings.ModeAnnotation, settings.PinAnnotation, settings.PauseAnnotation, settings.SoakAnnotation,
+		settings.ApproveAnnotation, settings.MaxFailuresAnnotation, settings.TrackAnnotation,
+	}
+	for _, annotation := range settings.Annotations() {
+		t.Run(annotation, func(t *testing.T) {
+			g := NewWithT(t)
+			r := annotated(annotation)
+			if slices.Contains(played, annotation) {
+				g.Expect(r.out + r.err).NotTo(ContainSubstring("Not played"))
+				return
+			}
+			g.Expect(r.code).To(Equal(command.ExitError), r.out)
+			g.Expect(r.out).To(ContainSubstring("Not played: " + annotation + "."))
+			g.Expect(r.err).To(ContainSubstring(annotation))
+		})
+	}
+}
+
+// A failure holds up its own track only.
+func TestSimulatePlaysTracks(t *testing.T) {
+	g := NewWithT(t)
+	raw, err := os.ReadFile(simulated)
+	g.Expect(err).NotTo(HaveOccurred())
+	labelled := strings.Replace(string(raw), "        env: \"{{.env}}\"\n",
+		"        env: \"{{.env}}\"\n        region: \"{{.name}}\"\n", 1)
+	tracks := strings.Replace(labelled, "  name: guestbook\n",
+		"  name: guestbook\n  annotations: {stepgate.io/track: region}\n", 1)
+	const held = "stepgate holds the sync"
+	g.Expect(runWith(labelled, "simulate", "-f", "-", "--fail", "guestbook-dev").out).To(ContainSubstring(held))
+	r := runWith(tracks, "simulate", "-f", "-", "--fail", "guestbook-dev")
+	g.Expect(r.code).To(Equal(command.ExitFound), r.err)
+	g.Expect(r.out).NotTo(ContainSubstring(held))
 }

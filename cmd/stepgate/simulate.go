@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,13 +45,14 @@ It writes nothing. The ApplicationSet and its Applications come from files, or, 
 cluster. The Applications of list, matrix and merge generators are rendered; those of generators that
 need a cluster or a network have to be in the files.
 
-The conditions of the ApplicationSet are played: pause, soak, approve (somebody approves within 20 s)
-and max-failures.
+The conditions of the ApplicationSet are played: pause, soak, approve (somebody approves within 20 s),
+max-failures and track.
 
 With --commits it plays many commits instead of one, and shows how often each step is deployed.
 
 Exit code 0: the rollout completes in order. 1: something waits in the end, an Application starts too
-early, or, with --commits, a step is never deployed. 2: an error.`
+early, or, with --commits, a step is never deployed. 2: an error, or the ApplicationSet has an annotation
+that is not played, such as stepgate.io/verify.`
 	cmd.Example = `  stepgate simulate -f appset.yaml
   argocd appset generate appset.yaml -o yaml | stepgate simulate -f appset.yaml -f -
   stepgate simulate guestbook -n argocd --fail guestbook-qa
@@ -103,6 +105,9 @@ func (s *simulator) run(ctx context.Context, args []string) error {
 		err = s.printObject(report)
 	} else {
 		err = s.print(report.Text(s.screen())...)
+	}
+	if unknown := report.Unknown(); err == nil && unknown != "" {
+		return errors.New(unknown)
 	}
 	if err == nil && !report.Fine() {
 		err = command.ErrFound
