@@ -115,7 +115,8 @@ func Play(ctx context.Context, r *Rollout, o Options) (*Report, error) {
 	report := &Report{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "cli.stepgate.io/v1alpha1", Kind: "Simulation"},
 		ApplicationSet: t.Set.String(), Rendered: r.Rendered, ArgoCD: o.Version, Mode: o.Mode.String(), Seed: o.Seed,
-		Dropped: r.Dropped, NotPlayed: notPlayed(r, o), Unselected: t.unselected, Branches: t.landings, options: o, stepOf: map[string]int{},
+		Dropped: r.Dropped, NotPlayed: notPlayed(r, o), Unselected: t.unselected, Branches: t.landings,
+		options: o, stepOf: map[string]int{},
 	}
 	for i, names := range t.steps {
 		report.Steps = append(report.Steps, Step{Step: i + 1, MaxUpdate: t.Steps[i].MaxUpdate, Applications: names})

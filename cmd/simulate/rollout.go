@@ -44,8 +44,8 @@ func (o *Objects) Rollout(name string) (*Rollout, error) {
 		)
 	}
 	if p := set.Spec.SyncPolicy; p != nil && p.ApplicationsSync != nil && !p.ApplicationsSync.AllowUpdate() {
-		return nil, fmt.Errorf("ApplicationSet %s: with applicationsSync %s the ApplicationSet controller starts no sync, and "+
-			"there is nothing to play; use sync or create-update", set.Name, *p.ApplicationsSync)
+		return nil, fmt.Errorf("ApplicationSet %s: with applicationsSync %s the ApplicationSet controller starts no sync, "+
+			"and there is nothing to play; use sync or create-update", set.Name, *p.ApplicationsSync)
 	}
 	r := &Rollout{Set: set, Dropped: o.dropped[set]}
 	for _, app := range o.Applications {

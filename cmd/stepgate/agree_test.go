@@ -65,7 +65,8 @@ func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
 	raw, err := os.ReadFile(simulated)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	annotated := func(annotation string) ran {
-		text := strings.Replace(string(raw), "  name: guestbook\n", "  name: guestbook\n  annotations: {"+annotation+": x}\n", 1)
+		text := strings.Replace(string(raw), "  name: guestbook\n",
+			"  name: guestbook\n  annotations: {"+annotation+": x}\n", 1)
 		return runWith(text, "simulate", "-f", "-")
 	}
 	played := []string{
