@@ -25,7 +25,7 @@ func (c *checker) expressions(step int) {
 	}
 	for _, f := range c.result.Findings[found:] {
 		c.broken[step] = c.broken[step] || f.Rule == "in-without-values" || f.Rule == "unknown-operator" ||
-			f.Rule == "invalid-key"
+			f.Rule == "invalid-key" || f.Rule == "impossible-value" && f.Severity == Error
 	}
 	if !c.broken[step] {
 		c.contradictions(step)
@@ -57,6 +57,9 @@ func (c *checker) expression(step, i int, e policy.Expression) {
 		c.found("not-in-without-values", path,
 			fmt.Sprintf("NotIn for the label %s has no values in step %d, and leaves nothing out.", short(e.Key), step+1))
 	}
+	nothing := e.Operator == "In" && !slices.ContainsFunc(e.Values, func(value string) bool {
+		return len(validation.IsValidLabelValue(value)) == 0
+	})
 	for j, value := range e.Values {
 		at := path.and("values", j)
 		switch {
@@ -66,8 +69,12 @@ func (c *checker) expression(step, i int, e policy.Expression) {
 		case value == "":
 			c.found("empty-value", at, fmt.Sprintf("Step %d lists an empty value of the label %s.", step+1, short(e.Key)))
 		case len(validation.IsValidLabelValue(value)) > 0:
-			c.found("impossible-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s, which no label can have.",
-				step+1, short(value), short(e.Key)))
+			f := c.found("impossible-value", at, fmt.Sprintf("Step %d lists the value %q of the label %s, which no label can "+
+				"have.", step+1, short(value), short(e.Key)))
+			if nothing {
+				f.Severity = Error
+				f.Message += " So the step selects nothing."
+			}
 		}
 	}
 }
