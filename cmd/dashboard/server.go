@@ -24,7 +24,7 @@ type Facts interface {
 	Where() (kubeContext, namespace string)
 	// Problem says why what is known may be old; empty if it is not.
 	Problem() string
-	// Rollouts are all of ApplicationSets with steps.
+	// Rollouts are all of ApplicationSets with steps, and of what comes after others.
 	Rollouts() []*rollout.Rollout
 	// Rollout is one; nil if it does not exist.
 	Rollout(ctx context.Context, name types.NamespacedName) *rollout.Rollout

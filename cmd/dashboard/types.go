@@ -26,9 +26,11 @@ func (o Overview) seenAt(t metav1.Time) any {
 
 // Row is one rollout in the list of all.
 type Row struct {
-	Namespace string        `json:"namespace"`
-	Name      string        `json:"name"`
-	Phase     rollout.Phase `json:"phase"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Alone says that it is an Application that no ApplicationSet controls.
+	Alone bool          `json:"alone,omitempty"`
+	Phase rollout.Phase `json:"phase"`
 	// Status is the phase, and whether a step is paused beside that.
 	Status string `json:"status"`
 	// Step is the number of the current step, of so many; 0 when all are done.
@@ -46,8 +48,8 @@ type Row struct {
 // rowOf is the row of a rollout.
 func rowOf(r *rollout.Rollout) Row {
 	return Row{
-		Namespace: r.Namespace, Name: r.Name, Phase: r.Phase, Status: r.Status(), Step: r.Step, Steps: len(r.Steps),
-		Done: r.Done, Total: r.Total, Since: r.Since, WaitingFor: r.WaitingFor(), Revisions: r.Revisions,
+		Namespace: r.Namespace, Name: r.Name, Alone: r.Alone, Phase: r.Phase, Status: r.Status(), Step: r.Step,
+		Steps: len(r.Steps), Done: r.Done, Total: r.Total, Since: r.Since, WaitingFor: r.WaitingFor(), Revisions: r.Revisions,
 	}
 }
 

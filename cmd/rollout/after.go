@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -143,9 +144,19 @@ func (r *Rollout) waitsAfter() string {
 		return ""
 	}
 	for i := range r.After {
-		if a := &r.After[i]; (!a.Done || a.Older) && !a.Circle {
+		a := &r.After[i]
+		if a.Circle || a.Done && !a.Older {
+			continue
+		}
+		if len(a.Blockers) == 0 {
 			return a.Text()
 		}
+		first := slices.MinFunc(a.Blockers, func(x, y Blocker) int { return cmp.Compare(x.effort(), y.effort()) })
+		text := a.Name + " (not done: " + first.Application + " " + first.why()
+		if more := len(a.Blockers) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return text + ")"
 	}
 	return ""
 }

@@ -57,6 +57,26 @@ func TestGetShowsWhatItComesAfter(t *testing.T) {
 }
 
 // Tracks are shown with each Application.
+// An Application of no ApplicationSet that comes after others is a rollout of its own; one that comes after nothing is none.
+func TestGetShowsApplicationsAlone(t *testing.T) {
+	g := NewWithT(t)
+	known := rollout.NewSnapshot()
+	before, its := infra("1:net=Degraded/Synced@new")
+	known.Add(before, its...)
+	plain, apps := scene("1:mail=Healthy/OutOfSync@new 1:solo=Healthy/OutOfSync@new")
+	for _, app := range apps {
+		app.OwnerReferences = nil
+	}
+	apps[0].Annotations = map[string]string{"stepgate.io/after": "infra"}
+	plain.Name, plain.UID, plain.Spec.Strategy = "plain", "plain", nil
+	known.Add(plain, apps...)
+	list := rollout.List{Items: rollout.Every(preview(known), known, false)}
+	lines := list.Lines(screen.Screen{Width: 80}, now, true, false)
+	expectFits(t, screen.Screen{Width: 80}, lines)
+	golden.Expect(t, "get-alone-80.golden", strings.Join(lines, "\n")+"\n")
+	g.Expect(rollout.Every(preview(known), known, true)).To(HaveLen(3))
+}
+
 func TestGetShowsTracks(t *testing.T) {
 	set, apps := scene("1:dev-a=Healthy/Synced@new 1:dev-b=Degraded/Synced@new 2:qa-a=Healthy/OutOfSync@new:Pending@new " +
 		"2:qa-b=Healthy/OutOfSync@new:Waiting@new 2:qa-all=Healthy/OutOfSync@new:Waiting@new")

@@ -27,6 +27,24 @@ func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
 	return r
 }
 
+// Every tells where all rollouts are, by namespace and name: those of ApplicationSets with steps, and of what comes after
+// others. With plain, those of other ApplicationSets, too.
+func Every(preview *webhook.Preview, known Known, plain bool) []*Rollout {
+	all := []*Rollout{}
+	for _, set := range known.Sets() {
+		if r := Judge(preview, known, set); plain || r.Phase != Ungated || len(r.After) > 0 {
+			all = append(all, r)
+		}
+	}
+	for _, p := range known.Alone() {
+		all = append(all, JudgeAlone(preview, p))
+	}
+	slices.SortFunc(all, func(a, b *Rollout) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
 func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) *Rollout {
 	r := &Rollout{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},

@@ -25,6 +25,8 @@ type Known interface {
 	judge.KnownProjects
 	// Sets are all ApplicationSets.
 	Sets() []*argocd.ApplicationSet
+	// Alone are the Applications of no ApplicationSet that come after others.
+	Alone() []*argocd.Projection
 }
 
 // Snapshot is what was read once.
@@ -83,25 +85,13 @@ func NewReader(objects client.Reader, live siblings.Live) *Reader {
 	return &Reader{objects: objects, live: live}
 }
 
-// All reads every ApplicationSet of a namespace, or of all, and their Applications, in pages. It lists no Applications
-// where no ApplicationSet has steps.
+// All reads every ApplicationSet and every Application of a namespace, or of all, in pages. An Application of no
+// ApplicationSet may come after others.
 func (r *Reader) All(ctx context.Context, namespace string) (*Snapshot, error) {
 	s := NewSnapshot()
-	in := map[string]bool{}
-	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) {
-		s.Add(set)
-		known, _ := s.Set(types.NamespacedName{Namespace: set.Namespace, Name: set.Name})
-		if _, follows := argocd.After(set.Namespace, known.Annotations); known.RollingSync || follows {
-			in[set.Namespace] = true
-		}
-	})
-	if err != nil || len(in) == 0 {
+	err := live.ApplicationSets(ctx, r.objects, namespace, func(set *argo.ApplicationSet) { s.Add(set) })
+	if err != nil {
 		return s, err
-	}
-	if len(in) == 1 {
-		for only := range in {
-			namespace = only
-		}
 	}
 	return s, live.Applications(ctx, r.objects, namespace, func(app *argo.Application) {
 		s.add(argocd.NewProjection(app))

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,17 +158,7 @@ func (b *board) Rollouts() []*rollout.Rollout {
 	if known == nil {
 		return nil
 	}
-	preview := b.preview(*b.gate.Load(), known)
-	var all []*rollout.Rollout
-	for _, set := range known.Sets() {
-		if r := rollout.Judge(preview, known, set); r.Phase != rollout.Ungated || len(r.After) > 0 {
-			all = append(all, r)
-		}
-	}
-	slices.SortFunc(all, func(a, b *rollout.Rollout) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return all
+	return rollout.Every(b.preview(*b.gate.Load(), known), known, false)
 }
 
 // Rollout implements dashboard.Facts.
@@ -178,11 +167,14 @@ func (b *board) Rollout(ctx context.Context, name types.NamespacedName) *rollout
 	if known == nil {
 		return nil
 	}
+	preview := b.preview(*b.gate.Load(), known)
 	set, _ := known.Set(name)
 	if set == nil {
+		if p := known.Application(name); p != nil && p.FollowsAlone() {
+			return rollout.JudgeAlone(preview, p)
+		}
 		return nil
 	}
-	preview := b.preview(*b.gate.Load(), known)
 	r := rollout.Judge(preview, known, set)
 	if preview.Settings(set).Train {
 		problem := ""

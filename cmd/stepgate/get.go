@@ -23,7 +23,8 @@ type get struct {
 func newGet(streams genericiooptions.IOStreams) *cobra.Command {
 	g := &get{cli: newCLI(streams)}
 	cmd := g.command("get [APPSET]", "Show where rollouts are, and who holds them up", atMost(1), g.run)
-	cmd.Long = `Show every ApplicationSet with steps in one line, or the steps and Applications of one of them.
+	cmd.Long = `Show every ApplicationSet with steps in one line, and what comes after others, or the steps and
+Applications of one of them. An Application that no ApplicationSet controls is shown as app/NAME.
 
 The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet
 controller takes for something else than it is has a note. Exit code 1 says that a rollout is not
@@ -92,20 +93,16 @@ func (g *get) run(ctx context.Context, args []string) error {
 	return unlessComplete(list)
 }
 
-// judge is the state of one ApplicationSet, or of all that have steps.
+// judge is the state of one ApplicationSet, or of all that have steps or come after others.
 func (g *get) judge(r *rollouts, gate installed, known rollout.Known, name *types.NamespacedName) *rollout.List {
 	preview := r.preview(gate, known)
 	list := &rollout.List{
 		TypeMeta: metav1.TypeMeta{APIVersion: rollout.APIVersion, Kind: "RolloutList"}, Items: []*rollout.Rollout{},
 	}
-	for _, set := range known.Sets() {
-		if name != nil && (set.Namespace != name.Namespace || set.Name != name.Name) {
-			continue
-		}
-		if judged := rollout.Judge(preview, known, set); name != nil || g.all || judged.Phase != rollout.Ungated ||
-			len(judged.After) > 0 {
-			list.Items = append(list.Items, judged)
-		}
+	if name == nil {
+		list.Items = rollout.Every(preview, known, g.all)
+	} else if set, _ := known.Set(*name); set != nil {
+		list.Items = append(list.Items, rollout.Judge(preview, known, set))
 	}
 	return list
 }

@@ -237,7 +237,8 @@ func TestManyApplications(t *testing.T) {
 	}
 }
 
-// A page that works for 200 ms is late: TestManyApplications would record it.
+// A page that works for 200 ms is late: TestManyApplications would record it. A frame has the time of the tick before
+// it, so that the time between two may lack one tick of 17 ms at each end.
 func TestALateFrameIsSeen(t *testing.T) {
 	write(t, "late", mixed())
 	b := serve(t, "late", cluster.Human)
@@ -246,5 +247,5 @@ func TestALateFrameIsSeen(t *testing.T) {
 		b.Evaluate("new Promise(done => setTimeout(() => { const end = performance.now() + 200; "+
 			"while (performance.now() < end); setTimeout(done, 500) }))", nil)
 	})
-	b.Expect(longest).To(BeNumerically(">=", 200*time.Millisecond))
+	b.Expect(longest).To(BeNumerically(">", 160*time.Millisecond))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stepgate/stepgate/test/browser"
 	"github.com/stepgate/stepgate/test/cluster"
+	"github.com/stepgate/stepgate/webhook/settings"
 )
 
 func inNamespace(namespace string) client.DeleteAllOfOption { return client.InNamespace(namespace) }
@@ -87,6 +88,26 @@ func TestTheLoginExpires(t *testing.T) {
 		app.Status.ReconciledAt = &metav1.Time{Time: time.Now()}
 	})
 	b.Sees(".sg-tile-failed [data-tile='qa-us']")
+}
+
+// TestAnApplicationAlone comes after others: it is in the list, and has a page, where nothing can be paused.
+func TestAnApplicationAlone(t *testing.T) {
+	made := mixed()
+	write(t, "alone", made)
+	mail := made.Apps[6].DeepCopy()
+	mail.ObjectMeta = metav1.ObjectMeta{
+		Namespace: "alone", Name: "mail", Annotations: map[string]string{settings.AfterAnnotation: "guestbook"},
+	}
+	b := serve(t, "alone", cluster.Human)
+	b.Expect(shared.Admin.Create(t.Context(), mail)).To(Succeed())
+	b.open(desk, "")
+	b.Sees("tbody tr >> text=guestbook (not done: ext NotHealthy: Degraded and 4 more)")
+	b.wellFormed()
+	b.Click("tbody tr a:has-text('mail')")
+	b.Sees("h1:has-text('mail')")
+	b.Sees("text=Comes after")
+	b.Expect(b.Count("button:has-text('Pause')")).To(Equal(0))
+	b.wellFormed()
 }
 
 // TestWithoutSteps: an ApplicationSet without steps is no rollout, and its page says so.

@@ -121,6 +121,17 @@ func (w Watched) Application(name types.NamespacedName) *argocd.Projection {
 	return nil
 }
 
+// Alone are the Applications of no ApplicationSet that come after others.
+func (w Watched) Alone() []*argocd.Projection {
+	var all []*argocd.Projection
+	for _, app := range w.Apps {
+		if p := argocd.NewProjection(app); p.FollowsAlone() {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Sets are all ApplicationSets.
 func (w Watched) Sets() []*argocd.ApplicationSet {
 	var all []*argocd.ApplicationSet

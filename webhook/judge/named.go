@@ -125,6 +125,17 @@ func (o *Objects) Owned(owner types.UID) []*argocd.Projection { return o.owned[o
 // Application implements KnownSets.
 func (o *Objects) Application(name types.NamespacedName) *argocd.Projection { return o.apps[name] }
 
+// Alone are the Applications of no ApplicationSet that come after others.
+func (o *Objects) Alone() []*argocd.Projection {
+	var all []*argocd.Projection
+	for _, p := range o.apps {
+		if p.FollowsAlone() {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Sets are all ApplicationSets, by namespace and name.
 func (o *Objects) Sets() []*argocd.ApplicationSet {
 	return slices.SortedFunc(maps.Values(o.sets), func(a, b *argocd.ApplicationSet) int {

@@ -18,6 +18,9 @@ import (
 const (
 	ownerIndex = "owner"
 	afterIndex = "after"
+	// aloneIndex has one key, alone: the Applications of no ApplicationSet that come after others.
+	aloneIndex = "alone"
+	alone      = "alone"
 )
 
 // Cache holds the part of every Application and ApplicationSet that decisions need, kept up to date by watches. It may
@@ -49,6 +52,7 @@ func NewCache(sources ...Source) *Cache {
 		c.stores = append(c.stores, stores{
 			applications: c.watch(s.Applications, &argo.Application{}, c.applications(), cache.Indexers{
 				ownerIndex: owner, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, afterIndex: after,
+				aloneIndex: followsAlone,
 			}),
 			sets: c.watch(s.ApplicationSets, &argo.ApplicationSet{}, c.sets(), cache.Indexers{afterIndex: after}),
 		})
@@ -75,6 +79,13 @@ func after(object any) ([]string, error) {
 		return argocd.IndexAfter(o, o.Annotations), nil
 	case *setProjection:
 		return argocd.IndexAfter(o, o.set.Annotations), nil
+	}
+	return nil, nil
+}
+
+func followsAlone(object any) ([]string, error) {
+	if p, ok := object.(*argocd.Projection); ok && p.FollowsAlone() {
+		return []string{alone}, nil
 	}
 	return nil, nil
 }
@@ -247,6 +258,23 @@ func (c *Cache) Sets() []*argocd.ApplicationSet {
 		for _, object := range s.sets.List() {
 			if set, ok := object.(*setProjection); ok {
 				all = append(all, set.set)
+			}
+		}
+	}
+	return all
+}
+
+// Alone returns the Applications of no ApplicationSet that come after others.
+func (c *Cache) Alone() []*argocd.Projection {
+	var all []*argocd.Projection
+	for _, s := range c.stores {
+		objects, err := s.applications.ByIndex(aloneIndex, alone)
+		if err != nil {
+			return nil // there is such an index
+		}
+		for _, o := range objects {
+			if p, ok := o.(*argocd.Projection); ok {
+				all = append(all, p)
 			}
 		}
 	}

@@ -38,6 +38,9 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	source := fakewatch.NewFakeControllerSource()
 	source.Add(watched("dev", "u1"))
 	source.Add(watched("alone", ""))
+	follower := watched("follower", "")
+	follower.Annotations[argocd.AfterAnnotation] = "set"
+	source.Add(follower)
 	source.Add(watched("other", "u2"))
 	c := NewCache(Source{source, fakewatch.NewFakeControllerSource()})
 	g.Expect(c.Synced()).To(BeFalse())
@@ -53,7 +56,9 @@ func TestTheCacheKeepsProjectionsByOwner(t *testing.T) {
 	g.Expect(known[0].Annotations).To(BeNil())
 	g.Expect(known[0].ManagedFields).To(BeNil())
 	g.Expect(c.Owned("")).To(BeEmpty())
-	g.Eventually(c.Position).Should(BeEquivalentTo(3))
+	g.Expect(c.Alone()).To(HaveLen(1))
+	g.Expect(c.Alone()[0].Name).To(Equal("follower"))
+	g.Eventually(c.Position).Should(BeEquivalentTo(4))
 
 	degraded := watched("dev", "u1")
 	degraded.Status.Health.Status = "Degraded"

@@ -47,7 +47,7 @@ export function OverviewView() {
           <thead role="rowgroup">
             <tr role="row">{columns.map((c) => <th key={c} role="columnheader" scope="col">{c}</th>)}</tr>
           </thead>
-          <tbody role="rowgroup">{rows.map((row) => <OverviewRow key={`${row.namespace}/${row.name}`} {...row} />)}</tbody>
+          <tbody role="rowgroup">{rows.map((row) => <OverviewRow key={`${row.namespace}/${row.name}/${row.alone ?? false}`} {...row} />)}</tbody>
         </table>
       )}
     </>

@@ -20,7 +20,7 @@ export function RolloutHeader({ rollout: r, mayAnnotate, act }: Props) {
     <header className="sg-head">
       <div className="sg-bar">
         <h1 tabIndex={-1}><span className="sg-faint"><Text>{r.namespace}</Text>/</span><Text>{r.name}</Text></h1>
-        {mayAnnotate && (
+        {mayAnnotate && !!r.steps?.length && (
           <div className="sg-bar-end">
             {paused && <button type="button" onClick={() => act(ask.resume(r))}>Resume…</button>}
             <button type="button" onClick={() => act(ask.pause(r))}>Pause…</button>

@@ -30,7 +30,7 @@ export function RolloutView({ namespace, name }: { namespace: string; name: stri
           <Next lines={detail.next} />
           <Steps detail={detail} mayAnnotate={may.annotate} open={setOpened} act={setWanted} />
           <Unselected names={detail.rollout.unselected} />
-          <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />
+          {!detail.rollout.alone && <TimelineSection namespace={namespace} name={name} phase={detail.rollout.phase} />}
           {opened && (
             <ApplicationPanel
               key={opened} detail={detail} name={opened} close={close}

@@ -11,6 +11,7 @@ export interface Overview {
 export interface Row {
   namespace: string;
   name: string;
+  alone?: boolean;
   phase: Phase;
   status: string;
   step: number;
