@@ -181,6 +181,7 @@ var rows = map[string]row{
 			`strategy-misplaced 15 spec.strategies: "strategies" does not exist here, and the API server drops it: the Applications are not put in order by it.`,
 		},
 	},
+	"a field that is no strategy": {[]string{"  strategy:\n", "  state: {}\n  strategy:\n"}, nil},
 	"expressions in lower case": {
 		[]string{"        - matchExpressions:\n" + step1, "        - matchexpressions:\n" + step1},
 		[]string{

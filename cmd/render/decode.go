@@ -30,7 +30,10 @@ var strategyNames = []string{"strategy", "rollingSync"}
 // such a name, if misspelt.
 func OfStrategy(path string) bool {
 	last := path[strings.LastIndex(path, ".")+1:]
-	return strings.HasPrefix(path, "spec.strategy.") || Nearest(last, strategyNames) != ""
+	like := Nearest(last, strategyNames)
+	// "state" is as near to "strategy" as "strategies", and something else.
+	misspelt := like != "" && max(len(last), len(like))-min(len(last), len(like)) <= 2
+	return strings.HasPrefix(path, "spec.strategy.") || misspelt
 }
 
 // Invalid says why DecodeSet has refused an object, and in which field, if that is known. The path of the field has no
