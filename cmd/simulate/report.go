@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stepgate/stepgate/cmd/simulation"
+	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -217,10 +218,16 @@ func notPlayed(r *Rollout, o Options) (all []string) {
 	if o.Mode != settings.Enforce {
 		return nil // nothing waits for them
 	}
-	for _, a := range settings.All() {
-		_, there := r.Set.Annotations[a.Name]
-		if _, played := annotations[a.Name]; there && !played && a.Beside == "" {
-			all = append(all, a.Name)
+	read := r.settings()
+	// What is over, or says what holds anyway, changes nothing.
+	same := map[string]bool{
+		settings.BypassUntilAnnotation: !read.Bypassed, settings.ExcludeAnnotation: len(read.Excluded) == 0,
+		settings.RequireAnnotation: read.Require == policy.RequireRevision,
+	}
+	for _, name := range settings.Annotations() {
+		_, there := r.Set.Annotations[name]
+		if _, played := annotations[name]; there && !played && !same[name] {
+			all = append(all, name)
 		}
 	}
 	return all

@@ -8,8 +8,10 @@ import (
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocks "k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/cmd/render"
+	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -112,6 +114,11 @@ func (r *Rollout) check() error {
 		}
 	}
 	return nil
+}
+
+// settings are those of the ApplicationSet, with the default flags.
+func (r *Rollout) settings() settings.Settings {
+	return settings.NewParser(settings.Config{}, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set))
 }
 
 // mode is the mode of stepgate for the ApplicationSet: its annotation overrides the mode of the installation. Where

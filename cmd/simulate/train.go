@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
-	clocks "k8s.io/utils/clock"
 
 	"github.com/stepgate/stepgate/cmd/screen"
 	"github.com/stepgate/stepgate/cmd/simulation"
-	"github.com/stepgate/stepgate/webhook/argocd"
 	"github.com/stepgate/stepgate/webhook/settings"
 )
 
@@ -86,9 +84,9 @@ func (t *translation) addConditions(r *Rollout, o Options) {
 	if o.Commits != nil {
 		return // what comes after the train is not shown
 	}
-	conditions := settings.NewParser(settings.Config{}, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set)).Conditions
+	soak := r.settings().Conditions.Soak
 	for step := range t.steps {
-		t.Patience = max(t.Patience, conditions.Soak.Before(step))
+		t.Patience = max(t.Patience, soak.Before(step))
 	}
 }
 

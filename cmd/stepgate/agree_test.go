@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -64,9 +66,16 @@ func TestSimulateNamesWhatIsDropped(t *testing.T) {
 func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
 	raw, err := os.ReadFile(simulated)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	values := map[string]string{
+		settings.RequireAnnotation: "health",
+		settings.BypassUntilAnnotation: time.Now().Add(time.Hour).UTC().Format(`"2006-01-02T15:04:05Z"`) +
+			", stepgate.io/bypass-reason: x",
+		settings.ExcludeAnnotation: "guestbook-qa, stepgate.io/exclude-reason: x, stepgate.io/exclude-until: " +
+			time.Now().Add(time.Hour).UTC().Format(`"2006-01-02T15:04:05Z"`),
+	}
 	annotated := func(annotation string) ran {
 		text := strings.Replace(string(raw), "  name: guestbook\n",
-			"  name: guestbook\n  annotations: {"+annotation+": x}\n", 1)
+			"  name: guestbook\n  annotations: {"+annotation+": "+cmp.Or(values[annotation], "x")+"}\n", 1)
 		return runWith(text, "simulate", "-f", "-")
 	}
 	played := []string{
@@ -86,6 +95,17 @@ func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
 			g.Expect(r.err).To(ContainSubstring(annotation))
 		})
 	}
+}
+
+// A bypass that is over changes nothing.
+func TestSimulatePlaysWhatIsOver(t *testing.T) {
+	g := NewWithT(t)
+	raw, err := os.ReadFile(simulated)
+	g.Expect(err).NotTo(HaveOccurred())
+	r := runWith(strings.Replace(string(raw), "  name: guestbook\n", "  name: guestbook\n  annotations: "+
+		"{stepgate.io/bypass-until: \"2024-01-01T00:00:00Z\", stepgate.io/bypass-reason: x, stepgate.io/require: revision}\n",
+		1), "simulate", "-f", "-")
+	g.Expect(r.code).To(BeZero(), r.err)
 }
 
 // A failure holds up its own track only.
