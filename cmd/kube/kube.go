@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -102,6 +103,22 @@ func MissingConfig(explicit, listed string) error {
 	return errors.Join(missing...)
 }
 
+// otherKind is how client-go says that a file is another object, or none.
+var otherKind = regexp.MustCompile(
+	`no kind "([^"]+)" is registered for version "[^"]+" in scheme "[^"]+"|couldn't get version/kind; .*`,
+)
+
+// ConfigError is an error of client-go about a kubeconfig, in words about the file.
+func ConfigError(err error) error {
+	text := otherKind.ReplaceAllStringFunc(err.Error(), func(found string) string {
+		if kind := otherKind.FindStringSubmatch(found)[1]; kind != "" {
+			return "it is of the kind " + kind + ", and no kubeconfig"
+		}
+		return "it is no kubeconfig"
+	})
+	return fmt.Errorf("kubeconfig: %s; name one with --kubeconfig or KUBECONFIG", text)
+}
+
 // reason is an error of a file without the name of the file.
 func reason(err error) error {
 	var of *fs.PathError
@@ -121,7 +138,7 @@ func UserConfig(explicit string) (*rest.Config, error) {
 	rules.ExplicitPath = explicit
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig: %w; name one with --kubeconfig or KUBECONFIG", err)
+		return nil, ConfigError(err)
 	}
 	config.QPS, config.UserAgent = -1, userAgent
 	RefusePages(config)

@@ -85,9 +85,7 @@ func (c *cli) cluster() (*kube.Cluster, error) {
 	}
 	config, err := c.kube.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf(
-			"kubeconfig: %w; name one with --kubeconfig or KUBECONFIG, and a context of it with --context", err,
-		)
+		return nil, fmt.Errorf("%w, and a context of it with --context", kube.ConfigError(err))
 	}
 	config.QPS = -1
 	config.UserAgent = "stepgate-cli"

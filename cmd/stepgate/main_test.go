@@ -64,14 +64,19 @@ func TestWithoutACommand(t *testing.T) {
 	g.Expect(stderr.String()).To(BeEmpty())
 }
 
-// A kubeconfig that does not exist is named, and nothing else is asked instead.
-func TestAKubeconfigThatDoesNotExist(t *testing.T) {
+// A kubeconfig that does not exist, or is something else, is named, and nothing else is asked instead.
+func TestAKubeconfigThatIsNone(t *testing.T) {
 	there, missing := kubeconfigOf(t, refusing(t)), filepath.Join(t.TempDir(), "missing")
 	for name, tc := range map[string]struct{ flag, env, want string }{
 		"of KUBECONFIG":   {env: missing, want: "KUBECONFIG names " + missing + ", which cannot be read: no such file or directory"},
 		"of the flag":     {flag: missing, env: there, want: "--kubeconfig names " + missing + ", which cannot be read: no such file or directory"},
 		"beside another":  {env: missing + string(filepath.ListSeparator) + there, want: "connection refused"},
 		"but the flag is": {flag: there, env: missing, want: "connection refused"},
+		"another object": {
+			env:  "testdata/inputs/config-map.yaml",
+			want: "config-map.yaml\": it is of the kind ConfigMap, and no kubeconfig; name one with --kubeconfig or KUBECONFIG",
+		},
+		"a page": {env: "testdata/inputs/login-page.html", want: "login-page.html\": it is no kubeconfig; name one with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.env)
