@@ -18,6 +18,8 @@ type Dependency struct {
 	// is none.
 	Members []*Application
 	Own     *Application
+	// Excluded are Members, by name, that hold nobody up for now.
+	Excluded map[string]bool
 	// Past returns what was seen of one of these Applications. Its Freshness is by the comparisons since the change that
 	// the target deploys was seen.
 	Past func(a *Application) Past
@@ -93,7 +95,7 @@ func (dep *Dependency) blockers(in Input) []Blocker {
 	if set := dep.Set; set != nil {
 		found = append(found, dep.ofSet(in)...)
 		for _, a := range dep.Members {
-			if a.Deleting || a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace ||
+			if a.Deleting || dep.Excluded[a.Name] || a.Name == in.Target.Name && dep.Namespace == in.ApplicationSet.Namespace ||
 				set.Recorded[a.Name].Step == -1 || dep.Own != nil && a.Name == dep.Own.Name {
 				continue
 			}
@@ -120,7 +122,7 @@ func (dep *Dependency) ofSet(in Input) (found []Blocker) {
 		live[a.Name] = true
 	}
 	for name, r := range set.Recorded {
-		if r.Step > 0 && !live[name] {
+		if r.Step > 0 && !live[name] && !dep.Excluded[name] {
 			found = append(found, doesNotExist(name, r))
 		}
 	}

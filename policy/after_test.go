@@ -35,6 +35,13 @@ func afterRows() map[string]afterRow {
 		"one is not generated any more": {"1:net=Degraded 1:db", set(func(s *policy.ApplicationSet) { s.Recorded = map[string]policy.Recorded{"net": {Step: -1}} }), allowed},
 		"one is recorded, and does not exist": {"1:net", set(func(s *policy.ApplicationSet) { s.Recorded = map[string]policy.Recorded{"db": {Step: 1}} }), comesAfter +
 			"db (NotCreated). Next: wait until the ApplicationSet controller has created db"},
+		"one that is not done is excluded": {"1:net=Degraded 1:db", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Excluded = map[string]bool{"net": true}
+		}, allowed},
+		"one that does not exist is excluded": {"1:net", func(_ *policy.Input, infra *policy.Dependency) {
+			infra.Set.Recorded = map[string]policy.Recorded{"db": {Step: 1}}
+			infra.Excluded = map[string]bool{"db": true}
+		}, allowed},
 		"it has no Application, as it should be": {"", set(func(s *policy.ApplicationSet) { s.Generated = true }), allowed},
 		"it has no Application yet":              {"", nil, comesAfter + "infra (DependencyNotFound: has generated no Application yet)" + create},
 		"its controller reports an error": {"1:net", set(func(s *policy.ApplicationSet) { s.Failing = "no such project" }), comesAfter +

@@ -66,7 +66,9 @@ func (p *Preview) InCircle(set *argocd.ApplicationSet, application string, name 
 // NotDone is what is not done of a name that an ApplicationSet comes after, whatever was compared when.
 func (p *Preview) NotDone(set *argocd.ApplicationSet, name types.NamespacedName) []policy.Blocker {
 	n := judge.NamedKnown(p.known, name)
-	dep := n.Dependency(name, func(*argocd.Projection) policy.Past { return policy.Past{Freshness: policy.Fresh} })
+	dep := n.Dependency(name, p.judge.Parser, func(*argocd.Projection) policy.Past {
+		return policy.Past{Freshness: policy.Fresh}
+	})
 	return policy.Follow(p.Input(set, nil), policy.Decision{}, []policy.Dependency{dep}, "").Blockers
 }
 

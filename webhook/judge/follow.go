@@ -76,7 +76,7 @@ func (j *Judge) followed(
 		if err != nil {
 			return policy.Decision{}, nil, err
 		}
-		dep := n.Dependency(name.NamespacedName, func(p *argocd.Projection) policy.Past {
+		dep := n.Dependency(name.NamespacedName, j.Parser, func(p *argocd.Projection) policy.Past {
 			return j.Histories.Past(p.UID, w.changed, w.compared)
 		})
 		if dep.Circle = way != nil; dep.Circle {

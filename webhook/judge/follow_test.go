@@ -116,8 +116,20 @@ func TestAfter(t *testing.T) {
 		"a circle of two":             {"guestbook>infra infra>guestbook", "dev", nil, "allow FirstStep", "argocd/infra, which comes after argocd/guestbook"},
 		"a circle by way of members":  {"guestbook>lone lone>net net>guestbook", "dev", nil, "allow FirstStep", "argocd/lone, which comes after argocd/net, which comes after argocd/guestbook"},
 		"a circle elsewhere":          {"guestbook>infra infra>lone lone>infra", "dev", nil, "deny DependencyNotDone net=NotHealthy", ""},
-		"it is bypassed":              {"guestbook>infra", "dev", bypassed, "not_gated Bypassed", ""},
-		"it is off":                   {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[3].Annotations[settings.ModeAnnotation] = "off" }, "not_gated NotManaged", ""},
+		"one that it excludes": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
+			c.Sets[1].Annotations = map[string]string{
+				settings.ExcludeAnnotation: "net", settings.ExcludeUntilAnnotation: "2026-03-01T13:00:00Z",
+				settings.ExcludeReasonAnnotation: "INC-1",
+			}
+		}, "allow FirstStep", ""},
+		"one that it has excluded until a while ago": {"guestbook>infra", "dev", func(c *scenario.Cluster) {
+			c.Sets[1].Annotations = map[string]string{
+				settings.ExcludeAnnotation: "net", settings.ExcludeUntilAnnotation: "2026-03-01T11:00:00Z",
+				settings.ExcludeReasonAnnotation: "INC-1",
+			}
+		}, "deny DependencyNotDone net=NotHealthy", ""},
+		"it is bypassed": {"guestbook>infra", "dev", bypassed, "not_gated Bypassed", ""},
+		"it is off":      {"lone>infra", "lone", func(c *scenario.Cluster) { c.Apps[3].Annotations[settings.ModeAnnotation] = "off" }, "not_gated NotManaged", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepgate/stepgate/policy"
 	"github.com/stepgate/stepgate/webhook/argocd"
+	"github.com/stepgate/stepgate/webhook/settings"
 	"github.com/stepgate/stepgate/webhook/siblings"
 )
 
@@ -57,8 +58,11 @@ func NamedKnown(known KnownSets, name types.NamespacedName) (n Named) {
 	return n
 }
 
-// Dependency is what there is of a name as the rule takes it. past is what was seen of an Application.
-func (n *Named) Dependency(name types.NamespacedName, past func(*argocd.Projection) policy.Past) policy.Dependency {
+// Dependency is what there is of a name as the rule takes it. parser reads whom its ApplicationSet excludes, and past is
+// what was seen of an Application.
+func (n *Named) Dependency(
+	name types.NamespacedName, parser *settings.Parser, past func(*argocd.Projection) policy.Past,
+) policy.Dependency {
 	seen := map[*policy.Application]policy.Past{}
 	dep := policy.Dependency{
 		Namespace: name.Namespace, Name: name.Name, Past: func(a *policy.Application) policy.Past { return seen[a] },
@@ -71,7 +75,7 @@ func (n *Named) Dependency(name types.NamespacedName, past func(*argocd.Projecti
 		dep.Own = of(n.Own)
 	}
 	if n.Set != nil {
-		dep.Set = &n.Set.ApplicationSet
+		dep.Set, dep.Excluded = &n.Set.ApplicationSet, parser.Of(n.Set).Excluded
 		for _, p := range n.Members {
 			dep.Members = append(dep.Members, of(p))
 		}
