@@ -78,7 +78,7 @@ func TestInABrowserWhatComesAfter(t *testing.T) {
 			v := &view{Browser: browser.Start(t), WithT: *NewWithT(t)}
 			v.Open(browser.Tab{URL: host(t, "19") + "/stepgate?view=page&theme=light", Width: 1280, Height: 400})
 			v.Sees(`th a[href$="` + said + `"]`)
-			v.Sees("text=guestbook (not done: engineering-dev-guestbook")
+			v.Sees("text=guestbook (not done: engineering-prod-guestbook")
 			v.inOrder()
 			v.Click(`th a[href$="` + said + `"]`)
 			v.Sees("text=Comes after")
