@@ -78,7 +78,7 @@ func serve(t *testing.T, namespace, user string) *board {
 // desk is the size of an ordinary window.
 var desk = browser.Tab{Width: 1280, Height: 900}
 
-// open opens a view in a tab: the empty one is all rollouts.
+// open opens a view in a tab, and waits until it has its facts: the empty one is all rollouts.
 func (b *board) open(tab browser.Tab, view string) {
 	b.t.Helper()
 	tab.URL = b.address
@@ -88,6 +88,7 @@ func (b *board) open(tab browser.Tab, view string) {
 		b.Evaluate(fmt.Sprintf("location.hash = %q", "#/"+b.namespace+"/"+view), nil)
 	}
 	b.Sees("h1:has-text('" + view + "')")
+	b.Eventually(func() int { return b.Count("text=Reading the rollout") }).Should(Equal(0))
 }
 
 // wellFormed fails the test if the page breaks a rule of WCAG 2.2 AA, is wider than the window, or has caused an error.
