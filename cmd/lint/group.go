@@ -3,6 +3,7 @@ package lint
 import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 
+	"github.com/stepgate/stepgate/cmd/render"
 	"github.com/stepgate/stepgate/policy"
 )
 
@@ -24,11 +25,17 @@ type label struct {
 	known bool
 }
 
+// labelOf is a label whose value was rendered. One that keeps a placeholder, or that the API server refuses, is not
+// known: that is reported, and nothing that follows from it.
+func labelOf(key, value string) label {
+	return label{value, render.Unfilled(value) == "" && render.LabelProblem(key, value) == ""}
+}
+
 // groupOf is an Application that is known.
 func groupOf(name string, labels map[string]string, generator int) group {
 	g := group{name: name, generator: generator, labels: map[string]label{}}
 	for key, value := range labels {
-		g.labels[key] = label{value, true}
+		g.labels[key] = labelOf(key, value)
 	}
 	return g
 }

@@ -87,10 +87,10 @@ func (r *renderer) unfilled(what string, path Path, text string) {
 	}
 }
 
-// filled is the value of a label. With a placeholder it is not known: that is reported, and nothing that follows from it.
+// filled is a label of the template, rendered. It reports a placeholder that is left.
 func (r *renderer) filled(key, value string) label {
 	r.unfilled("The label "+short(key), r.template.paths[key], value)
-	return label{value, render.Unfilled(value) == ""}
+	return labelOf(key, value)
 }
 
 // patch applies the labels of templatePatch. It reports false when these cannot be known.
@@ -122,7 +122,7 @@ func (r *renderer) patch(g *group, p render.Params) bool {
 		case nil:
 			delete(g.labels, key)
 		case string:
-			g.labels[key] = label{value, true}
+			g.labels[key] = labelOf(key, value)
 		default:
 			return false
 		}
@@ -159,8 +159,7 @@ func isControl(action string) bool {
 	return strings.HasPrefix(word, "/*") || strings.HasPrefix(word, "$")
 }
 
-// named reports names and labels that the API server or Argo CD refuses, once for each cause. A label that is refused
-// is not known: nothing is said of what follows from it.
+// named reports names and labels that the API server or Argo CD refuses, once for each cause.
 func (c *checker) named(groups []group) {
 	template := to("spec", "template", "metadata")
 	count := map[string]int{}
@@ -199,11 +198,8 @@ func (c *checker) labelled(groups []group) {
 	refused := map[string]*refusal{}
 	for _, g := range groups {
 		for key, l := range g.labels {
-			problem := render.LabelKeyProblem(key)
-			if l.known {
-				problem = render.LabelProblem(key, l.value)
-			}
-			if problem == "" {
+			problem := render.LabelProblem(key, l.value)
+			if problem == "" || render.Unfilled(l.value) != "" {
 				continue
 			}
 			r := refused[key]
@@ -215,7 +211,6 @@ func (c *checker) labelled(groups []group) {
 			if who := orUnnamed(g.name); !slices.Contains(r.of, who) {
 				r.of = append(r.of, who)
 			}
-			g.labels[key] = label{value: l.value}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(refused)) {

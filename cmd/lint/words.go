@@ -53,6 +53,9 @@ func capital(text string) string {
 	if rest, ok := strings.CutPrefix(text, "some "); ok {
 		return "Some " + rest
 	}
+	if rest, ok := strings.CutPrefix(text, "an Application"); ok {
+		return "An Application" + rest
+	}
 	return text
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -11,14 +12,8 @@ func NameProblem(name string) string { return first(validation.IsDNS1123Subdomai
 
 // LabelProblem says why the API server refuses the key or the value of a label; empty if it does not.
 func LabelProblem(key, value string) string {
-	if problem := LabelKeyProblem(key); problem != "" {
-		return problem
-	}
-	return first(validation.IsValidLabelValue(value))
+	return first(slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)))
 }
-
-// LabelKeyProblem says why the API server refuses the key of a label; empty if it does not.
-func LabelKeyProblem(key string) string { return first(validation.IsQualifiedName(key)) }
 
 // first is the first reason of the API server, without the example and the pattern that it quotes.
 func first(problems []string) string {

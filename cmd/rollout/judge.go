@@ -19,32 +19,6 @@ func Judge(preview *webhook.Preview, known Known, set *argocd.ApplicationSet) *R
 	return rolloutOf(preview, set, known.Owned(types.UID(set.UID)))
 }
 
-// JudgeAlone tells what an Application waits for that no ApplicationSet controls, and that comes after others: as the
-// rollout of an ApplicationSet without steps.
-func JudgeAlone(preview *webhook.Preview, p *argocd.Projection) *Rollout {
-	r := rolloutOf(preview, argocd.Alone(p.Namespace, p.UID, p.Annotations), []*argocd.Projection{p})
-	r.Name, r.Alone = p.Name, true
-	return r
-}
-
-// Every tells where all rollouts are, by namespace and name: those of ApplicationSets with steps, and of what comes after
-// others. With plain, those of other ApplicationSets, too.
-func Every(preview *webhook.Preview, known Known, plain bool) []*Rollout {
-	all := []*Rollout{}
-	for _, set := range known.Sets() {
-		if r := Judge(preview, known, set); plain || r.Phase != Ungated || len(r.After) > 0 {
-			all = append(all, r)
-		}
-	}
-	for _, p := range known.Alone() {
-		all = append(all, JudgeAlone(preview, p))
-	}
-	slices.SortFunc(all, func(a, b *Rollout) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return all
-}
-
 func rolloutOf(preview *webhook.Preview, set *argocd.ApplicationSet, owned []*argocd.Projection) *Rollout {
 	r := &Rollout{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Rollout"},

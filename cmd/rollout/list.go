@@ -29,7 +29,7 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 	var rows [][]screen.Cell
 	for _, r := range l.Items {
 		row := []screen.Cell{
-			screen.Text(r.Namespace), screen.Text(r.shown()), screen.Text(r.step()),
+			screen.Text(r.Namespace), screen.Text(r.Name), screen.Text(r.step()),
 			screen.Text(fmt.Sprintf("%d/%d", r.Done, r.Total)), r.status(),
 			screen.Text(r.since(now)), screen.Text(r.WaitingFor()),
 		}
@@ -45,14 +45,6 @@ func (l *List) Lines(s screen.Screen, now time.Time, namespaces, wide bool) []st
 		rows = append(rows, row)
 	}
 	return s.Table(0, columns, rows)
-}
-
-// shown is the name, as stepgate wait takes it.
-func (r *Rollout) shown() string {
-	if r.Alone {
-		return "app/" + r.Name
-	}
-	return r.Name
 }
 
 // step is the current step of all.
@@ -73,7 +65,11 @@ func (r *Rollout) Status() string {
 
 // status is Status with signs.
 func (r *Rollout) status() screen.Cell {
-	cell := screen.Cell{Text: sign(r.Phase) + " " + r.Status(), Style: style(r.Phase)}
+	text := r.Status()
+	if r.Alone {
+		text = "Alone"
+	}
+	cell := screen.Cell{Text: sign(r.Phase) + " " + text, Style: style(r.Phase)}
 	if len(r.Exempt) > 0 {
 		cell.Text += " " + screen.SignWarning
 	}

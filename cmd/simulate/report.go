@@ -196,8 +196,9 @@ func (r *Report) Unknown() string {
 	if len(r.NotPlayed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not played: %s. What comes of the rollout with %s is not known.", strings.Join(r.NotPlayed, ", "),
-		plural(len(r.NotPlayed) > 1, "it", "them"))
+	it := plural(len(r.NotPlayed) > 1, "it", "them")
+	return fmt.Sprintf("Not played: %s. The rollout is shown without %s; with %s, it may go otherwise.",
+		strings.Join(r.NotPlayed, ", "), it, it)
 }
 
 // limits says what the model does not show.
@@ -215,7 +216,7 @@ func limits(o Options) []string {
 
 // notPlayed are the annotations that change what happens, and that the model does not have.
 func notPlayed(r *Rollout, o Options) (all []string) {
-	if o.Mode != settings.Enforce {
+	if o.Mode == settings.Off {
 		return nil // nothing waits for them
 	}
 	read := r.settings()

@@ -116,7 +116,7 @@ func (r *Rollout) check() error {
 	return nil
 }
 
-// settings are those of the ApplicationSet, with the default flags.
+// settings reads the annotations of the ApplicationSet as a stepgate with its default flags does.
 func (r *Rollout) settings() settings.Settings {
 	return settings.NewParser(settings.Config{}, clocks.RealClock{}).Of(argocd.NewApplicationSet(r.Set))
 }

@@ -63,7 +63,7 @@ const trackLabel = "track"
 
 // addConditions sets the conditions of the ApplicationSet. Somebody approves what waits for an approval, within 20 s.
 func (t *translation) addConditions(r *Rollout, o Options) {
-	if o.Mode != settings.Enforce {
+	if o.Mode == settings.Off {
 		return // nothing waits for them
 	}
 	var events []simulation.Event

@@ -62,7 +62,7 @@ func TestSimulateNamesWhatIsDropped(t *testing.T) {
 		"spec.strategy.rollingSync.steps[2].maxUpdates, so nothing of it is played. stepgate lint says what to write."))
 }
 
-// What simulate does not play, it names, and it does not end with 0.
+// simulate names every annotation that it does not play, and then ends with 2.
 func TestSimulateNamesWhatIsNotPlayed(t *testing.T) {
 	raw, err := os.ReadFile(simulated)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -106,6 +106,18 @@ func TestSimulatePlaysWhatIsOver(t *testing.T) {
 		"{stepgate.io/bypass-until: \"2024-01-01T00:00:00Z\", stepgate.io/bypass-reason: x, stepgate.io/require: revision}\n",
 		1), "simulate", "-f", "-")
 	g.Expect(r.code).To(BeZero(), r.err)
+}
+
+// Audit mode shows what the conditions would hold.
+func TestSimulatePlaysConditionsInAuditMode(t *testing.T) {
+	g := NewWithT(t)
+	r := runWith("", "simulate", "-f", "testdata/inputs/soak-of-a-step.yaml", "--mode", "audit")
+	g.Expect(r.code).To(BeZero(), r.err)
+	g.Expect(r.out).To(And(ContainSubstring("stepgate would hold the sync"), ContainSubstring("Soaking")))
+	notPlayed := runWith("", "simulate", "-f", "testdata/inputs/not-played.yaml", "--mode", "audit")
+	g.Expect(notPlayed.code).To(Equal(command.ExitError), notPlayed.out)
+	alone := runWith("", "simulate", "-f", "testdata/inputs/not-played.yaml", "--without-gate")
+	g.Expect(alone.out + alone.err).NotTo(ContainSubstring("Not played"))
 }
 
 // A failure holds up its own track only.

@@ -23,8 +23,9 @@ type get struct {
 func newGet(streams genericiooptions.IOStreams) *cobra.Command {
 	g := &get{cli: newCLI(streams)}
 	cmd := g.command("get [APPSET]", "Show where rollouts are, and who holds them up", atMost(1), g.run)
-	cmd.Long = `Show every ApplicationSet with steps in one line, and what comes after others, or the steps and
-Applications of one of them. An Application that no ApplicationSet controls is shown as app/NAME.
+	cmd.Long = `Shows one line for every ApplicationSet with steps, and for everything that comes after others; with
+a name, the steps and Applications of that ApplicationSet. Alone is an Application that no
+ApplicationSet controls: stepgate explain says for whom it waits.
 
 The state is read live, and judged by the rule of the gate. An Application that the ApplicationSet
 controller takes for something else than it is has a note. Exit code 1 says that a rollout is not

@@ -38,7 +38,7 @@ func TestInputs(t *testing.T) {
 			g.Expect(r.code == 2).To(Equal(r.err != ""), "%s: %s", file, r.err)
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %d %s | %d %s |", filepath.Base(file), linted.code, found(g, linted),
-			played.code, cell(strings.Join(concluded.FindAllString(played.out, -1), " ")+played.err)))
+			played.code, cell(strings.Join(concluded.FindAllString(played.out, -1), " ")+" "+played.err)))
 	}
 	golden.Expect(t, "inputs.md", strings.Join(lines, "\n")+"\n")
 }
@@ -59,7 +59,7 @@ func found(g *WithT, r ran) string {
 			rules = append(rules, f.Rule)
 		}
 	}
-	return cell(strings.Join(rules, ", ") + r.err)
+	return cell(strings.Join(rules, ", ") + " " + r.err)
 }
 
 // cell is a text as a cell of a table.

@@ -17,7 +17,7 @@ need() {
   local program
   for program; do
     command -v "$program" >/dev/null || {
-      echo "quickstart: $program is missing. Before you begin, see docs/quickstart.md" >&2
+      echo "quickstart: $program is missing: install it. docs/quickstart.md says what you need" >&2
       exit 2
     }
   done
